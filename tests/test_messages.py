@@ -6,8 +6,6 @@ Other tests compare codes, exit codes and data, so a better sentence changes one
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +17,9 @@ from nexi.web.openai_shapes import openai_error
 from nexi.web.problems import own_shape, problem_of
 from tests.golden_files import compare_golden
 from tests.messages import ERRORS, Entry, find_entries, list_messages
-from tests.wording import ROOT, script_texts
+from tests.wording import ROOT
 
 SOURCES = sorted((ROOT / "nexi").rglob("*.py"))
-PAGE = ROOT / "nexi" / "web" / "page"
-_VALUE = re.compile(r"\$\{[^}]*\}")
-_WORD = re.compile(r"[A-Za-z]{3}")
 SHAPES = {
     "http": own_shape,
     "chat completions": openai_error,
@@ -56,17 +51,6 @@ def render_at_doors(error: NexiError, capsys: pytest.CaptureFixture[str]) -> lis
     result = _error_result(error).model_dump(mode="json", by_alias=True)
     mcp = [f"mcp: {json.dumps(result['content'][0]['text'])}", f"mcp data: {json.dumps(result['_meta'])}"]
     return [*(f"terminal: {line}" for line in terminal), f"json: {as_json}", *shapes, *mcp]
-
-
-def test_the_texts_of_the_page_are_as_recorded() -> None:
-    texts = [f"{path.name}: {text}" for path in sorted(PAGE.glob("*.js")) for text in script_strings(path)]
-    compare_golden("page.txt", "\n".join(texts) + "\n")
-
-
-def script_strings(path: Path) -> list[str]:
-    """Those that are sentences rather than selectors and markup."""
-    texts = (text[1:-1] for _, text in script_texts(path.read_text(encoding="utf-8")))
-    return sorted({text for text in texts if not set(text) & set("<>=[]#\\\n") and _WORD.search(_VALUE.sub("", text))})
 
 
 SOURCE = """

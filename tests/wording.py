@@ -55,9 +55,13 @@ def _shown_docstrings(tree: ast.AST) -> Iterator[int]:
         yield from (id(each.body[0].value) for each in shown if each.body and isinstance(each.body[0], ast.Expr))
 
 
+def strip_comments(script: str) -> str:
+    return _COMMENT.sub("", script)
+
+
 def script_texts(source: str) -> Iterator[tuple[int, str]]:
     """The same of JavaScript; the lines of comments are left out."""
-    code = _COMMENT.sub("", source)
+    code = strip_comments(source)
     for match in _JS_STRING.finditer(code):
         if " " in match[0]:
             yield code.count("\n", 0, match.start()) + 1, match[0]

@@ -4,7 +4,7 @@ import { fakePage, fakeTimers, jsonReply } from "./page.js";
 
 fakePage();
 const timers = fakeTimers();
-const { call, hostOf, plural, problemOf } = await import("../../nexi/web/page/core.js");
+const { call, hostOf, problemOf } = await import("../../nexi/web/page/core.js");
 
 let asked = [];
 const answer = (...replies) => { globalThis.fetch = async (path, options) => { asked.push([path, options]); const next = replies.shift(); if (next instanceof Error) throw next; return next; }; };
@@ -15,10 +15,6 @@ test("a problem is told with its cause and its fix, in every shape the server ha
   assert.equal(problemOf({ error: { message: "no model", cause: "it is off", fix: "start it" } }), "no model. it is off. start it");
   assert.equal(problemOf({ error: "no model", fix: "start it" }), "no model. start it");
   assert.deepEqual([problemOf(null), problemOf("text"), problemOf({}), problemOf({ error: { message: 4 } })], ["", "", "", ""]);
-});
-
-test("counts are written in words and grouped", () => {
-  assert.deepEqual([plural(1, "page"), plural(0, "page"), plural(1234, "search", "searches")], ["1 page", "0 pages", "1,234 searches"]);
 });
 
 test("a host is taken from an address, and what is none stays", () => {

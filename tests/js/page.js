@@ -1,4 +1,6 @@
 // A page in memory for modules that touch one: elements by id with the few members that they use, and a server that is a function.
+import { readFileSync } from "node:fs";
+
 export class FakeElement {
   constructor(tag = "div") { Object.assign(this, { tag, textContent: "", value: "", hidden: false, className: "", attributes: {}, childNodes: [], dataset: {} }); }
   get children() { return this.childNodes; }
@@ -20,12 +22,15 @@ export class FakeElement {
   isEqualNode(other) { return this.tag === other.tag && this.textContent === other.textContent; }
 }
 
-export function fakePage() {
-  const elements = new Map();
+const english = JSON.parse(readFileSync(new URL("../../nexi/web/page/texts/en.json", import.meta.url), "utf8"));
+
+// With the English texts, as the server puts them into the page; those of a script alone where a test gives them.
+export function fakePage({ lang = "en", texts = english.scripts } = {}) {
+  const elements = new Map([["texts", Object.assign(new FakeElement("script"), { textContent: JSON.stringify(texts) })]]);
   const byId = (id) => { if (!elements.has(id)) elements.set(id, new FakeElement()); return elements.get(id); };
   globalThis.document = {
     body: new FakeElement("body"), activeElement: null, getElementById: byId, createElement: (tag) => new FakeElement(tag),
-    addEventListener() {}, dispatchEvent() {},
+    documentElement: { lang }, addEventListener() {}, dispatchEvent() {},
   };
   globalThis.requestAnimationFrame = () => {}; // nothing is drawn
   globalThis.sessionStorage = { getItem: () => "" };

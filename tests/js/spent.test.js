@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { spentRows } from "../../nexi/web/page/spent.js";
+import { fakePage } from "./page.js";
+
+fakePage();
 
 test("a run that has spent nothing shows noughts and no limits", () => {
   assert.deepEqual(spentRows({}), [["Time", "0 s", ""], ["Tokens", "0", ""], ["Cost", "–", ""], ["Model calls", "0", ""], ["Pages", "0", ""]]);

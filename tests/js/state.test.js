@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { fakePage } from "./page.js";
 import * as run from "../../nexi/web/page/state.js";
+
+fakePage();
 
 const { state } = run;
 

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { mergeBars, summarise } from "../../nexi/web/page/timeline.js";
+import { fakePage } from "./page.js";
+
+fakePage();
 
 const bar = (start, end, more = {}) => ({ lane: "page", who: "", failed: false, label: "a.example", start, end, ...more });
 

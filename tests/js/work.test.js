@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { applyEvent, countOf, createWork, firstFinding, researchersOf } from "../../nexi/web/page/work.js";
+import { fakePage } from "./page.js";
+
+fakePage();
 
 let work;
 const tell = (kind, event = {}) => applyEvent(work, kind, event);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from pathlib import Path
 
@@ -21,6 +20,8 @@ from nexi.events import (
 )
 from nexi.types import Claim, Evidence, Source, Usage, Verdict, content_digest
 from nexi.web.page import FILES
+from nexi.web.page.assets import compact_source, index_bytes, static_bytes
+from nexi.web.page.localization import LANGUAGES
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answer_html, draft_html, view_of
 from tests.web import samples
@@ -38,10 +39,8 @@ def claim(index: int, text: str, answer: str, verdict: Verdict = Verdict.FOUND) 
 
 def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
     assert sorted(path.name for path in FOLDER.glob("*.js")) == sorted(name for name in FILES if name.endswith(".js"))
-    later = set(re.findall(r'import\("\./(\w+\.js)"\)', (FOLDER / "app.js").read_text(encoding="utf-8")))  # with a panel
-    assert later == {"runs.js", "knowledge.js", "setup.js"}
-    assert sum((FOLDER / name).stat().st_size for name in {"index.html", *FILES} - later) < 150_000
-    assert sum(len(gzip.compress((FOLDER / name).read_bytes())) for name in ("index.html", *FILES)) < 75_000  # as it is sent
+    assert {language: first_visit_bytes(language) for language in LANGUAGES if first_visit_bytes(language) >= 150_000} == {}
+    assert len(index_bytes("en", True)) + sum(len(static_bytes(name, True)) for name in FILES) < 75_000  # with every panel
     html = (FOLDER / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'(?:src|href)="([^"#]+)"', html) == [
         "/static/icon.svg",
@@ -55,6 +54,46 @@ def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
     assert re.findall(r" on\w+=| style=|<style|<script>", html) == []
 
 
+def first_visit_bytes(language: str) -> int:
+    """All that a browser loads before a panel is opened: the page in one language, and what its scripts import at once."""
+    loaded, wanted = set(), ["app.js"]
+    while wanted:
+        loaded.add(name := wanted.pop())
+        imported = re.findall(r'^import .*? from "\./(\w+\.js)";', (FOLDER / name).read_text(encoding="utf-8"), re.S | re.M)
+        wanted += set(imported) - loaded
+    assert {"runs.js", "knowledge.js", "setup.js", "settings.js"} & loaded == set()
+    others = [name for name in FILES if not name.endswith(".js")]
+    return len(index_bytes(language, False)) + sum(len(static_bytes(name, False)) for name in (*loaded, *others))
+
+
+def test_files_are_sent_without_their_comments_and_indentation() -> None:
+    script = '// why\nif (a) {\n  // and how\n  say("// kept"); // kept as well\n}\n'
+    assert compact_source("a.js", script) == 'if (a) {\nsay("// kept"); // kept as well\n}\n'
+    assert compact_source("a.css", "/* a\n b */\np {\n  margin: 0; /* c */\n}\n") == "p {\nmargin: 0; }\n"
+    lines = [line for name in FILES if name.endswith(".js") for line in (FOLDER / name).read_text("utf-8").splitlines()]
+    literals = [line.replace("```", "").replace("|`/g", "") for line in lines]  # patterns
+    assert [line for line in literals if line.count("`") % 2] == []  # a text of several lines would lose its indentation
+
+
+async def test_the_page_is_in_the_language_of_its_reader(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        asked = {
+            "en": {},
+            "de": {"accept-language": "de-AT,de;q=0.9,en;q=0.8"},
+            "fr": {"accept-language": "pt;q=0.9, en;q=0.3, fr-CA;q=0.7"},
+            "zh": {"accept-language": "zh-Hans-CN"},
+            "es": {"accept-language": "de", "cookie": "nexi-language=es"},
+        }
+        for language, headers in asked.items():
+            reply = await served.client.get("/", headers=headers)
+            assert reply.headers["content-language"] == language
+            assert reply.headers["vary"] == "accept-encoding, accept-language, cookie"
+            assert f'<html lang="{language}">' in reply.text
+            assert reply.content == index_bytes(language, False)
+        nonsense = {"accept-language": "*, xx;q=, ;q=x", "cookie": "nexi-language=../../en"}
+        assert (await served.client.get("/", headers=nonsense)).headers["content-language"] == "en"
+
+
 async def test_it_is_served_under_a_strict_policy_also_for_a_run(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         for path in ("/", "/runs/aaaaaa", "/history", "/knowledge", "/setup", *(f"/static/{name}" for name in FILES)):
@@ -66,12 +105,12 @@ async def test_it_is_served_under_a_strict_policy_also_for_a_run(tmp_path: Path)
 
 async def test_files_are_compressed_for_a_client_that_takes_them_so(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        for path, name in (("/", "index.html"), ("/static/style.css", "style.css")):
+        for path, body in (("/", index_bytes("en", False)), ("/static/style.css", static_bytes("style.css", False))):
             packed = await served.client.get(path, headers={"accept-encoding": "gzip"})
             plain = await served.client.get(path, headers={"accept-encoding": "identity"})
             assert packed.headers["content-encoding"] == "gzip"
             assert "content-encoding" not in plain.headers
-            assert packed.content == plain.content == (FOLDER / name).read_bytes()
+            assert packed.content == plain.content == body
             assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 2
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gzip
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from importlib import resources
 from typing import Any
 
 from starlette.requests import Request
@@ -22,7 +21,9 @@ from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
 from nexi.web.page import asking, history, knowledge, settings, setup, sharing, watching
+from nexi.web.page.assets import index_bytes, static_bytes
 from nexi.web.page.exports import TYPES, answered_of, export_run, suffix_of
+from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_json
@@ -53,6 +54,8 @@ SCRIPTS = (
     "sources.js",
     "spent.js",
     "state.js",
+    "texts.js",
+    "theme.js",
     "thread.js",
     "timeline.js",
     "watch.js",
@@ -122,27 +125,25 @@ def routes() -> list[Route]:
 
 
 async def _show_index(request: Request) -> Response:
-    return _respond_with_file(request, "index.html", "text/html")
+    language = choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
+    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
+    return _respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
 
 
 async def _serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in FILES:
         raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
-    return _respond_with_file(request, name, FILES[name])
+    return _respond_compressed(request, functools.partial(static_bytes, name), FILES[name], {"vary": "accept-encoding"})
 
 
-def _respond_with_file(request: Request, name: str, media_type: str) -> Response:
-    """A file of the page, compressed for a client that takes it so."""
+def _respond_compressed(
+    request: Request, read: Callable[[bool], bytes], media_type: str, headers: Mapping[str, str]
+) -> Response:
+    """What `read` gives, compressed for a client that takes it so."""
     accepts = "gzip" in request.headers.get("accept-encoding", "")
-    more = {"content-encoding": "gzip", "vary": "accept-encoding"} if accepts else {"vary": "accept-encoding"}
-    return Response(_read_file(name, accepts), media_type=media_type, headers={**HEADERS, **more})
-
-
-@functools.cache
-def _read_file(name: str, compressed: bool = False) -> bytes:
-    body = (resources.files(__name__) / name).read_bytes()
-    return gzip.compress(body, mtime=0) if compressed else body
+    more = {"content-encoding": "gzip"} if accepts else {}
+    return Response(read(accepts), media_type=media_type, headers={**HEADERS, **headers, **more})
 
 
 async def _render_draft(request: Request) -> Response:

@@ -1,19 +1,12 @@
 // Work in the left column: the plan with its researchers, their queries, pages and reports, while they happen and afterwards.
 // Only what is open is drawn, and rows that did not change stay as they are, so that nothing loses its place or the focus.
-import { $, call, element, hostOf, plural, withToken } from "./core.js";
+import { $, call, element, hostOf, withToken } from "./core.js";
 import { parseFrame, splitFrames } from "./frames.js";
 import { applyWorkEvent, resetWork, state } from "./state.js";
+import { say } from "./texts.js";
 import { countOf, isWorkEvent, researchersOf } from "./work.js";
 
 const MAX_ROWS = 12, MAX_LATEST = 6, MAX_OPEN_ROWS = 100, MAX_RESEARCHERS = 60, SLICE_MS = 8;
-const STATES = { waiting: "waiting", working: "at work", reported: "reported", failed: "failed" };
-const WORDS = {
-  done: "How this was found", plan: "Plan", searches: "Searches", pages: "Pages", latest: "Latest pages", report: "Report",
-  round: (round, rounds) => (round > rounds ? `Round ${round}` : `Round ${round} of ${rounds}`),
-  tasks: (done, all) => `${done} of ${plural(all, "task")} done`,
-  results: (n) => plural(n, "result"), passages: (n) => plural(n, "passage"), searching: "searching", reading: "reading", ahead: "read ahead", unread: "not read",
-  nothing: "Nothing was searched or read yet.",
-};
 let isTouched = false, isListening = false;
 
 // A new run starts open; who opened or closed it keeps it so.
@@ -33,7 +26,7 @@ export function foldActivity() { if (!isTouched && $("work").open) $("work").ope
 
 export function drawActivity() {
   const work = state.work, people = researchersOf(work);
-  $("work-sum").textContent = summarise(work, people) || WORDS.done;
+  $("work-sum").textContent = summarise(work, people) || say("work.done");
   $("work-bar").hidden = !people.length || work.progress === 100 || !state.source;
   if (!$("work-bar").hidden) { $("work-bar").value = work.progress; $("work-bar").textContent = `${work.progress} %`; }
   if (!$("work").open) return;
@@ -41,7 +34,7 @@ export function drawActivity() {
   const own = work.agents.get("");
   syncRows($("work-queries"), [...own.queries].slice(-MAX_ROWS), queryRow);
   const latest = work.isDeep ? people.flatMap((one) => [...one.pages].filter(([, page]) => page.state === "read").slice(-2)).slice(-MAX_LATEST) : [...own.pages].slice(-MAX_ROWS);
-  $("work-latest").textContent = work.isDeep ? WORDS.latest : WORDS.pages;
+  $("work-latest").textContent = say(work.isDeep ? "work.latest" : "pages");
   $("work-latest").hidden = !latest.length;
   $("work-searches").hidden = !own.queries.size;
   syncRows($("work-pages"), state.source || !work.isDeep ? latest : [], pageRow);
@@ -51,10 +44,10 @@ export function drawActivity() {
 function summarise(work, people) {
   const done = people.filter((one) => one.state !== "working").length;
   return [
-    state.source && work.round ? WORDS.round(work.round, work.rounds) : "",
-    people.length ? WORDS.tasks(done, people.length + work.waiting.length) : work.tasks.length ? plural(work.tasks.length, "task") : "",
-    countOf(work, "queries") ? plural(countOf(work, "queries"), "search", "searches") : "",
-    countOf(work, "pages") ? plural(countOf(work, "pages"), "page") : "",
+    state.source && work.round ? say(work.round > work.rounds ? "work.round" : "work.round_of", { round: work.round, rounds: work.rounds }) : "",
+    people.length ? say("work.tasks_done", { done, n: people.length + work.waiting.length }) : work.tasks.length ? say("count.tasks", { n: work.tasks.length }) : "",
+    countOf(work, "queries") ? say("count.searches", { n: countOf(work, "queries") }) : "",
+    countOf(work, "pages") ? say("count.pages", { n: countOf(work, "pages") }) : "",
     state.source && people.length ? `${work.progress} %` : "",
   ].filter(Boolean).join(" · ");
 }
@@ -77,7 +70,7 @@ function personRow(one, old) {
   const words = [element("b", { textContent: one.id || "" }), element("span", { className: "task", textContent: one.task, dir: "auto" }), element("span", { className: "doing", dir: "auto" }), element("span", { className: "counts" })];
   if (!one.id) {
     row.append(element("div", { className: "person" }, ...words));
-    row.querySelector(".doing").textContent = STATES.waiting;
+    row.querySelector(".doing").textContent = say("states.waiting");
     return row;
   }
   row.id = `researcher-${one.id}`;
@@ -89,8 +82,9 @@ function personRow(one, old) {
 }
 
 function updatePerson(row, one) {
-  const counts = [one.queries.size ? plural(one.queries.size, "search", "searches") : "", one.read ? plural(one.read, "page") : ""].filter(Boolean).join(" · ");
-  setText(row.querySelector(".doing"), one.state === "working" ? one.doing || STATES.working : one.why ? `${STATES[one.state]}: ${one.why}` : STATES[one.state]);
+  const counts = [one.queries.size ? say("count.searches", { n: one.queries.size }) : "", one.read ? say("count.pages", { n: one.read }) : ""].filter(Boolean).join(" · ");
+  const how = say(`states.${one.state}`);
+  setText(row.querySelector(".doing"), one.state === "working" ? one.doing || how : one.why ? `${how}: ${one.why}` : how);
   setText(row.querySelector(".counts"), counts);
   return row;
 }
@@ -103,11 +97,11 @@ function fillPerson(row) {
   const [queries, pages, report] = box.children;
   syncRows(queries, [...one.queries].slice(-MAX_OPEN_ROWS), queryRow);
   syncRows(pages, [...one.pages].slice(-MAX_OPEN_ROWS), pageRow);
-  if (!one.report) return void setText(report, one.queries.size || one.pages.size ? "" : WORDS.nothing);
+  if (!one.report) return void setText(report, one.queries.size || one.pages.size ? "" : say("work.nothing"));
   if (report.dataset.shown) return;
   report.dataset.shown = "1";
   call("/page/render", { method: "POST", body: JSON.stringify({ text: one.report }) })
-    .then(({ html }) => { report.innerHTML = html; report.prepend(element("h2", { textContent: WORDS.report })); }, () => { report.textContent = one.report; }); // made safe by the server
+    .then(({ html }) => { report.innerHTML = html; report.prepend(element("h2", { textContent: say("work.report") })); }, () => { report.textContent = one.report; }); // made safe by the server
 }
 
 // rows
@@ -134,7 +128,7 @@ function syncRows(list, entries, make, describe = JSON.stringify) {
 }
 
 function queryRow(query, _, text) {
-  const about = query.hits === undefined ? WORDS.searching : query.local ? WORDS.passages(query.hits) : WORDS.results(query.hits);
+  const about = query.hits === undefined ? say("work.searching") : say(query.local ? "count.passages" : "count.results", { n: query.hits });
   return element("li", { className: query.hits === undefined ? "is-open" : query.failed ? "is-failed" : "" }, element("span", { textContent: text, dir: "auto" }), " ", element("small", { textContent: about }));
 }
 
@@ -149,7 +143,7 @@ export function initialBadge(host) {
 export function pageRow(page, _, url) {
   const host = /^https?:/i.test(url) ? hostOf(url) : "", name = page.title || url;
   const title = host ? element("a", { href: url, textContent: name, rel: "noreferrer noopener", target: "_blank", dir: "auto" }) : element("span", { textContent: name, dir: "auto" });
-  const how = page.state === "reading" ? WORDS.reading : page.state === "failed" ? `${WORDS.unread}: ${page.why}` : page.n ? `[${page.n}]` : page.ahead ? WORDS.ahead : "";
+  const how = page.state === "reading" ? say("work.reading_now") : page.state === "failed" ? say("work.unread", { why: page.why }) : page.n ? `[${page.n}]` : page.ahead ? say("work.ahead") : "";
   return element("li", { className: page.state === "reading" ? "is-open" : page.state === "failed" ? "is-failed" : "" },
     initialBadge(host || name), element("div", {}, title, element("p", { className: "site", textContent: [host, page.date, how].filter(Boolean).join(" · "), dir: "auto" })));
 }

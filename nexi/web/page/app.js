@@ -11,9 +11,10 @@ import { acceptPlan, addTask } from "./plan.js";
 import { watchCitations } from "./peek.js";
 import { keepDraft, queueQuestion, restoreDraft, showQueued } from "./queue.js";
 import { closeEvidence, showAnswer, showEvidence, showReadPages, showRemembered, showTools } from "./read.js";
-import { applyTheme } from "./settings.js";
 import { showSource } from "./sources.js";
 import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
+import { say } from "./texts.js";
+import { applyTheme } from "./theme.js";
 import { showThread } from "./thread.js";
 import { draw, drawSoon } from "./timeline.js";
 import { follow, showFailure, stopFollowing } from "./watch.js";
@@ -22,10 +23,6 @@ applyTheme();
 
 const FILLS = { // loaded when they are opened
   runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), setup: async () => (await import("./setup.js")).fillSetup(),
-};
-const WORDS = {
-  ended: (how) => `This run is ${how}.`, stopping: "Stopping: the answer comes from what was read", copied: "Copied", linked: "The link is copied", share: "Share", unshare: "Stop sharing",
-  shared: "Copied: who has this link and can reach this server can read this answer", unshared: "The link no longer works",
 };
 
 async function openRun(id) {
@@ -54,7 +51,7 @@ async function openRun(id) {
     }
     if (run.error) return showFailure(run.error);
     showTools();
-    addNote(WORDS.ended(run.state), true);
+    addNote(say("app.ended", { state: say(`run.${run.state}`) }), true);
     setStatus("");
   } catch (error) {
     if (id !== state.id) return;
@@ -101,15 +98,15 @@ function findInHistory() {
 }
 
 const copy = (text, words) => copyText(text).then(() => setStatus(words), (error) => addNote(error.message, true));
-const stop = () => state.id && call(`/v1/runs/${state.id}/stop`, { method: "POST" }).then(() => setStatus(WORDS.stopping), (e) => addNote(e.message, true));
+const stop = () => state.id && call(`/v1/runs/${state.id}/stop`, { method: "POST" }).then(() => setStatus(say("app.stopping")), (e) => addNote(e.message, true));
 // A link for others, or the end of it.
 async function publish() {
   const path = `/page/runs/${state.id}/share`, isShared = $("publish").dataset.shared;
   try {
-    if (isShared) await call(path, { method: "DELETE" }); else await copy(location.origin + (await call(path, { method: "POST" })).path, WORDS.shared);
+    if (isShared) await call(path, { method: "DELETE" }); else await copy(location.origin + (await call(path, { method: "POST" })).path, say("app.shared"));
     $("publish").dataset.shared = isShared ? "" : "1";
-    $("publish").textContent = isShared ? WORDS.share : WORDS.unshare;
-    if (isShared) setStatus(WORDS.unshared);
+    $("publish").textContent = say(isShared ? "app.share" : "app.unshare");
+    if (isShared) setStatus(say("app.unshared"));
   } catch (error) { addNote(error.message, true); }
 }
 
@@ -130,8 +127,8 @@ on("answer", "click", (event) => {
   const target = event.target.closest("[data-claim]");
   if (target) { event.preventDefault(); showEvidence(Number(target.dataset.claim), Number(target.dataset.n || 0)); }
 });
-on("copy", "click", () => copy(state.run?.text || state.text, WORDS.copied));
-on("share", "click", () => copy(location.href, WORDS.linked));
+on("copy", "click", () => copy(state.run?.text || state.text, say("app.copied")));
+on("share", "click", () => copy(location.href, say("app.linked")));
 on("publish", "click", publish);
 on("again", "click", () => { continueRun(state.before); $("question").value = $("asked").textContent; $("question").focus(); });
 on("follow", "click", () => { continueRun(state.id); $("question").focus(); });

@@ -9,6 +9,7 @@ import { clearDraft, queuedQuestion, queueQuestion, showQueued } from "./queue.j
 import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
 import { resetRun, setContinuedRun, setForm, state } from "./state.js";
+import { say } from "./texts.js";
 import { keepTurn } from "./thread.js";
 import { follow, stopFollowing } from "./watch.js";
 
@@ -62,7 +63,7 @@ export function clearRun(question) {
   hidePlan();
   showOptions(false);
   continueRun("");
-  $("figures").textContent = ""; $("answered").hidden = true; $("status").textContent = "Starting"; $("asked").textContent = question;
+  $("figures").textContent = ""; $("answered").hidden = true; $("status").textContent = say("ask.starting"); $("asked").textContent = question;
   $("run").hidden = false;
   showPanel("");
   $("stop").hidden = false; $("go").disabled = true;
@@ -88,7 +89,7 @@ export function leaveRun() {
 export function continueRun(id) {
   setContinuedRun(id);
   $("continuing").hidden = !id;
-  $("question").placeholder = id ? "Ask a follow-up" : "Ask anything";
+  $("question").placeholder = say(id ? "ask.follow_up" : "ask.anything");
 }
 
 // the form
@@ -104,14 +105,14 @@ export async function fillForm() {
   setForm(form);
   if (state.run?.kept) $("publish").hidden = !form.share;
   $("effort").value = form.effort;
-  $("model").options[0].textContent = form.has_model ? form.model : "Built-in";
+  $("model").options[0].textContent = form.has_model ? form.model : say("ask.built_in");
   if (!form.has_model && !state.id) {
-    showHint("No model yet: the built-in one answers with passages. Add a model: ");
+    showHint(`${say("ask.add_model")} `);
     $("hint").append(element("code", { textContent: form.add_a_model }));
   }
   const { models } = await call("/page/models");
   const own = form.has_model ? form.model : "extractive", others = models.filter((name) => name !== own);
-  const named = (name) => element("option", { value: name, textContent: name === "extractive" ? "Built-in, no model" : name });
+  const named = (name) => element("option", { value: name, textContent: name === "extractive" ? say("ask.no_model") : name });
   $("model").append(...others.map(named));
   $("other").replaceChildren(...[own, ...others].map(named));
 }
@@ -126,8 +127,8 @@ export function showDeepOptions() {
 export async function afterAnswer() {
   const run = state.run, id = run.id || state.id;
   continueRun(id);
-  const verb = run.answered === "no" ? "Written" : "Answered";
-  if (!$("status").textContent) $("status").textContent = `${verb} ${run.model === "extractive" ? "without a model" : `by ${run.model}`}`;
+  const verb = `ask.${run.answered === "no" ? "written" : "answered"}`;
+  if (!$("status").textContent) $("status").textContent = run.model === "extractive" ? say(`${verb}_alone`) : say(verb, { model: run.model });
   showSpent({ seconds: run.seconds, tokens: run.tokens, cost: run.cost, calls: run.model_calls, pages: run.pages });
   if (!state.form?.suggestions) return;
   try {

@@ -1,19 +1,19 @@
 // What a long answer gets besides its text: a table of contents, and buttons that copy a section, a table or code.
 import { $, copyText, element } from "./core.js";
+import { say } from "./texts.js";
 
 const MIN_HEADINGS = 4, DONE_MS = 1500;
-const WORDS = { copy: "Copy", copied: "Copied", failed: "Not copied", code: "Copy this code", table: "Copy this table", section: (name) => `Copy the section: ${name}` };
 
 export function addContents(answer = $("answer")) {
   const heads = [...answer.querySelectorAll("h1, h2, h3")].filter((head) => !head.hidden);
   heads.forEach((head, i) => { head.id = `section-${i + 1}`; });
   $("toc-list").replaceChildren(...heads.map((head) => element("li", { className: `level-${head.tagName[1]}` }, element("a", { href: `#${head.id}`, textContent: plainText(head), dir: "auto" }))));
   $("toc").hidden = heads.length < MIN_HEADINGS;
-  for (const head of heads) head.append(copyButton(WORDS.section(plainText(head)), () => sectionText(head)));
+  for (const head of heads) head.append(copyButton(say("copy.section", { name: plainText(head) }), () => sectionText(head)));
   for (const block of answer.querySelectorAll("pre, table")) {
     const isCode = block.tagName === "PRE", frame = element("div", { className: "framed" });
     block.replaceWith(frame);
-    frame.append(block, copyButton(isCode ? WORDS.code : WORDS.table, () => (isCode ? block.textContent : tableText(block))));
+    frame.append(block, copyButton(say(isCode ? "copy.code" : "copy.table"), () => (isCode ? block.textContent : tableText(block))));
   }
 }
 
@@ -38,11 +38,11 @@ function plainText(node) {
 const tableText = (table) => [...table.rows].map((row) => [...row.cells].map((cell) => plainText(cell).replace(/\s+/g, " ")).join("\t")).join("\n");
 
 function copyButton(label, textOf) {
-  const made = element("button", { type: "button", className: "copy quiet", textContent: WORDS.copy });
+  const made = element("button", { type: "button", className: "copy quiet", textContent: say("copy.copy") });
   made.setAttribute("aria-label", label);
   made.addEventListener("click", async () => {
-    try { await copyText(textOf()); made.textContent = WORDS.copied; } catch { made.textContent = WORDS.failed; }
-    setTimeout(() => { made.textContent = WORDS.copy; }, DONE_MS);
+    try { await copyText(textOf()); made.textContent = say("copy.copied"); } catch { made.textContent = say("copy.failed"); }
+    setTimeout(() => { made.textContent = say("copy.copy"); }, DONE_MS);
   });
   return made;
 }

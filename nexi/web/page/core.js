@@ -1,4 +1,6 @@
 // What every part of the page shares: calls to the server, small makers of elements, and the lines that tell how it stands.
+import { say } from "./texts.js";
+
 export const $ = (id) => document.getElementById(id);
 
 const token = () => sessionStorage.getItem("nexi-token") || "";
@@ -10,7 +12,7 @@ export async function call(path, options = {}) {
   const answer = await fetchPatiently(path, { ...options, headers });
   if (answer.status === 401) return askForToken(path, options);
   const data = answer.headers.get("content-type")?.includes("json") ? await answer.json() : await answer.text();
-  if (!answer.ok) throw Object.assign(new Error(problemOf(data) || `the server answered ${answer.status}`), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(problemOf(data) || say("core.status", { status: String(answer.status) })), { status: answer.status });
   return data;
 }
 
@@ -18,7 +20,7 @@ export async function call(path, options = {}) {
 async function fetchPatiently(path, options) {
   for (let tries = 0; ; tries++) {
     try { return await fetch(path, options); } catch (error) {
-      if (tries === 2 || (options.method && options.method !== "GET")) throw error instanceof TypeError ? new Error("the server cannot be reached. Is it running?") : error;
+      if (tries === 2 || (options.method && options.method !== "GET")) throw error instanceof TypeError ? new Error(say("core.unreachable")) : error;
       await new Promise((resolve) => setTimeout(resolve, 400));
     }
   }
@@ -34,7 +36,7 @@ async function askForToken(path, options) {
     dialog.showModal();
   }).finally(() => { asking = null; });
   const given = await asking;
-  if (!given) throw new Error("no token was given");
+  if (!given) throw new Error(say("core.no_token"));
   sessionStorage.setItem("nexi-token", given);
   return call(path, options);
 }
@@ -63,7 +65,6 @@ export async function copyText(text) {
 }
 
 export const hostOf = (url) => { try { return new URL(url).hostname; } catch { return url; } };
-export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 export function setStatus(text) { $("status").textContent = text; }
 export function addNote(text, isError = false) { $("notes").append(element("p", { textContent: text, className: isError ? "error" : "" })); }
 export function showHint(text) { $("hint").textContent = text; $("hint").hidden = !text; }

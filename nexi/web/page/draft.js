@@ -1,5 +1,6 @@
 // The answer under way: its text is made HTML by the server and put in piece by piece, so that what is being read stays as it is.
 import { $, call, element } from "./core.js";
+import { translateMarks } from "./sources.js";
 import { state } from "./state.js";
 
 const RENDER_MS = 150, RETRY_MS = 500, WHOLE_CHARS = 8000, MAX_CHARS = 390000;
@@ -27,6 +28,7 @@ async function show(text, id) {
     const before = await toHtml(text, shown, cut);
     if (id !== state.id || !state.source) return;
     const part = element("div", { innerHTML: before, className: "settled" }); // made safe by the server
+    translateMarks(part);
     for (const old of [...target.children].filter((one) => !isSettled(one))) old.remove();
     target.append(part);
     target.dataset.cut = cut;
@@ -34,6 +36,7 @@ async function show(text, id) {
   const rest = await toHtml(text, cut, text.length);
   if (id !== state.id || !state.source) return;
   const template = element("template", { innerHTML: rest }); // made safe by the server
+  translateMarks(template.content);
   patchNodes(target, [...template.content.childNodes]);
 }
 

@@ -1,13 +1,14 @@
 // Files that are dropped, pasted or picked are indexed: each is sent once, cut into passages, and searched by the next questions.
-import { $, call, element, plural } from "./core.js";
+import { $, call, element } from "./core.js";
 import { state } from "./state.js";
+import { say } from "./texts.js";
 
 const MAX_BYTES = 16000000;
 let previous = Promise.resolve();
 
 export function uploadFiles(list) {
   for (const file of list) {
-    const about = element("span", { textContent: "waiting" }), chip = element("li", {}, element("b", { textContent: file.name, dir: "auto" }), about);
+    const about = element("span", { textContent: say("files.waiting") }), chip = element("li", {}, element("b", { textContent: file.name, dir: "auto" }), about);
     $("files").append(chip);
     $("files").hidden = false;
     previous = previous.then(() => uploadOne(file, chip, about));
@@ -17,11 +18,11 @@ export function uploadFiles(list) {
 async function uploadOne(file, chip, about) {
   const setProgress = (text, kind) => { about.textContent = text; chip.className = kind; $("taken").textContent = `${file.name}: ${text}`; };
   const max = state.form?.most_file || MAX_BYTES;
-  if (file.size > max) return setProgress(`larger than ${Math.floor(max / 1e6)} MB`, "failed");
-  setProgress("reading", "");
+  if (file.size > max) return setProgress(say("files.too_large", { n: Math.floor(max / 1e6) }), "failed");
+  setProgress(say("files.reading"), "");
   try {
     const taken = await call(`/page/files?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-    const words = taken.outcome === "stored" ? `indexed: ${plural(taken.chunks, "passage")}` : "already indexed";
+    const words = taken.outcome === "stored" ? say("files.indexed", { n: taken.chunks }) : say("files.known");
     setProgress([words, ...taken.warnings].join(". "), "done");
   } catch (error) { setProgress(error.message, "failed"); }
 }

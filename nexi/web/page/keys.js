@@ -1,17 +1,15 @@
 // Shortcuts: / asks, Ctrl-K finds in the history, j and k go through the sources, ? lists them all.
 import { $, element } from "./core.js";
 import { stepSource } from "./sources.js";
+import { say } from "./texts.js";
 
-const KEYS = [
-  ["/", "Ask"], ["Enter", "Send the question"], ["Shift Enter", "New line"], ["Esc", "Close the evidence, or stop and answer with what there is"],
-  ["Ctrl K", "Find in the history"], ["j  k", "Next and previous source"], ["n  p", "Next and previous place of evidence"], ["?", "This list"],
-];
+const KEYS = { ask: "/", send: "Enter", line: "Shift Enter", stop: "Esc", find: "Ctrl K", sources: "j k", places: "n p", help: "?" };
 
 const isTyping = (target) => target.closest?.("input, textarea, select, [contenteditable]");
 
 export function watchKeys({ find }) {
-  $("keys-list").append(...KEYS.flatMap(([keys, does]) => [
-    element("dt", {}, ...keys.split(/ +/).map((key) => element("kbd", { textContent: key }))), element("dd", { textContent: does }),
+  $("keys-list").append(...Object.entries(KEYS).flatMap(([does, keys]) => [
+    element("dt", {}, ...keys.split(" ").map((key) => element("kbd", { textContent: key }))), element("dd", { textContent: say(`keys.${does}`) }),
   ]));
   const acts = {
     "/": () => $("question").focus(), "?": () => $("keys").showModal(), j: () => stepSource(1), k: () => stepSource(-1),

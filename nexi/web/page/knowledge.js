@@ -1,6 +1,7 @@
 // Knowledge: the pages and files that are stored, to look through, to search and to forget.
-import { $, call, element, plural } from "./core.js";
+import { $, call, element } from "./core.js";
 import { bindSearchField, confirmAction, removeItem, setPanelMessage } from "./panel.js";
+import { formatNumber, say } from "./texts.js";
 
 const isWeb = (url) => /^https?:\/\//i.test(url);
 
@@ -15,16 +16,16 @@ export function fillKnowledge() {
     $("knowledge-list").replaceChildren(...known.sources.map(sourceRow));
     $("knowledge-found").hidden = !found.hits.length;
     $("knowledge-hits").replaceChildren(...found.hits.map(hitRow));
-    const none = wanted && !known.sources.length && !found.hits.length ? "Nothing of that is known." : "";
-    setPanelMessage("knowledge", none || (known.more ? "The first 200 are shown: look for words to see others." : ""));
+    const none = wanted && !known.sources.length && !found.hits.length ? say("knowledge.none") : "";
+    setPanelMessage("knowledge", none || (known.more ? say("knowledge.more") : ""));
   });
 }
 
 function summary(known) {
-  if (known.damage) return `The store is damaged: ${known.damage}. nexi doctor --repair saves what can be read.`;
-  if (!known.on) return "Keeping is off: nothing that is read is stored. nexi config set knowledge true turns it on.";
-  if (!known.total) return "Nothing is known yet: pages that are read and files that are dropped on the page are kept here.";
-  return `${plural(known.total, "page or file", "pages and files")} in ${plural(known.passages, "passage")}, ${(known.bytes / 1e6).toFixed(1)} MB`;
+  if (known.damage) return say("knowledge.damaged", { damage: known.damage });
+  if (!known.on) return say("knowledge.off");
+  if (!known.total) return say("knowledge.empty");
+  return say("knowledge.size", { total: say("knowledge.total", { n: known.total }), passages: say("count.passages", { n: known.passages }), size: formatNumber(known.bytes / 1e6, 1) });
 }
 
 const titleOf = (title, url) => isWeb(url)
@@ -32,9 +33,9 @@ const titleOf = (title, url) => isWeb(url)
   : element("span", { textContent: title || url, dir: "auto" });
 
 function sourceRow(source) {
-  const about = [source.domain, source.fetched, plural(source.passages, "passage"), ...source.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
-  const forget = element("button", { type: "button", textContent: "Forget", className: "quiet" });
-  forget.setAttribute("aria-label", `Forget: ${source.title || source.url}`.slice(0, 120));
+  const about = [source.domain, source.fetched, say("count.passages", { n: source.passages }), ...source.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
+  const forget = element("button", { type: "button", textContent: say("knowledge.forget"), className: "quiet" });
+  forget.setAttribute("aria-label", say("knowledge.forget_one", { name: source.title || source.url }).slice(0, 120));
   const row = element("li", {}, element("div", {}, titleOf(source.title, source.url), element("p", { className: "state", textContent: about, dir: "auto" }),
     element("p", { className: "address", textContent: source.url })), element("div", { className: "tools" }, forget));
   forget.onclick = () => forgetSource(source, row).catch((error) => setPanelMessage("knowledge", error.message));
@@ -46,8 +47,8 @@ function hitRow(hit) {
 }
 
 async function forgetSource(source, row) {
-  if (!await confirmAction("Forget this source?", `“${(source.title || source.url).slice(0, 300)}” is no longer found by later questions. Answers that cite it keep their evidence.`, "Forget")) return;
+  if (!await confirmAction(say("knowledge.ask"), say("knowledge.ask_text", { name: (source.title || source.url).slice(0, 300) }), say("knowledge.forget"))) return;
   await call("/page/knowledge/forget", { method: "POST", body: JSON.stringify({ urls: [source.url] }) });
   removeItem(row);
-  setPanelMessage("knowledge", "Forgotten.");
+  setPanelMessage("knowledge", say("knowledge.forgotten"));
 }

@@ -1,18 +1,19 @@
 // How a run stands, for who looks elsewhere: in the title of the tab, and in a notification where the person wants one.
 import { $ } from "./core.js";
 import { state } from "./state.js";
+import { say } from "./texts.js";
 
 const LONG_S = 20;
-const WORDS = { waiting: "◐ Waiting for you", done: "✓", failed: "✗", notWritten: "There is no answer", written: "The answer is there", plan: "The plan is waiting for you" };
+const SIGNS = { waiting: "◐", done: "✓", failed: "✗" };
 
 const questionTitle = () => `${$("asked").textContent.slice(0, 60)} - nexi`;
 const hasLasted = () => (performance.now() - state.started) / 1000 >= LONG_S;
 
 // `how` is waiting, done, failed or "" for a run that goes on.
 export function showInTitle(how = "") {
-  const sign = how === "waiting" || (how && document.hidden) ? WORDS[how] : "";
-  document.title = sign ? `${sign} ${how === "waiting" ? "- " : ""}${questionTitle()}` : questionTitle();
-  if (how && document.hidden && (how === "waiting" || hasLasted())) notify({ waiting: WORDS.plan, done: WORDS.written, failed: WORDS.notWritten }[how]);
+  const isShown = how === "waiting" || (how && document.hidden);
+  document.title = [isShown ? SIGNS[how] : "", how === "waiting" ? `${say("notify.waiting")} -` : "", questionTitle()].filter(Boolean).join(" ");
+  if (how && document.hidden && (how === "waiting" || hasLasted())) notify(say(how === "waiting" ? "notify.plan" : `notify.${how}`));
 }
 
 function notify(text) {

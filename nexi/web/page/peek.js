@@ -2,9 +2,9 @@
 import { $, element } from "./core.js";
 import { sourceOf } from "./sources.js";
 import { state } from "./state.js";
+import { say } from "./texts.js";
 
 const EDGE_PX = 8;
-const WORDS = { none: "No passage of this source was found for the sentence." };
 
 function quotesOf(cite) {
   const found = state.run?.claims[Number(cite.dataset.claim)], number = Number(cite.dataset.n);
@@ -18,7 +18,7 @@ function showPeek(cite) {
   const box = $("peek"), about = [source.host, source.published].filter(Boolean).join(" · ");
   box.replaceChildren(
     element("p", { className: "head", textContent: source.title || source.url, dir: "auto" }), element("p", { className: "site", textContent: about, dir: "auto" }),
-    ...(quotes.length ? quotes.map((quote) => element("blockquote", { textContent: quote, dir: "auto" })) : cite.dataset.claim ? [element("p", { textContent: WORDS.none })] : []),
+    ...(quotes.length ? quotes.map((quote) => element("blockquote", { textContent: quote, dir: "auto" })) : cite.dataset.claim ? [element("p", { textContent: say("peek.none") })] : []),
   );
   box.hidden = false;
   cite.setAttribute("aria-describedby", "peek");

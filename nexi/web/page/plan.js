@@ -1,17 +1,14 @@
 // The plan of a deep run that waits: its tasks can be changed, added, moved and removed before anything is spent on them.
 import { $, addNote, call, element, setStatus } from "./core.js";
 import { state } from "./state.js";
+import { say } from "./texts.js";
 
 const MAX_TASKS = 5;
-const WORDS = {
-  about: "Each task gets a researcher of its own. Nothing more is spent until you start.", limit: `A plan has at most ${MAX_TASKS} tasks, so that the limits of the run last for each; later rounds add tasks where something is missing.`,
-  task: (n) => `Task ${n}`, remove: (n) => `Remove task ${n}`, up: (n) => `Move task ${n} up`, down: (n) => `Move task ${n} down`, last: "A plan has at least one task", begun: "The research begins", unpriced: "No price is set for this model, so what that costs is not known.",
-};
 
 export function showPlan(event) {
-  $("plan-about").textContent = WORDS.about;
+  $("plan-about").textContent = say("plan.about");
   const estimate = event.estimate ? `${event.estimate[0].toUpperCase()}${event.estimate.slice(1)}.` : "";
-  $("plan-cost").textContent = estimate && !estimate.includes("$") && state.form?.has_model ? `${estimate} ${WORDS.unpriced}` : estimate;
+  $("plan-cost").textContent = estimate && !estimate.includes("$") && state.form?.has_model ? `${estimate} ${say("plan.unpriced")}` : estimate;
   $("plan-tasks").replaceChildren(...event.tasks.map(taskItem));
   $("plan").hidden = false;
   document.body.classList.add("planning");
@@ -55,15 +52,15 @@ function numberTasks() {
   const items = [...$("plan-tasks").children], isFull = items.length >= MAX_TASKS;
   items.forEach((item, i) => {
     const [field, up, down, remove] = item.children;
-    [WORDS.task, WORDS.up, WORDS.down, WORDS.remove].forEach((words, at) => item.children[at].setAttribute("aria-label", words(i + 1)));
+    ["task", "up", "down", "remove"].forEach((name, at) => item.children[at].setAttribute("aria-label", say(`plan.${name}`, { n: i + 1 })));
     up.disabled = i === 0;
     down.disabled = i === items.length - 1;
     remove.disabled = items.length === 1;
-    remove.title = items.length === 1 ? WORDS.last : "";
-    field.placeholder = WORDS.task(i + 1);
+    remove.title = items.length === 1 ? say("plan.last") : "";
+    field.placeholder = say("plan.task", { n: i + 1 });
   });
   $("plan-add").disabled = isFull;
-  $("plan-limit").textContent = isFull ? WORDS.limit : "";
+  $("plan-limit").textContent = isFull ? say("plan.limit", { n: MAX_TASKS }) : "";
 }
 
 // A new line below one, or at the end; a full plan says why there is none.
@@ -81,6 +78,6 @@ export async function acceptPlan() {
   try {
     await call(`/v1/runs/${state.id}/plan`, { method: "POST", body: JSON.stringify({ tasks }) });
     hidePlan();
-    setStatus(WORDS.begun);
+    setStatus(say("plan.begun"));
   } catch (error) { addNote(error.message, true); }
 }

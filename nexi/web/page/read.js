@@ -1,30 +1,29 @@
 // Reading and checking: the answer with its evidence, its conflicts, its sources and its exports.
 import { addContents } from "./contents.js";
 import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
-import { drawSources, isWeb, outside, showSource, sourceOf, verdict } from "./sources.js";
+import { drawSources, isWeb, outside, showSource, sourceOf, translateMarks, verdict } from "./sources.js";
 import { setBars, setFinishedRun, state } from "./state.js";
+import { say } from "./texts.js";
 import { draw } from "./timeline.js";
 
 const FORMS = [["md", "Markdown"], ["html", "HTML"], ["pdf", "PDF"], ["json", "JSON"], ["ris", "RIS"], ["bibtex", "BibTeX"], ["csl", "CSL"]];
 const SUFFIXES = { bibtex: "bib", csl: "csl.json" }, REFERENCES = ["ris", "bibtex", "csl"];
 const WIDE = "(min-width: 62.01rem)"; // where the rail stands beside the text
-const WORDS = {
-  evidence: "Evidence", stored: "Stored text", looking: "Looking it up", place: (at, all) => `Place ${at} of ${all}`, there: "Open the page there", whole: "Show the whole text",
-  part: (at, all) => `Part ${at} of ${all}`, region: "Stored text of the page", missing: (words) => `missing: ${words}`, other: (value) => `the page has: ${value}`, unnamed: "no source is named for it",
-};
 
 export async function showAnswer() {
   const id = state.id, run = await call(`/page/runs/${id}`);
   if (id !== state.id) return; // another run was opened meanwhile
+  for (const source of run.sources) if (!isWeb(source.url)) source.host = say("source.file");
   setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
+  translateMarks($("answer"));
   hideRepeatedTitle(run.question);
   addContents();
-  $("answered").textContent = run.answered_note || "";
+  $("answered").textContent = run.answered_note ? say(`answered.${run.answered}`) : "";
   $("answered").className = `answered a-${run.answered || "yes"}`;
   $("answered").hidden = !run.answered_note;
-  $("figures").textContent = [run.figures, run.gap].filter(Boolean).join(" · ");
-  $("status").textContent = ["final_answer", "plain_answer", ""].includes(run.stop) ? "" : `Ended early: ${run.stop.replaceAll("_", " ")}`;
+  $("figures").textContent = [describeProof(run.proof), run.gap].filter(Boolean).join(" · ");
+  $("status").textContent = describeStop(run.stop);
   setBars(run.timeline);
   draw();
   fill("conflicts", "conflict-list", run.conflicts.map(conflictItem));
@@ -32,8 +31,21 @@ export async function showAnswer() {
   drawSources(showStored);
   if (!state.source) $("cost").open = false;
   if (!$("notes").childElementCount) for (const warning of run.warnings || []) addNote(warning); // of a run that was not followed
-  if (run.model === "extractive") showHint("Without a model: passages from the pages. Add one with nexi config.");
+  if (run.model === "extractive") showHint(say("read.built_in"));
   showTools();
+}
+
+// Stopping is what the reader wanted, and no failure.
+function describeStop(stop) {
+  if (stop === "cancelled") return say("read.stopped");
+  return ["final_answer", "plain_answer", ""].includes(stop) ? "" : say("read.early", { why: say(`stop.${stop}`) });
+}
+
+// The one line that an answer states about itself.
+function describeProof({ checked: n, supported, found } = {}) {
+  if (!n) return "";
+  if (!supported) return say("figures.found", { k: found, n });
+  return [say("figures.supported", { k: supported, n }), found ? say("figures.more", { k: found }) : ""].filter(Boolean).join(", ");
 }
 
 // The pages that were read and not cited, once the work of an old run is known.
@@ -45,7 +57,7 @@ export async function showRemembered(id) {
   if (!state.run) return false;
   $("asked").textContent = state.run.question;
   document.title = `${state.run.question.slice(0, 60)} - nexi`;
-  setStatus("Its run is no longer kept, and with it the evidence. This is the answer it came to.");
+  setStatus(say("read.gone"));
   return state.id === id;
 }
 
@@ -72,14 +84,14 @@ function conflictItem(conflict) {
   const sides = conflict.readings.map((reading) => element("li", {},
     element("p", { className: "value", textContent: reading.value, dir: "auto" }),
     ...(reading.quote ? [element("blockquote", { textContent: reading.quote, dir: "auto" })] : []),
-    element("p", { className: "site" }, ...reading.sources.flatMap((n) => [citeOf(n), " "]), reading.independent > 1 ? `${reading.independent} independent` : "")));
-  const about = conflict.subject || "One says what another denies";
+    element("p", { className: "site" }, ...reading.sources.flatMap((n) => [citeOf(n), " "]), reading.independent > 1 ? say("read.independent", { n: reading.independent }) : "")));
+  const about = conflict.subject || say("read.denies");
   return element("li", {}, element("h3", { textContent: about, dir: "auto" }), element("ul", { className: "sides" }, ...sides));
 }
 
 function citeOf(number) {
   const source = sourceOf(number);
-  const made = button(`[${number}]${source ? ` ${source.host}` : ""}`, `Source ${number}`, () => showSource(number), "cite");
+  const made = button(`[${number}]${source ? ` ${source.host}` : ""}`, say("read.source", { n: number }), () => showSource(number), "cite");
   made.disabled = !source;
   return made;
 }
@@ -93,12 +105,12 @@ export async function showEvidence(claim, number) {
   const found = state.run?.claims[claim];
   if (!found) return;
   const some = found.evidence.filter((one) => !number || one.n === number);
-  const parts = some.map(() => element("section", { className: "found" }, element("p", { textContent: WORDS.looking })));
+  const parts = some.map(() => element("section", { className: "found" }, element("p", { textContent: say("read.looking") })));
   const words = element("p", { className: "sentence", textContent: found.text, dir: "auto" });
-  const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || WORDS.unnamed;
+  const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || say("read.unnamed");
   const meaning = element("p", { className: "site meaning", textContent: state.run.marks?.[found.verdict] || "" });
   const places = placesOf(), at = places.findIndex((place) => place.claim === claim && (!number || place.n === number));
-  openEvidence(WORDS.evidence, words, element("p", {}, verdict(found), why ? ` ${why}` : ""), meaning, ...parts);
+  openEvidence(say("read.evidence"), words, element("p", {}, verdict(found), why ? ` ${why}` : ""), meaning, ...parts);
   showPlace(places, at, claim, number);
   await Promise.all(some.map((one, i) => fillFound(parts[i], one)));
   if (parts[0]) toMark(parts[0]);
@@ -106,7 +118,7 @@ export async function showEvidence(claim, number) {
 
 function showPlace(places, at, claim, number) {
   const step = (by) => () => { const next = places[at + by]; showEvidence(next.claim, next.n); };
-  $("evidence-at").textContent = at < 0 ? "" : WORDS.place(at + 1, places.length);
+  $("evidence-at").textContent = at < 0 ? "" : say("read.place", { at: at + 1, all: places.length });
   Object.assign($("evidence-before"), { disabled: at <= 0, onclick: step(-1) });
   Object.assign($("evidence-after"), { disabled: at < 0 || at === places.length - 1, onclick: step(1) });
   markCurrent(claim, number);
@@ -121,9 +133,9 @@ function markCurrent(claim, number) {
 
 async function fillFound(part, one) {
   const source = sourceOf(one.n), shown = [], spots = [[one.start, one.end], ...(one.places || [])].sort((a, b) => a[0] - b[0]);
-  const more = [one.reason, one.missing.length ? WORDS.missing(one.missing.join(", ")) : "", one.other ? WORDS.other(one.other) : ""].filter(Boolean).join(" · ");
+  const more = [one.reason, one.missing.length ? say("read.missing", { words: one.missing.join(", ") }) : "", one.other ? say("read.other", { value: one.other }) : ""].filter(Boolean).join(" · ");
   for (const [i, [start, end]] of spots.entries()) {
-    if (spots.length > 1) shown.push(element("p", { className: "site", textContent: WORDS.part(i + 1, spots.length) }));
+    if (spots.length > 1) shown.push(element("p", { className: "site", textContent: say("read.part", { at: i + 1, all: spots.length }) }));
     try {
       const passage = await passageOf(one.n, start, end), box = passageBox(passage);
       shown.push(box, links(passage, { n: one.n, start, end }, box));
@@ -142,15 +154,15 @@ const passageOf = (n, start, end, whole = false) => call(`/page/runs/${state.id}
 function passageBox(passage) {
   const box = element("div", { className: "passage", tabIndex: 0, dir: "auto" });
   box.setAttribute("role", "region");
-  box.setAttribute("aria-label", WORDS.region);
+  box.setAttribute("aria-label", say("read.region"));
   box.append(passage.cut ? "… " : "", passage.before, element("mark", { textContent: passage.span }), passage.after, passage.left ? " …" : "");
   return box;
 }
 
 function links(passage, one, box) {
   const line = element("p", { className: "tools" });
-  if (isWeb(passage.link)) line.append(outside(passage.link, WORDS.there));
-  if (passage.cut || passage.left) line.append(button(WORDS.whole, "", async (event) => {
+  if (isWeb(passage.link)) line.append(outside(passage.link, say("read.there")));
+  if (passage.cut || passage.left) line.append(button(say("read.whole"), "", async (event) => {
     event.target.disabled = true;
     try {
       const whole = passageBox(await passageOf(one.n, one.start, one.end, true));
@@ -171,7 +183,7 @@ function scrollToMark(box) {
 }
 
 async function showStored(source) {
-  openEvidence(WORDS.stored, element("section", { className: "found" }, element("p", { textContent: WORDS.looking })));
+  openEvidence(say("read.stored"), element("section", { className: "found" }, element("p", { textContent: say("read.looking") })));
   showPlace([], -1, -1, 0);
   const part = $("evidence-body").querySelector(".found");
   try {
@@ -210,25 +222,25 @@ export function showTools() {
   const run = state.run;
   $("publish").hidden = !(run?.kept && state.form?.share);
   $("exports").replaceChildren(...(run?.kept ? FORMS.filter(([form]) => run.sources.length || !REFERENCES.includes(form)).map(exportLink) : []));
-  if (!run) $("exports").append(button("Resume this run", "", resumeRun, ""));
+  if (!run) $("exports").append(button(say("read.resume"), "", resumeRun, ""));
 }
 
 function exportLink([form, name]) {
   const link = element("a", { href: `/page/runs/${state.id}/export?format=${form}`, textContent: name, download: "" });
-  link.setAttribute("aria-label", `Export as ${name}`);
+  link.setAttribute("aria-label", say("read.export", { name }));
   link.onclick = (event) => { event.preventDefault(); saveExport(form, name); };
   return link;
 }
 
 async function saveExport(form, name = form) {
-  setStatus(`Making the ${name} file`);
+  setStatus(say("read.making", { name }));
   try {
     const answer = await fetch(`/page/runs/${state.id}/export?format=${form}`, { headers: withToken() });
-    if (!answer.ok) throw new Error(problemOf(await answer.json()) || "the export failed");
+    if (!answer.ok) throw new Error(problemOf(await answer.json()) || say("read.export_failed"));
     const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-${state.id}.${SUFFIXES[form] || form}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    setStatus(`${name}: saved as ${link.download}`);
+    setStatus(say("read.saved", { name, file: link.download }));
   } catch (error) { setStatus(""); addNote(error.message, true); }
 }
 

@@ -1,16 +1,11 @@
 // History: the questions that were asked, by conversation, to find, open, name, pin, resume, stop and delete.
-import { $, call, element, plural } from "./core.js";
+import { $, call, element } from "./core.js";
 import { bindSearchField, confirmAction, removeItem, setPanelMessage } from "./panel.js";
 import { formatMoney, formatSeconds } from "./spent.js";
+import { formatDate, say } from "./texts.js";
 
-const STATES = {
-  running: "● running", waiting: "◐ waiting for you", finished: "✓ finished", failed: "✗ failed", unfinished: "… unfinished", damaged: "! damaged", "answer kept": "✓ answer kept",
-};
-const WORDS = {
-  more: "The newest 200 are shown: look for words to see others.", noneFound: "Nothing of that was asked.", none: "Nothing was asked yet.", stop: "Stop", resume: "Resume", rename: "Rename", pin: "Pin", unpin: "Unpin",
-  remove: "Delete", select: (text) => `Select: ${text}`, name: "A name for it", stopping: "It was asked to answer now, from what it has read.", deleted: "Deleted.", deleteSome: (n) => `Delete ${plural(n, "run")}`,
-  askOne: "Delete this run?", askSome: (n) => `Delete ${plural(n, "run")}?`, gone: "its answer and what it recorded go for good.", allGone: "What is selected goes for good, with its answer and what it recorded.", cancelled: " It is running and will be cancelled.",
-};
+const SIGNS = { running: "●", waiting: "◐", finished: "✓", failed: "✗", unfinished: "…", damaged: "!", kept: "✓" };
+const MODES = ["search", "research", "agentic"];
 const REFRESH_MS = 3000, BUSY = ["running", "waiting"];
 let timer = 0;
 
@@ -24,7 +19,7 @@ export function fillRuns() {
     if (!isLatest()) return;
     $("runs-list").replaceChildren(...(wanted ? items.map((item) => runItem(item, wanted)) : groupRuns(items).map(threadItem)));
     countChosen();
-    setPanelMessage("runs", items.length ? (more ? WORDS.more : "") : wanted ? WORDS.noneFound : WORDS.none);
+    setPanelMessage("runs", items.length ? (more ? say("runs.more") : "") : wanted ? say("runs.none_found") : say("runs.none"));
     watchBusy(items);
   });
 }
@@ -70,13 +65,14 @@ function changeRow(row, item, wanted = "") {
 
 function runItem(item, wanted) {
   const name = item.title || item.question || item.id, link = element("a", { href: `/runs/${item.id}`, textContent: name, className: "q", dir: "auto" });
-  const day = item.created ? new Date(item.created).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
-  const size = [item.words ? plural(item.words, "word") : "", item.seconds ? formatSeconds(item.seconds) : "", item.cost ? formatMoney(item.cost) : ""];
-  const about = element("p", { className: "state" }, item.pinned ? "★ " : "", element("span", { className: `is-${item.state.split(" ")[0]}`, textContent: STATES[item.state] || item.state }), ` · ${[item.mode, day, ...size].filter(Boolean).join(" · ")}`);
+  const day = item.created ? formatDate(item.created) : "";
+  const size = [item.words ? say("count.words", { n: item.words }) : "", item.seconds ? formatSeconds(item.seconds) : "", item.cost ? formatMoney(item.cost) : ""];
+  const state = item.state === "answer kept" ? "kept" : item.state, mode = MODES.includes(item.mode) ? say(`mode.${item.mode}`) : item.mode;
+  const about = element("p", { className: "state" }, item.pinned ? "★ " : "", element("span", { className: `is-${state}`, textContent: SIGNS[state] ? `${SIGNS[state]} ${say(`run.${state}`)}` : state }), ` · ${[mode, day, ...size].filter(Boolean).join(" · ")}`);
   const words = element("div", {}, link, about);
   if (wanted && item.excerpt) words.append(element("p", { className: "excerpt", textContent: item.excerpt, dir: "auto" }));
   const chosen = element("input", { type: "checkbox", value: item.id });
-  chosen.setAttribute("aria-label", WORDS.select(name).slice(0, 120));
+  chosen.setAttribute("aria-label", say("runs.select", { name }).slice(0, 120));
   const row = element("li", {}, chosen, words, element("div", { className: "tools" }, ...runButtons(item, name)));
   Object.assign(row.dataset, { id: item.id, state: item.state });
   return row;
@@ -85,7 +81,7 @@ function runItem(item, wanted) {
 function runButtons(item, name) {
   const act = (text, does) => {
     const made = element("button", { type: "button", textContent: text, className: "quiet" });
-    made.setAttribute("aria-label", `${text}: ${name}`.slice(0, 120));
+    made.setAttribute("aria-label", say("runs.act", { act: text, name }).slice(0, 120));
     made.onclick = async () => {
       made.disabled = true;
       try { await does(made.closest("li")); } catch (error) { setPanelMessage("runs", error.message); }
@@ -94,17 +90,17 @@ function runButtons(item, name) {
     return made;
   };
   const made = [];
-  if (BUSY.includes(item.state)) made.push(act(WORDS.stop, () => stopRun(item)));
-  if (["unfinished", "failed"].includes(item.state)) made.push(act(WORDS.resume, () => resumeRun(item)));
+  if (BUSY.includes(item.state)) made.push(act(say("runs.stop"), () => stopRun(item)));
+  if (["unfinished", "failed"].includes(item.state)) made.push(act(say("runs.resume"), () => resumeRun(item)));
   return [
-    ...made, act(WORDS.rename, (row) => renameRun(item, row)), act(item.pinned ? WORDS.unpin : WORDS.pin, (row) => labelRun(item, row, { pinned: !item.pinned })),
-    act(WORDS.remove, (row) => deleteRun(item, row)),
+    ...made, act(say("runs.rename"), (row) => renameRun(item, row)), act(say(item.pinned ? "runs.unpin" : "runs.pin"), (row) => labelRun(item, row, { pinned: !item.pinned })),
+    act(say("runs.delete"), (row) => deleteRun(item, row)),
   ];
 }
 
 async function stopRun(item) {
   await call(`/v1/runs/${item.id}/stop`, { method: "POST" });
-  setPanelMessage("runs", WORDS.stopping);
+  setPanelMessage("runs", say("runs.stopping"));
 }
 
 async function resumeRun(item) {
@@ -120,7 +116,7 @@ async function labelRun(item, row, label) {
 // The name is typed where it stands; Enter keeps it, Escape or leaving the field does not.
 function renameRun(item, row) {
   const link = row.querySelector(".q"), field = element("input", { value: link.textContent, maxLength: 300, className: "naming", dir: "auto" });
-  field.setAttribute("aria-label", WORDS.name);
+  field.setAttribute("aria-label", say("runs.name"));
   link.replaceWith(field);
   const end = () => { if (field.isConnected) field.replaceWith(link); };
   field.onblur = end;
@@ -134,11 +130,11 @@ function renameRun(item, row) {
 // deleting one, or all that are chosen
 
 async function deleteRun(item, row) {
-  const more = BUSY.includes(item.state) ? WORDS.cancelled : "";
-  if (!await confirmAction(WORDS.askOne, `“${(item.title || item.question || item.id).slice(0, 300)}”: ${WORDS.gone}${more}`, WORDS.remove)) return;
+  const more = BUSY.includes(item.state) ? ` ${say("runs.cancelled")}` : "";
+  if (!await confirmAction(say("runs.ask_one"), say("runs.gone", { name: (item.title || item.question || item.id).slice(0, 300) }) + more, say("runs.delete"))) return;
   await call(`/page/history/${item.id}`, { method: "DELETE" });
   takeOut(row);
-  setPanelMessage("runs", WORDS.deleted);
+  setPanelMessage("runs", say("runs.deleted"));
 }
 
 // What continued a deleted run stays.
@@ -153,15 +149,15 @@ const chosenBoxes = () => [...$("runs-list").querySelectorAll("input:checked")];
 function countChosen() {
   const count = chosenBoxes().length;
   $("runs-delete").hidden = !count;
-  $("runs-delete").textContent = WORDS.deleteSome(count);
+  $("runs-delete").textContent = say("runs.delete_some", { n: count });
 }
 
 async function deleteChosen() {
   const boxes = chosenBoxes();
-  if (!await confirmAction(WORDS.askSome(boxes.length), WORDS.allGone, WORDS.remove)) return;
+  if (!await confirmAction(say("runs.ask_some", { n: boxes.length }), say("runs.all_gone"), say("runs.delete"))) return;
   for (const box of boxes) {
     await call(`/page/history/${box.value}`, { method: "DELETE" });
     takeOut(box.closest("li"));
   }
-  setPanelMessage("runs", WORDS.deleted);
+  setPanelMessage("runs", say("runs.deleted"));
 }

@@ -1,7 +1,8 @@
 // Set-up: which parts are configured, and what works, on asking. No key is ever here.
-import { $, call, element, plural } from "./core.js";
+import { $, call, element } from "./core.js";
 import { setPanelMessage } from "./panel.js";
 import { fillSettings } from "./settings.js";
+import { say } from "./texts.js";
 
 const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v-not_found", textContent: `${ok ? "✓" : "✗"} ${words}` });
 
@@ -10,7 +11,7 @@ export async function fillSetup() {
   fillSettings(fillSetup, checkRow).catch((error) => setPanelMessage("setup", error.message));
   const parts = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
-    element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-unset", textContent: "not set" })),
+    element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-unset", textContent: say("setup.unset") })),
     element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...fixLines(part.fix)),
   ]));
 }
@@ -21,19 +22,19 @@ const fixLines = (fix) => (fix ? [element("br"), command(fix)] : []);
 async function examine() {
   $("doctor-go").disabled = true;
   $("doctor-list").replaceChildren();
-  setPanelMessage("setup", "Checking: the model and every search service are asked once.");
+  setPanelMessage("setup", say("setup.checking"));
   try {
     const report = await call("/page/doctor", { method: "POST" });
     const wrong = report.checks.filter((check) => !check.ok);
     $("doctor-list").replaceChildren(...[...wrong, ...report.checks.filter((check) => check.ok)].map(checkRow));
-    setPanelMessage("setup", !report.ok ? "A search cannot work yet." : wrong.length ? `A search can work; ${plural(wrong.length, "thing")} could be better.` : "Everything works.");
+    setPanelMessage("setup", !report.ok ? say("setup.broken") : wrong.length ? say("setup.works", { n: wrong.length }) : say("setup.all"));
   } catch (error) { setPanelMessage("setup", error.message); }
   $("doctor-go").disabled = false;
 }
 
 function checkRow(check) {
-  const row = element("li", {}, element("p", {}, sign(check.ok, check.ok ? "ok" : "problem"), " ", element("strong", { textContent: check.name }), ` ${check.message}`));
-  if (check.cause) row.append(element("p", { className: "state", textContent: `Why: ${check.cause}` }));
-  if (check.fix) row.append(element("p", { className: "state" }, "What to do: ", /^(nexi|pip|chmod) /.test(check.fix) ? command(check.fix) : check.fix));
+  const row = element("li", {}, element("p", {}, sign(check.ok, say(check.ok ? "setup.ok" : "setup.problem")), " ", element("strong", { textContent: check.name }), ` ${check.message}`));
+  if (check.cause) row.append(element("p", { className: "state", textContent: say("setup.why", { cause: check.cause }) }));
+  if (check.fix) row.append(element("p", { className: "state" }, `${say("setup.fix")} `, /^(nexi|pip|chmod) /.test(check.fix) ? command(check.fix) : check.fix));
   return row;
 }

@@ -1,19 +1,17 @@
 // Sources in the rail: a card for each that the answer cites, and a list of those that were only read.
 import { initialBadge, pageRow } from "./activity.js";
-import { $, element, hostOf, plural } from "./core.js";
+import { $, element, hostOf } from "./core.js";
 import { state } from "./state.js";
+import { language, say } from "./texts.js";
 
 const MAX_LIVE = 40, MAX_READ = 100, SNIPPET_CHARS = 180;
 const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: "?", unchecked: "·" };
-const GOOD = ["supported", "found"];
-const WORDS = {
-  stored: "Stored text", storedOf: (n) => `Stored text of source ${n}`, read: (day) => `read ${day}`, also: (n) => `Also read, not cited: ${plural(n, "page")}`,
-  cited: (n) => `cited ${n === 1 ? "once" : `${n} times`}`,
-};
+const GOOD = ["supported", "found"], WORST = ["contradicted", "not_found", "unchecked"], MAX_VALUE_CHARS = 60;
 
 export const isWeb = (url) => /^https?:\/\//i.test(url);
 export const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });
-export const verdict = (one) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${one.said}` });
+const nameVerdict = (one) => say(`verdict.${one.evidence?.length === 0 ? "none" : one.verdict}`);
+export const verdict = (one, text = nameVerdict(one)) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${text}` });
 export const sourceOf = (number) => state.run?.sources.find((source) => source.n === number);
 
 // While a run goes on, the pages that have a number; afterwards those that the answer cites, with what they say.
@@ -22,7 +20,7 @@ export function drawSources(openStored) {
   $("source-list").replaceChildren(...cards);
   const others = state.run ? pagesNotCited() : [];
   $("read-list").replaceChildren(...others.map(([url, page]) => pageRow(page, null, url)));
-  $("read-sum").textContent = WORDS.also(others.length);
+  $("read-sum").textContent = say("source.also", { n: others.length });
   $("also-read").hidden = !others.length;
   $("sources").hidden = !cards.length && !others.length;
 }
@@ -44,22 +42,42 @@ const liveCard = (source) => card({ ...source, n: source.number, link: source.ur
 function finishedCard(source, openStored) {
   const said = state.run.claims.flatMap((claim) => claim.evidence.filter((one) => one.n === source.n)), quote = said.find((one) => one.quote)?.quote || "";
   const made = card(source, quote), foot = element("p", { className: "foot" });
-  if (source.said && !GOOD.includes(worstOf(said))) foot.append(verdict(source), " ");
-  else if (said.length) foot.append(element("span", { className: "site", textContent: WORDS.cited(said.length) }), " ");
+  if (source.said && !GOOD.includes(worstOf(said))) foot.append(verdict(source, countVerdicts(said)), " ");
+  else if (said.length) foot.append(element("span", { className: "site", textContent: say("source.cited", { n: said.length }) }), " ");
   if (state.run.kept) {
-    const stored = element("button", { type: "button", textContent: WORDS.stored, className: "quiet", onclick: () => openStored(source) });
-    stored.setAttribute("aria-label", WORDS.storedOf(source.n));
+    const stored = element("button", { type: "button", textContent: say("source.stored"), className: "quiet", onclick: () => openStored(source) });
+    stored.setAttribute("aria-label", say("source.stored_of", { n: source.n }));
     foot.append(stored);
   }
   made.lastChild.append(foot);
   return made;
 }
 
-const worstOf = (said) => ["contradicted", "not_found", "unchecked"].find((verdict) => said.some((one) => one.verdict === verdict)) || "found";
+const worstOf = (said) => WORST.find((verdict) => said.some((one) => one.verdict === verdict)) || "found";
+
+// How many of the sentences that cite a source it supports, or has, and the worst that it says to one.
+function countVerdicts(said) {
+  const count = (verdict) => said.filter((one) => one.verdict === verdict).length, best = count("supported") ? "supported" : "found", worst = worstOf(said);
+  const good = say("source.said", { k: count(best), n: said.length, verdict: say(`verdict.${best}`) });
+  return worst === "found" ? good : [good, say("source.worst", { k: count(worst), verdict: say(`verdict.${worst}`) })].join(", ");
+}
+
+// The marks and citations of an answer in the language of the page; the server writes them in English.
+export function translateMarks(root) {
+  if (language() === "en") return;
+  for (const cite of root.querySelectorAll(".cite")) cite.setAttribute("aria-label", say("read.source", { n: Number(cite.dataset.n) }));
+  for (const mark of root.querySelectorAll(".check")) {
+    const verdict = mark.className.match(/v-(\w+)/)[1], claim = state.run?.claims[mark.dataset.claim] || { verdict };
+    const other = claim.evidence?.find((one) => one.verdict === "contradicted" && one.other)?.other, name = nameVerdict(claim);
+    const text = verdict === "contradicted" && other ? say("verdict.other", { verdict: name, value: other.replace(/\s+/g, " ").slice(0, MAX_VALUE_CHARS) }) : name;
+    mark.textContent = `${SIGNS[verdict]}\u00a0${text}`;
+    if (mark.dataset.claim) mark.setAttribute("aria-label", say("verdict.show", { verdict: text })); else mark.title = text;
+  }
+}
 
 function card(source, snippet) {
   const name = source.title || source.url, title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
-  const about = [source.host, source.site, source.author, source.published, source.accessed ? WORDS.read(source.accessed) : ""].filter(Boolean).join(" · ");
+  const about = [source.host, source.site, source.author, source.published, source.accessed ? say("source.read", { day: source.accessed }) : ""].filter(Boolean).join(" · ");
   const plain = snippet.replace(/^#+\s*/, ""), short = plain.length > SNIPPET_CHARS ? `${plain.slice(0, SNIPPET_CHARS)}…` : plain;
   return element("li", { id: `source-${source.n}`, tabIndex: -1 }, initialBadge(source.host || name), element("div", {},
     element("p", { className: "head" }, element("span", { className: "n", textContent: `[${source.n}] ` }), title),

@@ -1,15 +1,14 @@
 // A conversation: the questions and answers before the run that is shown stand above it.
 import { $, call, element } from "./core.js";
 import { state } from "./state.js";
-
-const WORDS = { check: "Open with its sources and evidence" };
+import { say } from "./texts.js";
 
 function turnItem(id, question, html) {
   const answer = element("div", { className: "turn-answer", innerHTML: html, dir: "auto" }); // made safe by the server
   for (const extra of answer.querySelectorAll(".copy, .check")) extra.remove();
   for (const button of answer.querySelectorAll("button")) button.replaceWith(button.textContent);
   for (const one of answer.querySelectorAll("[id]")) one.removeAttribute("id");
-  const turn = element("details", { open: true }, element("summary", {}, element("span", { textContent: question, dir: "auto" })), answer, element("p", {}, element("a", { href: `/runs/${id}`, textContent: WORDS.check })));
+  const turn = element("details", { open: true }, element("summary", {}, element("span", { textContent: question, dir: "auto" })), answer, element("p", {}, element("a", { href: `/runs/${id}`, textContent: say("thread.check") })));
   const item = element("li", {}, turn);
   item.dataset.id = id;
   return item;

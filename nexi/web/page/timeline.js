@@ -1,7 +1,8 @@
 // The timeline: a lane for the run and for every researcher; in it a bar for every model call, search and page, as SVG.
 // Bars too close to be told apart are drawn as one, so that ten thousand cost what a few hundred do.
-import { $, plural } from "./core.js";
+import { $ } from "./core.js";
 import { addBar, setBars, state } from "./state.js";
+import { formatNumber, say } from "./texts.js";
 
 const MAX_BARS = 3000, MAX_DRAWN = 1500, MAX_LANES = 40, MERGED_BARS = 500, ROW = 26, TRACK = 6, LEFT = 30, PAUSE_MS = 300;
 const TRACKS = { model: 0, search: 1, page: 2 };
@@ -44,6 +45,8 @@ function svgElement(tag, attributes, text) {
   return one;
 }
 
+const formatTime = (seconds, digits) => say("spent.seconds", { s: formatNumber(seconds, digits) });
+
 // Seconds since the run began, as this browser counts them.
 export const elapsed = () => (performance.now() - state.started) / 1000;
 
@@ -60,12 +63,12 @@ export function draw() {
   const height = lanes.length * ROW + 18, svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}` });
   lanes.forEach((who, i) => {
     svg.append(svgElement("rect", { x: LEFT, y: i * ROW, width: width - LEFT, height: ROW - 2, rx: 3, class: "lane" }));
-    svg.append(svgElement("text", { x: 0, y: i * ROW + 16 }, who || "run"));
+    svg.append(svgElement("text", { x: 0, y: i * ROW + 16 }, who || say("timeline.run")));
   });
   for (const bar of bars) if (lanes.includes(bar.who)) svg.append(rect(bar, lanes.indexOf(bar.who), scale));
-  svg.append(svgElement("text", { x: LEFT, y: height - 4 }, "0 s"), svgElement("text", { x: width - 2, y: height - 4, "text-anchor": "end" }, `${end.toFixed(1)} s`));
+  svg.append(svgElement("text", { x: LEFT, y: height - 4 }, formatTime(0, 0)), svgElement("text", { x: width - 2, y: height - 4, "text-anchor": "end" }, formatTime(end, 1)));
   $("timeline").replaceChildren(svg);
-  $("timeline").setAttribute("aria-label", `Timeline of the run: ${summarise(state.bars)}, in ${end.toFixed(1)} seconds`);
+  $("timeline").setAttribute("aria-label", say("timeline.label", { bars: summarise(state.bars), seconds: formatNumber(end, 1) }));
 }
 
 function rect(bar, lane, scale) {
@@ -74,13 +77,13 @@ function rect(bar, lane, scale) {
     x: (LEFT + bar.start * scale).toFixed(1), y, width: Math.max(2, (bar.end - bar.start) * scale).toFixed(1), height: TRACK, rx: 1.5,
     class: `${bar.failed ? "lane-failed" : `lane-${bar.lane}`}${bar.open ? " lane-open" : ""}`,
   });
-  const words = bar.count > 1 ? `${bar.count} × ${bar.lane}` : bar.label;
-  one.append(svgElement("title", {}, `${words} (${(bar.end - bar.start).toFixed(2)} s)`));
+  const words = bar.count > 1 ? say("timeline.many", { n: bar.count, lane: say(`lane.${bar.lane}`) }) : bar.label;
+  one.append(svgElement("title", {}, `${words} (${formatTime(bar.end - bar.start, 2)})`));
   return one;
 }
 
 export function summarise(bars) {
   const count = {};
   for (const bar of bars) count[bar.lane] = (count[bar.lane] || 0) + (bar.count || 1);
-  return Object.entries(count).map(([lane, many]) => plural(many, lane === "model" ? "model call" : lane, lane === "search" ? "searches" : undefined)).join(", ");
+  return Object.entries(count).map(([lane, many]) => say({ model: "lane.models", search: "count.searches" }[lane] || "count.pages", { n: many })).join(", ");
 }

@@ -86,6 +86,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "answered_note": describe_answered(end.answered),
         "html": answer_html(answered.text, claims, end.sources),
         "figures": review.proof.figures() if review and review.proof.checked else "",
+        "proof": _proof_to_dict(review),
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],
         "gap": review.gap if review else "",
         "marks": describe_marks(review.judges) if review else {},
@@ -249,6 +250,14 @@ def _claim_to_dict(claim: Claim) -> dict[str, Any]:
     ]
     told = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
     return {**told, "judge": claim.judge, "evidence": evidence}
+
+
+def _proof_to_dict(review: Review | None) -> dict[str, int]:
+    """What the figures of an answer count, for a page in any language."""
+    if review is None:
+        return {}
+    proof = review.proof
+    return {"checked": len(proof.checked), "supported": proof.supported, "found": proof.found}
 
 
 def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:

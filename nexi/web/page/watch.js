@@ -11,6 +11,7 @@ import { showSpent } from "./spent.js";
 import {
   addMarks, addUsage, appendText, applyWorkEvent, closeBar, countSpent, openBar, restartText, setConnection, setLastEvent, setPreviousRun, setRequest, setRunId, state,
 } from "./state.js";
+import { say } from "./texts.js";
 import { drawBar, drawSoon, elapsed } from "./timeline.js";
 import { isWorkEvent } from "./work.js";
 
@@ -42,7 +43,7 @@ export async function follow(id) {
     await drainQueue();
     if (state.source !== mine) return;
     if (state.last !== before) tries = unfinished = 0;
-    setStatus("Connection lost: reconnecting");
+    setStatus(say("watch.lost"));
     const how = await fetchState(id);
     if (state.source !== mine) return;
     if (how === "finished") return finishRun();
@@ -111,7 +112,7 @@ async function finishRun() {
 // A plan that a person did not want is no failure.
 export function showFailure(problem) {
   if (problem.code !== "not_approved") addNote(joinProblem(problem.message, problem.cause, problem.fix), true);
-  setStatus(problem.code === "not_approved" ? "Cancelled: the research was not started" : "No answer");
+  setStatus(say(problem.code === "not_approved" ? "watch.cancelled" : "watch.no_answer"));
   hidePlan();
   stopFollowing();
   showTools();
@@ -123,7 +124,7 @@ async function showBrokenRun(id) {
   const run = await call(`/v1/runs/${id}`);
   if (run.error) return showFailure(run.error);
   setStatus("");
-  addNote(`This run stopped half-way. Resume it from the list of runs, or with nexi resume ${id}.`, true);
+  addNote(say("watch.broken", { id }), true);
   showTools();
 }
 
@@ -158,8 +159,8 @@ const EVENT_HANDLERS = {
   run_resumed() { restartText(); },
   text_delta(event) { appendText(event.text); foldActivity(); renderSoon(); },
   marks_delta(event) { addMarks(event.marks); renderSoon(); },
-  model_asked(event, fact) { startBar(fact, `model|${event.agent || ""}|${event.call}`, { lane: "model", who: event.agent || "", label: `call ${event.call}` }); },
-  model_replied(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", `call ${event.call}`); },
+  model_asked(event, fact) { startBar(fact, `model|${event.agent || ""}|${event.call}`, { lane: "model", who: event.agent || "", label: say("timeline.call", { n: event.call }) }); },
+  model_replied(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", say("timeline.call", { n: event.call })); },
   model_failed(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", event.message, true); },
   tool_started(event, fact) { if (TOOL_LANES[event.name]) startBar(fact, toolKey(event), { lane: TOOL_LANES[event.name], who: event.agent || "", label: event.name }); },
   tool_finished(event) { closeBar(toolKey(event)); },

@@ -1,36 +1,12 @@
 // The work of a run as its events tell it: the plan, the researchers, their queries, pages and reports. Nothing is drawn here.
 // The same events give the same work, whether they come one by one, after a reload, or all at once from the log of an old run.
-import { hostOf, plural } from "./core.js";
+import { hostOf } from "./core.js";
+import { say } from "./texts.js";
 
 const MAX_ITEMS = 300, MAX_HITS = 3000, MAX_PROGRESS = 95, PAGE_SHARE = .07, MAX_SHARE = .8, FINDING_CHARS = 240;
 const TARGET_ROUNDS = { 1: 2, 2: 3, 3: 5 };
 
-const WORDS = {
-  starting: "Starting",
-  queued: "Waiting for its turn",
-  waiting: "The plan is waiting for you",
-  planning: "Planning the research",
-  planned: (n) => `Planned ${plural(n, "task")}`,
-  thinking: "Thinking about what to look for",
-  reflecting: (pages) => `Thinking about ${plural(pages, "page")}`,
-  extract: "Reading closely",
-  judge: "Checking sentences against their pages",
-  compact: "Summarising what was read so far",
-  correct: "Correcting a sentence",
-  searching: (queries) => `Searching for ${queries.map((one) => `“${one}”`).join(", ")}`,
-  searchingKnowledge: "Searching the knowledge base",
-  reading: (hosts) => `Reading ${hosts.length > 3 ? `${hosts.slice(0, 2).join(", ")} and ${hosts.length - 2} more` : hosts.join(", ")}`,
-  found: (n, query) => `Found ${plural(n, "result")} for “${query}”`,
-  read: (host) => `Read ${host}`,
-  unread: (host) => `${host} could not be read`,
-  delayed: (backend, seconds) => `Waiting ${Math.round(seconds)} s for ${backend}`,
-  researching: (n, pages) => `${plural(n, "researcher")} at work${pages ? `, ${plural(pages, "page")} read` : ""}`,
-  comparing: (n) => (n > 1 ? `Comparing ${n} reports` : "Reading the report"),
-  deeper: (n) => `Going deeper with ${plural(n, "new task")}`,
-  report: "Writing the report",
-  writing: "Writing the answer",
-  resuming: "Resuming the run",
-};
+const PURPOSES = ["extract", "judge", "compact", "correct"];
 
 const createAgent = (id, task = "", round = 0) => ({ id, task, round, state: "", why: "", doing: "", report: "", finding: "", queries: new Map(), pages: new Map(), read: 0, given: 0 });
 
@@ -63,52 +39,60 @@ function agentOf(work, id) {
 
 const describeTeam = (work) => {
   const busy = researchersOf(work).filter((agent) => agent.state === "working");
-  return busy.length === 1 ? busy[0].doing : WORDS.researching(busy.length, countOf(work, "pages"));
+  return busy.length === 1 ? busy[0].doing : describeCrowd(busy.length, countOf(work, "pages"));
 };
 
+function describeCrowd(n, pages) {
+  const researchers = say("doing.researching", { n });
+  return pages ? say("doing.researching_pages", { researchers, pages: say("count.pages", { n: pages }) }) : researchers;
+}
+
+const listNames = (hosts) => (hosts.length > 3 ? say("doing.reading_more", { hosts: hosts.slice(0, 2).join(", "), n: hosts.length - 2 }) : say("doing.reading", { hosts: hosts.join(", ") }));
+const comparing = (n) => (n > 1 ? say("doing.comparing", { n }) : say("doing.comparing_one"));
+
 const RULES = {
-  run_started: () => WORDS.starting,
-  run_resumed: () => WORDS.resuming,
-  model_asked: (work, { purpose }, agent) => (purpose === "answer" ? agent.given ? WORDS.reflecting(agent.given) : WORDS.thinking : WORDS[purpose] || WORDS.thinking),
-  status_delta: (work, { text }) => (text === "planning" ? WORDS.planning : text === "evaluating" ? WORDS.comparing(researchersOf(work).filter((one) => one.report).length) : text),
+  run_started: () => say("doing.starting"),
+  run_resumed: () => say("doing.resuming"),
+  model_asked: (work, { purpose }, agent) => (purpose === "answer" && agent.given ? say("doing.reflecting", { n: agent.given }) : say(PURPOSES.includes(purpose) ? `doing.${purpose}` : "doing.thinking")),
+  status_delta: (work, { text }) => (text === "planning" ? say("doing.planning") : text === "evaluating" ? comparing(researchersOf(work).filter((one) => one.report).length) : text),
   tool_started: (work, event, agent) => startTool(event, agent),
-  search_delayed: (work, { backend, seconds }) => (seconds >= 1 ? WORDS.delayed(backend, seconds) : ""),
+  search_delayed: (work, { backend, seconds }) => (seconds >= 1 ? say("doing.delayed", { backend, n: Math.round(seconds) }) : ""),
   search_finished(work, event, agent) {
     setItem(agent.queries, event.query, { hits: event.hits.length, failed: !event.hits.length });
     if (work.hits.size < MAX_HITS) for (const hit of event.hits) work.hits.set(hit.url, { title: hit.title, snippet: hit.snippet, date: (hit.published || "").slice(0, 10) });
-    return WORDS.found(event.hits.length, event.query);
+    return say("doing.found", { n: event.hits.length, query: event.query });
   },
-  knowledge_searched(work, event, agent) { setItem(agent.queries, event.query, { hits: event.passages, failed: !event.passages, local: true }); return WORDS.searchingKnowledge; },
+  knowledge_searched(work, event, agent) { setItem(agent.queries, event.query, { hits: event.passages, failed: !event.passages, local: true }); return say("doing.knowledge"); },
   page_fetched(work, event, agent) {
     agent.read++;
     const hit = work.hits.get(event.url) || {};
     setItem(agent.pages, event.url, { title: event.title || hit.title, date: (event.imprint?.published || hit.date || "").slice(0, 10), snippet: hit.snippet, ahead: event.ahead, state: "read" });
-    return event.ahead ? "" : WORDS.read(hostOf(event.url));
+    return event.ahead ? "" : say("doing.read", { host: hostOf(event.url) });
   },
   page_failed(work, event, agent) {
     setItem(agent.pages, event.url, { title: work.hits.get(event.url)?.title, why: event.message, ahead: event.ahead, state: "failed" });
-    return event.ahead ? "" : WORDS.unread(hostOf(event.url));
+    return event.ahead ? "" : say("doing.unread", { host: hostOf(event.url) });
   },
   source_numbered(work, { source }, agent) {
     agent.given++;
     setItem(agent.pages, source.url, { n: source.number, ahead: false });
     if (work.sources.size < MAX_ITEMS) work.sources.set(source.number, { ...source, date: (source.imprint?.published || "").slice(0, 10), snippet: work.hits.get(source.url)?.snippet });
   },
-  agenda_proposed: (work, event) => { Object.assign(work, { tasks: event.tasks, isDeep: true }); return WORDS.waiting; },
-  agenda_set: (work, event) => { Object.assign(work, { tasks: event.tasks, waiting: [...event.tasks], rounds: TARGET_ROUNDS[event.complexity] || 1, isDeep: true }); return WORDS.planned(event.tasks.length); },
+  agenda_proposed: (work, event) => { Object.assign(work, { tasks: event.tasks, isDeep: true }); return say("doing.waiting"); },
+  agenda_set: (work, event) => { Object.assign(work, { tasks: event.tasks, waiting: [...event.tasks], rounds: TARGET_ROUNDS[event.complexity] || 1, isDeep: true }); return say("doing.planned", { n: event.tasks.length }); },
   researcher_started(work, event, agent) {
     Object.assign(agent, { task: event.task, round: event.round, state: "working" });
     Object.assign(work, { round: event.round, isDeep: true, waiting: work.waiting.filter((task) => task !== event.task) });
-    return WORDS.queued;
+    return say("doing.queued");
   },
   researcher_reported(work, event, agent) { Object.assign(agent, { state: "reported", report: event.report, finding: firstFinding(event.report) }); return " "; },
   researcher_failed(work, event, agent) { Object.assign(agent, { state: "failed", why: event.message }); return " "; },
   round_evaluated(work, event) {
-    if (event.decision !== "delegate") return WORDS.report;
+    if (event.decision !== "delegate") return say("doing.report");
     work.waiting = [...event.tasks];
-    return WORDS.deeper(event.tasks.length);
+    return say("doing.deeper", { n: event.tasks.length });
   },
-  text_delta: (work) => (work.isDeep ? WORDS.report : WORDS.writing),
+  text_delta: (work) => say(work.isDeep ? "doing.report" : "doing.writing"),
   run_finished: (work) => { work.progress = 100; },
 };
 
@@ -123,11 +107,11 @@ function startTool(event, agent) {
   if (event.name === "web_get") {
     for (const url of list("urls")) if (agent.pages.get(url)?.state !== "read") setItem(agent.pages, url, { state: "reading", ahead: false });
     const hosts = [...new Set(list("urls").map(hostOf))];
-    return hosts.length ? WORDS.reading(hosts) : "";
+    return hosts.length ? listNames(hosts) : "";
   }
   if (event.name !== "web_search" && event.name !== "local_search") return "";
   for (const query of list("queries")) if (!agent.queries.has(query)) setItem(agent.queries, query, {});
-  return event.name === "local_search" || !list("queries").length ? WORDS.searchingKnowledge : WORDS.searching(list("queries"));
+  return event.name === "local_search" || !list("queries").length ? say("doing.knowledge") : say("doing.searching", { queries: list("queries").map((query) => say("doing.quoted", { query })).join(", ") });
 }
 
 function parseArguments(text) { try { return JSON.parse(text); } catch { return null; } }

@@ -1,0 +1,40 @@
+"""The files of the page as they are sent: without comments and indentation, and compressed for a client that takes them so.
+
+Above, the routes of the page; below, the files of the package. There is no build step: what is sent has the lines of its file.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import re
+from importlib import resources
+
+from nexi.web.page.localization import render_index
+
+__all__ = ["compact_source", "index_bytes", "static_bytes"]
+
+_JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
+_CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
+_INDENTATION = re.compile(r"(?m)^[ \t]+")
+
+
+def compact_source(name: str, source: str) -> str:
+    """A script, style sheet or page without what only its authors read; texts of several lines are in none of them."""
+    comment = {"js": _JS_COMMENT, "css": _CSS_COMMENT}.get(name.rpartition(".")[2])
+    return _INDENTATION.sub("", comment.sub("", source) if comment else source)
+
+
+@functools.cache
+def static_bytes(name: str, compressed: bool) -> bytes:
+    source = (resources.files(__package__) / name).read_text(encoding="utf-8")
+    return _pack(compact_source(name, source).encode(), compressed)
+
+
+@functools.cache
+def index_bytes(language: str, compressed: bool) -> bytes:
+    return _pack(compact_source("index.html", render_index(language)).encode(), compressed)
+
+
+def _pack(body: bytes, compressed: bool) -> bytes:
+    return gzip.compress(body, mtime=0) if compressed else body

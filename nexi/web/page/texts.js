@@ -1,0 +1,19 @@
+// The texts of the page in one language, which the server puts into the page; a text names its values in braces, and counts have a form for each plural.
+let texts = null, plurals = null;
+
+export const language = () => document.documentElement.lang || "en";
+
+export function say(name, values = {}) {
+  texts ??= JSON.parse(document.getElementById("texts").textContent);
+  const text = texts[name] ?? name, chosen = typeof text === "string" ? text : text[pluralOf(values.n)] ?? text.other;
+  return chosen.replace(/\{(\w+)\}/g, (_, key) => (typeof values[key] === "number" ? formatNumber(values[key]) : values[key] ?? ""));
+}
+
+const pluralOf = (n) => (plurals ??= new Intl.PluralRules(language())).select(n);
+
+export const formatNumber = (x, digits = 0) => x.toLocaleString(language(), digits ? { minimumFractionDigits: digits, maximumFractionDigits: digits } : undefined);
+export const formatDate = (text) => new Date(text).toLocaleString(language(), { dateStyle: "medium", timeStyle: "short" });
+
+// The server reads the language of the next page from here; "" leaves it to the browser's own.
+export function chooseLanguage(code) { document.cookie = `nexi-language=${code}; path=/; SameSite=Lax; max-age=${code ? 31536000 : 0}`; }
+export const chosenLanguage = () => document.cookie.match(/(?:^|; )nexi-language=(\w+)/)?.[1] || "";
