@@ -1,4 +1,4 @@
-"""The library for code without an event loop: find, fetch, search and research as plain functions.
+"""The library for code without an event loop: find, fetch, search, research and export as plain functions.
 
     from nexi import sync
 
@@ -22,7 +22,7 @@ from nexi.events import Event
 from nexi.ports import LLM
 from nexi.types import Page, Query, SearchOutcome
 
-__all__ = ["SyncNexi", "fetch", "find", "research", "search"]
+__all__ = ["SyncNexi", "export", "fetch", "find", "research", "search"]
 
 OnEvent = Callable[[Event], object]
 T = TypeVar("T")
@@ -79,6 +79,12 @@ class SyncNexi:
         """Plan, research in rounds and write a report. Raises NexiError when there is none."""
         return self._wait(_run_to_end(self.nexi.research(question, session=session), on_event))
 
+    def export(self, run_id: str, form: str) -> bytes:
+        """A finished run as a file: md, json, html, pdf, docx, ris, bibtex or csl. Raises NexiError."""
+        from nexi.exports import export_run
+
+        return self._wait(export_run(self.nexi.runs(), self.nexi.pages(), run_id, form))
+
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         try:
             _refuse_running_loop()
@@ -110,6 +116,12 @@ def research(question: str | RunRequest, config: Config | None = None, *, on_eve
     """Plan, research in rounds and write a report. Raises NexiError when there is none."""
     with SyncNexi(config) as nexi:
         return nexi.research(question, on_event=on_event)
+
+
+def export(run_id: str, form: str, config: Config | None = None) -> bytes:
+    """A finished run as a file: md, json, html, pdf, docx, ris, bibtex or csl. Raises NexiError."""
+    with SyncNexi(config) as nexi:
+        return nexi.export(run_id, form)
 
 
 async def _run_to_end(opening: RunOpening, on_event: OnEvent | None) -> RunResult:

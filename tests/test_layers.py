@@ -69,6 +69,7 @@ LAYER = {
             "output",
             "demo",
             "doctor",
+            "exports",
             "mcp_server",
             "mcp_server_cli",
             "__main__",

@@ -20,6 +20,8 @@ MARKER_NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year
 _LINK = r"(?:\([^()\s]{0,2000}\))?"  # some models link their markers; the address is theirs, not ours
 _MARKER = re.compile(rf"\[({MARKER_NUMBER})\]")
 _UNLINKED_MARKER = re.compile(rf"\[({MARKER_NUMBER})\](?!\()")
+_LINKED_MARKER = re.compile(rf"\[\\\[({MARKER_NUMBER})\\\]\]\([^()\s]{{0,2000}}\)")
+_IN_LINK = {ord(char): f"%{ord(char):02X}" for char in '()<>[]|\\ "`*_~'}
 UNREAD_PAGE = "a page that was not read"
 _NEEDS_NOUN = re.compile(r"\b(?:in|see|from|by|to|of|with|per|at|on|and|or|than)[ \t]+$", re.I)
 _ENDS_PHRASE = re.compile(r"[ \t]*(?:[.,;:!?)]|for\b|$)", re.M)
@@ -201,6 +203,22 @@ def set_citations(sentence: str, numbers: Iterable[int]) -> str:
     else:
         head, tail = sentence[:first], drop_unknown(sentence[first:], set())[0]
     return f"{head.rstrip()} {marks}{tail}" if marks else f"{head.rstrip()}{tail}"
+
+
+def link_citations(text: str, sources: Iterable[Source]) -> str:
+    """Every [n] outside code as a link to its page, for a file that is read outside nexi; `unlink_citations` undoes it."""
+    links = {s.number: s.url.translate(_IN_LINK) for s in sources if s.url.startswith(("https://", "http://"))}
+
+    def link(found: re.Match[str]) -> str:
+        address = links.get(int(found[1]))
+        return rf"[\[{found[1]}\]]({address})" if address else found[0]
+
+    return outside_code(text, lambda part: _UNLINKED_MARKER.sub(link, part))
+
+
+def unlink_citations(text: str) -> str:
+    """The [n] of a file whose citations are links."""
+    return _LINKED_MARKER.sub(r"[\1]", text)
 
 
 def strip_sources_section(answer: str) -> str:

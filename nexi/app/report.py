@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.answers.citations import link_citations
 from nexi.app.run import RunResult
 from nexi.errors import StoreError
 from nexi.events import RoundEvaluated, RunStarted
@@ -56,12 +57,12 @@ def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], 
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint_report(result.answer.text, result.answer.sources, started.query)
     folder = Path(choose_folder(place_of(cwd)))
-    fields = _front_matter_fields(result, started, today)
+    fields, body = _front_matter_fields(result, started, today), link_citations(linted.text, linted.sources)
     choose = pick or _any_pair
     for _ in range(ATTEMPTS):
         path = folder / make_file_name(started.query, *choose())
         try:
-            _create_file(path, render_document(linted.text, linted.sources, fields, str(path)))
+            _create_file(path, render_document(body, linted.sources, fields, str(path)))
         except FileExistsError:
             continue
         except OSError as error:
@@ -70,11 +71,12 @@ def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], 
     raise StoreError("Could not save the report", cause=f"every name for it is taken in {folder}", fix="use -o FILE")
 
 
-def report_text(result: RunResult, today: str) -> tuple[str, LintedReport]:
-    """The report as a document without a place, for a door that shows or sends it."""
+def report_text(result: RunResult, today: str, *, has_links: bool = False) -> tuple[str, LintedReport]:
+    """The report as a document without a place, for a door that shows or sends it; in a file its citations are links."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint_report(result.answer.text, result.answer.sources, started.query)
-    return render_document(linted.text, linted.sources, _front_matter_fields(result, started, today)), linted
+    body = link_citations(linted.text, linted.sources) if has_links else linted.text
+    return render_document(body, linted.sources, _front_matter_fields(result, started, today)), linted
 
 
 def front_matter_of(result: RunResult, started: RunStarted, today: str) -> str:

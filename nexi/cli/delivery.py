@@ -53,22 +53,6 @@ def answer_text(result: RunResult) -> str:
     return f"{result.answer.text}\n" + (f"\n{listed}\n" if listed else "")
 
 
-def _markdown_text(result: RunResult) -> str:
-    """The same for a Markdown file, with figures and with links that open each page at its evidence."""
-    from nexi.answers.citations import clean_address, clean_title
-    from nexi.output.proof import figures_line
-
-    linked = [
-        f"[{s.number}] {clean_title(s.title)} - [{clean_address(s.url)}]({s.link.replace('(', '%28').replace(')', '%29')})"
-        for s in result.answer.sources
-    ]
-    figures = figures_line(result.answer.review)
-    figures = f"\n{figures}\n" if figures else ""
-    if not all(s.link for s in result.answer.sources):
-        return answer_text(result) + figures
-    return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "") + figures
-
-
 def _reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
     """Format the sources as references. Raises NexiError if there are none."""
     from nexi.answers.bibliography import FORMS
@@ -88,16 +72,21 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     """Write the answer to a new file. Raises StoreError."""
     import json
 
+    from nexi.app.clock import SystemClock
     from nexi.cli.runner import model_of
+    from nexi.exports import markdown_document
     from nexi.files import create_private_file
     from nexi.output import answer_json, clean_text, print_success
     from nexi.output.controls import escape_json
 
-    text = _markdown_text(result) if path.suffix.lower() in MARKDOWN_SUFFIXES else answer_text(result)
     if flags.is_references:
         text = _reference_text(result.answer.sources, flags.form)
     elif flags.as_json:
         text = escape_json(json.dumps(answer_json(result, question, model_of(result)), ensure_ascii=False)) + "\n"
+    elif path.suffix.lower() in MARKDOWN_SUFFIXES:
+        text = markdown_document(result, SystemClock().now().date().isoformat())
+    else:
+        text = answer_text(result)
     try:
         create_private_file(path, clean_text(text).encode("utf-8", "replace"))
     except OSError as error:
@@ -148,7 +137,7 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
     path = output_path(flags)
     if not path:
         return _save_to_default_place(result)
-    text, linted = report_text(result, SystemClock().now().date().isoformat())
+    text, linted = report_text(result, SystemClock().now().date().isoformat(), has_links=True)
     try:
         create_private_file(path, clean_text(text).encode("utf-8", "replace"))
     except OSError as error:

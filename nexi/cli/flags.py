@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from nexi.types import Query
 
-__all__ = ["REFERENCE_FORMATS", "AskFlags", "HistoryFlags", "OutputFlags", "parse_filters", "parse_flags"]
+__all__ = ["AskFlags", "HistoryFlags", "OutputFlags", "parse_filters", "parse_flags"]
 
 
-REFERENCE_FORMATS = ("ris", "bibtex", "csl")
 DEFAULT_HITS = 10
 
 
@@ -68,6 +67,8 @@ class OutputFlags(NamedTuple):
     @property
     def is_references(self) -> bool:
         """Whether only the sources are wanted, in a format that reference managers read."""
+        from nexi.answers.export_formats import REFERENCE_FORMATS
+
         return self.form in REFERENCE_FORMATS
 
 

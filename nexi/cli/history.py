@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nexi.answers.export_formats import REFERENCE_FORMATS
 from nexi.cli.completion import complete_history
 from nexi.cli.exits import report_errors
 from nexi.errors import NexiError
@@ -69,7 +70,7 @@ def _search_command(text: str, as_json: bool) -> None:
 @history_command.command("show", context_settings=_HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 @_as_json
-@click.option("--format", "form", type=click.Choice(["ris", "bibtex", "csl"]), help="Print only its sources, as references.")
+@click.option("--format", "form", type=click.Choice(REFERENCE_FORMATS), help="Print only its sources, as references.")
 def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
     """Show one search in full."""
     with report_errors(as_json=as_json):
@@ -178,7 +179,6 @@ def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
     from nexi.app.history import HistoryRead, format_entry_full
     from nexi.cli.delivery import print_references
-    from nexi.cli.flags import REFERENCE_FORMATS
     from nexi.output import write
 
     if form in REFERENCE_FORMATS:

@@ -47,7 +47,7 @@ SLASH_COMMANDS: Mapping[str, str] = {
     "/open": "/open N              open source N in the browser",
     "/copy": "/copy                copy the last answer to the clipboard",
     "/save": "/save [FILE]         save the last answer as Markdown in a new file",
-    "/export": "/export FORM [FILE]  export it as md, html, pdf, json, ris, bibtex or csl",
+    "/export": "/export FORM [FILE]  export it as md, json, html, pdf, docx, ris, bibtex or csl",
     "/history": "/history [N]         list the last N answers",
     "/cost": "/cost                show time, tokens and cost of this conversation",
     "/model": "/model [NAME]        switch to another model, or show the current one",
@@ -381,7 +381,8 @@ class _Conversation:
             write(f"{url}\n")
 
     async def _export_answer(self, rest: str) -> None:
-        from nexi.cli.runs import EXPORT_FORMATS, export_answer
+        from nexi.answers.export_formats import EXPORT_FORMATS
+        from nexi.cli.runs import export_answer
 
         form, _, name = rest.partition(" ")
         if form not in EXPORT_FORMATS:

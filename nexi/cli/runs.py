@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.cli.completion import complete_run
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
-EXPORT_FORMATS = ("md", "html", "pdf", "json", "ris", "bibtex", "csl")
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -231,8 +231,8 @@ def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(EXPORT_FORMATS),
-    help="Format of the answer: html includes evidence and timeline; pdf needs Chromium.",
+    type=click.Choice(list(EXPORT_FORMATS)),
+    help="Format of the answer: html includes evidence and timeline; pdf needs Chromium, docx pandoc.",
 )
 @click.option(
     "-o", "--output", metavar="FILE", help="File to write; by default a new file in the current folder; - for stdout."
@@ -251,10 +251,10 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
 
 async def export_answer(runs: RunStore, run_id: str, form: str, output: str | None) -> None:
     """Write the answer of a run to stdout or a new file, by default in the current folder. Raises NexiError."""
-    from nexi.web.page.exports import export_run, suffix_of
+    from nexi.exports import export_run
 
     body = await export_run(runs, runs.pages, run_id, form)
-    _write_export(body, output or f"nexi-{run_id}.{suffix_of(form)}")
+    _write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
 
 
 def _write_export(body: bytes, output: str) -> None:

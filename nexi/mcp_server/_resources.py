@@ -1,6 +1,7 @@
-"""Past runs and reports as resources: `nexi://runs`, `nexi://runs/{id}`, `nexi://runs/{id}/events`, `nexi://reports/{id}`.
+"""Past runs, reports and exports as resources: `nexi://runs`, `nexi://runs/{id}`, `nexi://runs/{id}/events`,
+`nexi://reports/{id}` and `nexi://exports/{id}/FORMAT`.
 
-Above is the server; below is the registry of runs, which reads run logs. Nothing is written here.
+Above is the server; below are the registry of runs, which reads run logs, and `nexi.exports`. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, Resource, ResourceTemplateReference
 
-from nexi.errors import StoreError
+from nexi.answers.export_formats import EXPORT_FORMATS, ExportFormat
 from nexi.events import encode
+from nexi.exports import export_run
 from nexi.mcp_server import _views
 from nexi.output import answer_json
-from nexi.output.proof import figures_line
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -49,13 +50,35 @@ def register_resources(server: MCPServer[Any], registry: ResearchRunRegistry) ->
     @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
     async def report(run_id: str) -> str:
         """The answer or report of a run as a Markdown document."""
-        return await _report_markdown(registry, run_id)
+        return (await export_file(registry, run_id, "md")).decode()
+
+    for known in EXPORT_FORMATS.values():
+        _register_export(server, registry, known)
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
     ) -> Completion:
         return Completion(values=await _complete_argument(registry, ref, argument.name, argument.value))
+
+
+def _register_export(server: MCPServer[Any], registry: ResearchRunRegistry, known: ExportFormat) -> None:
+    @server.resource(
+        f"nexi://exports/{{run_id}}/{known.name}",
+        name=f"export-{known.name}",
+        title=f"A run as {known.title}",
+        description=f"A finished run as a file: {known.title}.",
+        mime_type=known.media_type,
+    )
+    async def export(run_id: str) -> str | bytes:
+        body = await export_file(registry, run_id, known.name)
+        return body.decode() if known.is_text else body
+
+
+async def export_file(registry: ResearchRunRegistry, run_id: str, form: str) -> bytes:
+    """A finished run in one of EXPORT_FORMATS. Raises NexiError."""
+    await registry.require_result(run_id)
+    return await export_run(registry.nexi.runs(), registry.nexi.pages(), run_id, form)
 
 
 async def _run_json(registry: ResearchRunRegistry, run_id: str) -> dict[str, Any]:
@@ -67,17 +90,6 @@ async def _run_json(registry: ResearchRunRegistry, run_id: str) -> dict[str, Any
 
 def _read_in(facts: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(fact.source.url for fact in facts if fact.kind == "source_numbered"))
-
-
-async def _report_markdown(registry: ResearchRunRegistry, run_id: str) -> str:
-    seen = await registry.snapshot_of(run_id)
-    result = seen.result()
-    if result is None:
-        fix = "wait for it" if seen.state == "running" else f"resume it: nexi resume {run_id}"
-        raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
-    told = figures_line(result.answer.review)
-    text: str = _views.replace_surrogates("\n".join(filter(None, [_views.show_report(seen).report, told and f"{told}\n"])))
-    return text
 
 
 async def recent_resources(registry: ResearchRunRegistry) -> list[Resource]:

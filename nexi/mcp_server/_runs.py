@@ -150,6 +150,13 @@ class ResearchRunRegistry:
             return RunSnapshot(run_id, run.facts, _state_of(run.facts, running=run_id in self._tasks), self._today())
         return await asyncio.to_thread(self._read_snapshot, run_id)
 
+    async def require_result(self, run_id: str) -> None:
+        """Refuse a run that has no answer, with what can be done about it. Raises StoreError."""
+        seen = await self.snapshot_of(run_id)
+        if seen.result() is None:
+            fix = "wait for it" if seen.state == "running" else f"resume it: nexi resume {run_id}"
+            raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
+
     def _read_snapshot(self, run_id: str) -> RunSnapshot:
         runs = self.nexi.runs()
         try:

@@ -6,17 +6,27 @@ nothing: it calls, follows and shows. What is raised here is NexiError; the serv
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import (
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
 from pydantic import BaseModel, Field
 
+from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, RunLimits, RunRequest, Target
 from nexi.errors import BackendError, QuestionError
 from nexi.mcp_server import _knowledge, _schemas, _views
 from nexi.mcp_server._progress import ProgressReporter, follow_run, run_cancellable_once
+from nexi.mcp_server._resources import export_file
 from nexi.mcp_server._runs import ResearchRunRegistry, RunSnapshot
 from nexi.types import Query
 
@@ -25,6 +35,7 @@ POLL_S = 0.5
 MOST_CHARS = 200_000
 
 Effort = Literal["s", "m", "l"]
+FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
 RunId = Annotated[str, Field(description="The id that nexi_research gave, six hexadecimal digits.", max_length=100)]
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
 
@@ -172,6 +183,9 @@ class Tools:
         wait_s: Annotated[
             float, Field(ge=0, le=MOST_SECONDS, description="Wait up to this long for the report, reporting progress.")
         ] = 0,
+        format: Annotated[  # noqa: A002 - its public name
+            str, Field(description="As a file in another format.", json_schema_extra=FORMATS)
+        ] = "md",
     ) -> Annotated[CallToolResult, _schemas.ResearchReport]:
         """Give the report of a research run, or say that it still runs. Cancelling this call leaves the run alone."""
         seen = await run_cancellable_once(self._wait_for_run(ProgressReporter(ctx), run_id, wait_s))
@@ -179,7 +193,19 @@ class Tools:
         if failure:
             raise failure
         report = _views.show_report(seen)
-        return _tool_result(report.report or _views.waiting_message(report), report)
+        told = _tool_result(report.report or _views.waiting_message(report), report)
+        if not report.report or format == "md":
+            return told
+        return told.model_copy(update={"content": [await self._embed_export(run_id, format)]})
+
+    async def _embed_export(self, run_id: str, form: str) -> EmbeddedResource:
+        known, uri = EXPORT_FORMATS[form], f"nexi://exports/{run_id}/{form}"
+        body = await export_file(self._registry, run_id, form)
+        if known.is_text:
+            text = TextResourceContents(uri=uri, mime_type=known.media_type, text=body.decode())
+            return EmbeddedResource(type="resource", resource=text)
+        blob = BlobResourceContents(uri=uri, mime_type=known.media_type, blob=base64.b64encode(body).decode())
+        return EmbeddedResource(type="resource", resource=blob)
 
     async def _wait_for_run(self, teller: ProgressReporter, run_id: str, wait_s: float) -> RunSnapshot:
         clock = self._nexi.clock

@@ -13,7 +13,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.answers.citations import extract_citation_markers, normalise_markers, outside_code, strip_sources_section
+from nexi.answers.citations import (
+    extract_citation_markers,
+    normalise_markers,
+    outside_code,
+    strip_sources_section,
+    unlink_citations,
+)
 from nexi.answers.streaming import keep_given_addresses
 from nexi.types import Source
 from nexi.urls import dedup_key, find_urls, is_web_url
@@ -76,7 +82,7 @@ class _Places(Struct, frozen=True):
 
 def read_markdown(text: str) -> Document:
     """A Markdown text as a document."""
-    text = remove_marks(text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    text = remove_marks(unlink_citations(text.replace("\r\n", "\n").removeprefix("\ufeff")))
     run = ""
     if front := _FRONT_MATTER.match(text):
         run = named[1] if (named := _RUN.search(front[0])) else ""

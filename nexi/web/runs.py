@@ -14,17 +14,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunLimits, RunRequest, RunResult, check_run_id
+from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id
 from nexi.app.request import RunMode
 from nexi.errors import NexiError
 from nexi.ports import RunStore
+from nexi.runs.log_format import SCHEMA, LogHeader
 from nexi.types import Query
+from nexi.web.exports import export_response
 from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.payload import build_operation, json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, build_parameters, build_responses
-from nexi.web.statuses import FORMATS, render_result, result_of, state_of, status_of, summary_of
+from nexi.web.statuses import result_of, state_of, status_of, summary_of
 from nexi.web.streams import EventStream
 
 __all__ = ["delete_run"]
@@ -36,7 +39,6 @@ BEAT_S = 15.0
 LISTED = 50
 MOST_LISTED = 1000
 LIMITS = ("max_iterations", "time_target", "max_output_tokens", "max_cost")
-SAFE_PAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups"}
 
 
 def routes() -> list[Route]:
@@ -239,42 +241,37 @@ async def _follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) ->
 
 
 async def _show_result(request: Request) -> Response:
-    """The answer as Markdown, JSON or HTML, by `format` or by what the client accepts."""
+    """The answer in one of EXPORT_FORMATS, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
     run_id, form = _run_id(request), _choose_format(request)
     if host.is_active(run_id):
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
-    found = await _find_result(host, run_id)
-    today = found.created[:10] or host.nexi.clock.now().date().isoformat()
-    text = await asyncio.to_thread(render_result, found.result, form, today)
-    return Response(text, media_type=FORMATS[form], headers=SAFE_PAGE if form == "html" else {})
+    log = await _find_log(host, run_id)
+    result_of(run_id, [fact for _, fact in log.facts])  # a run that failed says why
+    return await export_response(request, log, run_id, form, as_file=False)
 
 
-async def _find_result(host: RunHost, run_id: str) -> Any:
+async def _find_log(host: RunHost, run_id: str) -> ReadLog:
+    """The log of a run that has ended; its facts as this server has them, where the log could not be kept."""
     hosted = host.get(run_id)
-    runs = host.nexi.runs()
     try:
-        read = await asyncio.to_thread(runs.open_log, run_id)
+        read = await asyncio.to_thread(host.nexi.runs().open_log, run_id)
     except NexiError:
         if hosted is None:
             raise
-        return _FinishedRun(hosted.run.result(), hosted.created)
+        header = LogHeader(SCHEMA, run_id, hosted.created, "")
+        return ReadLog(header, list(enumerate(hosted.run.facts, 1)))
     if not read.has_ended:
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
-    return _FinishedRun(result_of(run_id, [fact for _, fact in read.facts]), read.header.created)
-
-
-class _FinishedRun:
-    def __init__(self, result: RunResult, created: str) -> None:
-        self.result, self.created = result, created
+    return read
 
 
 def _choose_format(request: Request) -> str:
     wanted = request.query_params.get("format", "")
-    if wanted and wanted not in FORMATS:
-        raise bad_request(f"format must be one of {', '.join(FORMATS)}", parameter="format")
+    if wanted and wanted not in EXPORT_FORMATS:
+        raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
     accepted = request.headers.get("accept", "")
-    by_header = next((form for form, kind in FORMATS.items() if kind in accepted), "json")
+    by_header = next((known.name for known in EXPORT_FORMATS.values() if known.media_type in accepted), "json")
     return wanted or by_header
 
 
@@ -331,7 +328,7 @@ def openapi() -> dict[str, Any]:
     """The paths of this module."""
     mark: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"}
     seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
-    form = {"format": ("Otherwise by the header Accept.", {"enum": list(FORMATS)})}
+    form = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
     some: Named = {
         "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
         "state": ("Only runs in this state.", {"enum": list(STATES)}),
@@ -350,7 +347,11 @@ def openapi() -> dict[str, Any]:
             "get": _operation("Its events.", {200: ("text/event-stream",), 204: None}, parameters=build_parameters(ID, seen))
         },
         "/v1/runs/{id}/result": {
-            "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=build_parameters(ID, form))
+            "get": _operation(
+                "Its answer.",
+                {200: tuple(known.media_type for known in EXPORT_FORMATS.values())},
+                parameters=build_parameters(ID, form),
+            )
         },
         "/v1/runs/{id}/resume": {"post": _operation("Resume it.", {202: RUN}, parameters=build_parameters(ID))},
         "/v1/runs/{id}/plan": {

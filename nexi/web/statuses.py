@@ -1,4 +1,4 @@
-"""Statuses: what is told of a run, from its facts, and its result as Markdown, JSON or HTML.
+"""Statuses: what is told of a run, from its facts, and its result as JSON.
 
 Above, `runs` sends them; below are the words. Page text and answers are hostile here: HTML is made with everything escaped,
 no raw markup, no images, and links to web addresses only.
@@ -6,13 +6,12 @@ no raw markup, no images, and links to web addresses only.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from nexi.answers.citations import CitationBook, format_citations_section
+from nexi.answers.citations import CitationBook
 from nexi.app import RunResult, RunSummary, Session, error_of
 from nexi.errors import InternalError
 from nexi.events import (
@@ -29,12 +28,11 @@ from nexi.events import (
 from nexi.types import Usage
 from nexi.urls import hit_key
 
-__all__ = ["FORMATS", "html_of", "passages_of", "render_result", "result_of", "state_of", "status_of", "summary_of"]
+__all__ = ["html_of", "passages_of", "render_json", "result_of", "state_of", "status_of", "summary_of"]
 
 
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
-FORMATS = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
 
 
 def state_of(facts: Sequence[Fact]) -> str:
@@ -108,42 +106,14 @@ def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
     return RunResult(run_id, answer, end, tuple(facts), session)
 
 
-def render_result(result: RunResult, form: str, today: str) -> str:
-    """The result in one of the forms."""
-    if form == "json":
-        return _as_json(result)
-    text = _as_markdown(result, today)
-    return text if form == "md" else page_of(_start_of(result).query, _render_body(result))
-
-
-def _start_of(result: RunResult) -> RunStarted:
-    return next(f for f in result.facts if isinstance(f, RunStarted))
-
-
-def _as_json(result: RunResult) -> str:
+def render_json(result: RunResult) -> str:
+    """The object that `--json` prints; of an agentic search, its own object."""
     from nexi.output import answer_json
 
-    started = _start_of(result)
+    started = next(f for f in result.facts if isinstance(f, RunStarted))
     if started.mode == "agentic":
         return result.answer.text
     return json.dumps(answer_json(result, started.query, started.model), ensure_ascii=True)
-
-
-def _as_markdown(result: RunResult, today: str) -> str:
-    """A report with its front matter, or an answer with its sources."""
-    if _start_of(result).mode == "research":
-        from nexi.app.report import report_text
-
-        return report_text(result, today)[0]
-    return _render_body(result)
-
-
-def _render_body(result: RunResult) -> str:
-    if _start_of(result).mode == "agentic":
-        return passages_of(result.answer.text)
-    urls = {s.number: s.url for s in result.answer.sources}
-    listed = format_citations_section(urls, url_to_title={s.url: s.title for s in result.answer.sources})
-    return f"{result.answer.text}\n\n{listed}".strip() + "\n"
 
 
 def passages_of(answer: str) -> str:
@@ -151,13 +121,6 @@ def passages_of(answer: str) -> str:
     response = json.loads(answer)
     told = [f"{found['content'].strip()}\n\n<{found['url']}>\n" for found in response["results"]]
     return "\n".join([f"Completeness {response['completeness']}, {response['status']}.\n", *told])
-
-
-def page_of(title: str, markdown: str) -> str:
-    """A page that loads nothing and runs nothing."""
-    name = html.escape(title[:200])
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{name}</title>'
-    return f"<!doctype html><html><head>{head}</head><body><h1>{name}</h1>\n{html_of(markdown)}</body></html>\n"
 
 
 def html_of(markdown: str) -> str:

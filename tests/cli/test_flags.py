@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import click
 import pytest
 
+from nexi.answers.citations import unlink_citations
 from nexi.app import LAST_RUN, Nexi, RunLimits, RunRequest, SystemClock, open_runs
 from nexi.app.conversation import load_last_conversation
 from nexi.app.factory import PortFactory
@@ -187,9 +188,11 @@ def test_an_answer_is_written_to_a_new_file(online: Command, tmp_path: Path) -> 
     done = online("-o", str(file), QUESTION)
     assert (done.code, done.out) == (0, "")
     assert done.err.endswith(f"Saved the answer to {file}.\n")
-    text, shown = file.read_text(encoding="utf-8"), online("--plain", QUESTION).out
-    assert text.partition("\n\nSources:\n")[0] == shown.partition("\n\nSources:\n")[0]
-    assert text.endswith("\n\nChecked: 1 of 1 sentence found in the cited pages.\n")
+    head, _, text = file.read_text(encoding="utf-8").partition("\n---\n")
+    assert head.startswith(f'---\nquestion: "{QUESTION}"\nmodel: "extractive"\n')
+    answer = online("--plain", QUESTION).out.partition("\n\nSources:\n")[0]
+    assert unlink_citations(text).partition("\n\n## Sources\n")[0] == f"\n# {QUESTION}\n\n{answer}"
+    assert text.endswith("\n\n*Checked: 1 of 1 sentence found in the cited pages.*\n")
     assert file.stat().st_mode & 0o777 == 0o600
 
 

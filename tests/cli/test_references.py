@@ -55,7 +55,7 @@ def test_references_go_to_a_new_file(online: Command, tmp_path: Path) -> None:
 def test_a_markdown_file_links_each_address_to_its_evidence(online: Command, web: str, tmp_path: Path) -> None:
     online("-o", str(tmp_path / "moon.md"), QUESTION)
     url = f"{web}/moon.test/facts"
-    assert f"[1] Moon facts - [{url}]({url}{FRAGMENT})\n" in (tmp_path / "moon.md").read_text()
+    assert f"- [1] [Moon facts]({url}{FRAGMENT}) · " in (tmp_path / "moon.md").read_text()
 
 
 def test_a_text_file_has_the_plain_address(online: Command, web: str, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
+from nexi.answers.citations import unlink_citations
+from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, RunOpening
 from nexi.errors import FetchError
 from nexi.events import RunFailed
@@ -401,11 +403,12 @@ async def test_past_runs_and_reports_are_resources(web: str, tmp_path: Path) -> 
         events = [json.loads(line) for line in (await read(client, f"nexi://runs/{run_id}/events")).splitlines()]
         report = await read(client, f"nexi://reports/{run_id}")
     assert listed == {"nexi://runs": "Past runs", f"nexi://reports/{run_id}": QUESTION}
-    assert templates == ["nexi://runs/{run_id}", "nexi://runs/{run_id}/events", "nexi://reports/{run_id}"]
+    exports = [f"nexi://exports/{{run_id}}/{form}" for form in EXPORT_FORMATS]
+    assert templates == ["nexi://runs/{run_id}", "nexi://runs/{run_id}/events", "nexi://reports/{run_id}", *exports]
     assert [(r["id"], r["question"], r["state"]) for r in runs["runs"]] == [(run_id, QUESTION, "finished")]
     assert (run["schema"], run["answer"]) == ("nexi-answer-1", ANSWER)
     assert (events[0]["kind"], events[-1]["kind"]) == ("run_started", "run_finished")
-    assert ANSWER in report
+    assert ANSWER in unlink_citations(report)
 
 
 @pytest.mark.parametrize("uri", ["nexi://runs/ffffff", "nexi://reports/ffffff", "nexi://runs/zzz", "nexi://nothing"])

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.answers.safe_markdown import is_inert
 from nexi.app import SystemClock
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
+from nexi.exports import export_run
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason, Usage
 from nexi.verify.document import read_markdown
-from nexi.web.page.exports import TYPES, export_run, suffix_of
 from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_svg, totals_of
 from tests.raising import has_code
@@ -138,7 +139,7 @@ async def test_the_file_of_a_printer_has_everything_unfolded(runs: RunDirectory,
         seen.append(text)
         return b"%PDF-"
 
-    monkeypatch.setattr("nexi.web.page.exports.print_to_pdf", keep)
+    monkeypatch.setattr("nexi.web.page.printing.print_to_pdf", keep)
     run_id = await samples.keep(runs, samples.planets())
     assert await export_run(runs, runs.pages, run_id, "pdf") == b"%PDF-"
     assert (seen[0].count("<details open>"), seen[0].count("<details>")) == (5, 0)
@@ -211,9 +212,9 @@ async def test_every_form_but_the_printed_one_is_made_without_help(tmp_path: Pat
     async with serving(tmp_path) as served:
         run_id = await served.ask()
         await served.events(run_id)
-        for form in set(TYPES) - {"pdf"}:
+        for form in set(EXPORT_FORMATS) - {"pdf", "docx"}:
             reply = await served.client.get(f"/page/runs/{run_id}/export?format={form}")
-            name = f'attachment; filename="nexi-{run_id}.{suffix_of(form)}"'
+            name = f'attachment; filename="nexi-{run_id}.{EXPORT_FORMATS[form].suffix}"'
             assert (reply.status_code, reply.headers["content-disposition"]) == (200, name)
             assert "384,400" in reply.text or MOON in reply.text
         assert json.loads((await served.client.get(f"/page/runs/{run_id}/export?format=json")).text)["question"] == QUESTION

@@ -9,23 +9,23 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
+from nexi.web.exports import export_response
 from nexi.web.page import asking, history, knowledge, settings, setup, sharing, watching
 from nexi.web.page.assets import index_bytes, static_bytes
-from nexi.web.page.exports import TYPES, answered_of, export_run, suffix_of
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import AnsweredRun, draft_html, is_web, view_of
+from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 
@@ -78,7 +78,6 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
-UNEXPORTED = {"not_ended": 409, "no_references": 404, "no_browser": 501, "not_printed": 500}
 AROUND = 1500  # characters shown before and after the evidence
 RENDERED_CHARS, RENDERED_MARKS = 400_000, 2_000
 TO_RENDER = {
@@ -161,7 +160,13 @@ async def _show_run(request: Request) -> Response:
         return await _show_from_history(request, error)
     view = await asyncio.to_thread(view_of, answered)
     timeline = timeline_of(log.facts, log.moments, log.header.created)
-    return json_reply({**view, "created": log.header.created, "timeline": timeline})
+    return json_reply({**view, "created": log.header.created, "timeline": timeline, "exports": _list_exports(answered)})
+
+
+def _list_exports(answered: AnsweredRun) -> list[dict[str, str]]:
+    """The formats of this run; references only where it has sources."""
+    offered = [known for known in EXPORT_FORMATS.values() if answered.end.sources or not known.lists_sources]
+    return [{"format": known.name, "title": known.title, "suffix": known.suffix} for known in offered]
 
 
 async def _show_from_history(request: Request, error: NexiError) -> Response:
@@ -173,24 +178,13 @@ async def _show_from_history(request: Request, error: NexiError) -> Response:
 
 
 async def _export_file(request: Request) -> Response:
-    """The run as a file, in one of the forms."""
+    """The run as a file, in one of the formats."""
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
-    if form not in TYPES:
-        raise bad_request(f"format must be one of {', '.join(TYPES)}", parameter="format")
-    state = request.app.state
-    try:
-        async with state.printing if form == "pdf" else nullcontext():  # one browser at a time
-            body = await export_run(state.nexi.runs(), state.nexi.pages(), run_id, form)
-    except NexiError as error:
-        if error.code not in UNEXPORTED:
-            raise
-        raise build_refusal(UNEXPORTED[error.code], error.code, str(error), fix=error.fix) from error
-    name = f"nexi-{run_id}.{suffix_of(form)}"
-    headers = {
-        "content-disposition": f'attachment; filename="{name}"',
-        "content-security-policy": "default-src 'none'; sandbox",
-    }
-    return Response(body, media_type=TYPES[form], headers=headers)
+    if form not in EXPORT_FORMATS:
+        raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
+    nexi = request.app.state.nexi
+    log = await asyncio.to_thread(nexi.runs().open_log, run_id)
+    return await export_response(request, log, run_id, form, as_file=True)
 
 
 async def _show_passage(request: Request) -> Response:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from nexi.answers.answered import describe_answered
-from nexi.answers.citations import strip_sources_section
+from nexi.answers.citations import link_citations, strip_sources_section
 from nexi.answers.safe_markdown import make_inert
 from nexi.types import Source
 from nexi.web.page.view import AnsweredRun, source_view
 
-__all__ = ["markdown_of", "tame_document"]
+__all__ = ["markdown_of", "tame_document", "title_document"]
 
 
 _SYNTAX = re.compile(r"([\\`*_\[\]<>#|])")
@@ -30,7 +30,7 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
     parts = [
         front.strip(),
         heading,
-        make_inert(body).strip(),
+        make_inert(link_citations(body, answered.end.sources)).strip(),
         _render_answered(answered),
         _render_conflicts(answered),
         _render_sources(answered),
@@ -48,6 +48,17 @@ def tame_document(text: str) -> str:
     """The same for a document whose front matter is data."""
     head, end, body = text.partition(_FRONT_END) if text.startswith("---\n") else ("", "", text)
     return f"{head}{end}{make_inert(body)}"
+
+
+def title_document(text: str, answered: AnsweredRun, today: str) -> str:
+    """The same for a reader who sees no front matter: the question, then date and model."""
+    body = (text.partition(_FRONT_END)[2] if text.startswith("---\n") else text).strip()
+    title, _, rest = body.partition("\n") if body.startswith("# ") else ("", "", body)
+    facts = (today, answered.started.model, f"nexi run {answered.id}")
+    asked = escape_line(answered.started.query)
+    about = [title or f"# {asked}", "" if title in ("", f"# {asked}") else f"*{asked}*"]
+    told = f"*{' · '.join(escape_line(fact) for fact in facts if fact)}*"
+    return "\n\n".join(part for part in (*about, told, rest.strip()) if part) + "\n"
 
 
 def escape_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Printing: an HTML document as a PDF, by an installed Chromium without a network.
+"""Printing: an HTML document as a PDF by an installed Chromium without a network, and Markdown as a Word file by pandoc.
 
 Above, `exports`. The document lies in a folder of its own that goes with the process, whatever ends it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -43,7 +44,8 @@ async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
     with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
         page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
         page.write_text(made, "utf-8", errors="replace")
-        said = await _run_chromium(
+        said = await _run_program(
+            "Chromium",
             [
                 browser,
                 *SWITCHES,
@@ -61,7 +63,29 @@ async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
     return body
 
 
-async def _run_chromium(command: list[str], folder: str, patience_s: float) -> str:
+async def convert_to_docx(markdown: str, *, patience_s: float = PRINT_S) -> bytes:
+    """Markdown without front matter as a Word file. Raises NexiError where pandoc is not installed, or where it fails."""
+    pandoc = shutil.which("pandoc")
+    if not pandoc:
+        raise NexiError(
+            "no Word file can be made here",
+            cause="pandoc is not installed",
+            fix="install it (Debian: apt install pandoc; macOS: brew install pandoc), or export html and open that in Word",
+            code="no_pandoc",
+        )
+    with tempfile.TemporaryDirectory(prefix="nexi-docx-", ignore_cleanup_errors=True) as folder:
+        page, out = Path(folder) / "page.md", Path(folder) / "page.docx"
+        page.write_text(markdown, "utf-8", errors="replace")
+        reads = "--from=commonmark+pipe_tables"
+        command = [pandoc, "--sandbox", reads, "--to=docx", f"--output={out}", str(page)]
+        said = await _run_program("pandoc", command, folder, patience_s)
+        body = out.read_bytes() if out.is_file() else b""
+    if not body.startswith(b"PK"):
+        raise NexiError("the Word file was not made", cause=said, fix="update pandoc, or export html", code="not_printed")
+    return body
+
+
+async def _run_program(name: str, command: list[str], folder: str, patience_s: float) -> str:
     """Run it to its end, or end it; and why there may be no result."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -78,12 +102,12 @@ async def _run_chromium(command: list[str], folder: str, patience_s: float) -> s
         async with asyncio.timeout(patience_s):
             status = await process.wait()
     except TimeoutError:
-        return f"Chromium took more than {patience_s:g} s"
+        return f"{name} took more than {patience_s:g} s"
     finally:
         if process.returncode is None:
             _end_group(process.pid)
             await process.wait()
-    return f"Chromium ended with status {status}"
+    return f"{name} ended with status {status}"
 
 
 def _end_group(group: int) -> None:

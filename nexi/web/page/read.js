@@ -6,8 +6,6 @@ import { setBars, setFinishedRun, state } from "./state.js";
 import { say } from "./texts.js";
 import { draw } from "./timeline.js";
 
-const FORMS = [["md", "Markdown"], ["html", "HTML"], ["pdf", "PDF"], ["json", "JSON"], ["ris", "RIS"], ["bibtex", "BibTeX"], ["csl", "CSL"]];
-const SUFFIXES = { bibtex: "bib", csl: "csl.json" }, REFERENCES = ["ris", "bibtex", "csl"];
 const WIDE = "(min-width: 62.01rem)"; // where the rail stands beside the text
 
 export async function showAnswer() {
@@ -221,23 +219,23 @@ export function showTools() {
   $("tools").hidden = false;
   const run = state.run;
   $("publish").hidden = !(run?.kept && state.form?.share);
-  $("exports").replaceChildren(...(run?.kept ? FORMS.filter(([form]) => run.sources.length || !REFERENCES.includes(form)).map(exportLink) : []));
+  $("exports").replaceChildren(...(run?.kept ? run.exports.map(exportLink) : []));
   if (!run) $("exports").append(button(say("read.resume"), "", resumeRun, ""));
 }
 
-function exportLink([form, name]) {
-  const link = element("a", { href: `/page/runs/${state.id}/export?format=${form}`, textContent: name, download: "" });
-  link.setAttribute("aria-label", say("read.export", { name }));
-  link.onclick = (event) => { event.preventDefault(); saveExport(form, name); };
+function exportLink({ format, title, suffix }) {
+  const link = element("a", { href: `/page/runs/${state.id}/export?format=${format}`, textContent: title, download: "" });
+  link.setAttribute("aria-label", say("read.export", { name: title }));
+  link.onclick = (event) => { event.preventDefault(); saveExport(link.href, title, suffix); };
   return link;
 }
 
-async function saveExport(form, name = form) {
+async function saveExport(address, name, suffix) {
   setStatus(say("read.making", { name }));
   try {
-    const answer = await fetch(`/page/runs/${state.id}/export?format=${form}`, { headers: withToken() });
+    const answer = await fetch(address, { headers: withToken() });
     if (!answer.ok) throw new Error(problemOf(await answer.json()) || say("read.export_failed"));
-    const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-${state.id}.${SUFFIXES[form] || form}` });
+    const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-${state.id}.${suffix}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     setStatus(say("read.saved", { name, file: link.download }));

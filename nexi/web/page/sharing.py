@@ -17,16 +17,16 @@ from starlette.routing import Route
 
 from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError
-from nexi.web.page.exports import export_run
+from nexi.exports import export_run
+from nexi.web.exports import SHOWN
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.payload import json_reply
 from nexi.web.problems import Refused, build_refusal
-from nexi.web.runs import SAFE_PAGE
 
 __all__ = ["routes"]
 
 KEY_BYTES = 24
-HEADERS = {**SAFE_PAGE, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
+HEADERS = {**SHOWN, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
 _KEY = re.compile(r"[A-Za-z0-9_-]{32}")
 
 

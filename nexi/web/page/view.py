@@ -9,15 +9,19 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from nexi.answers.answered import describe_answered
 from nexi.app.mark_figures import describe_marks
+from nexi.errors import NexiError
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
 from nexi.types import Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of
+
+if TYPE_CHECKING:
+    from nexi.app import ReadLog
 
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
 SIGNS = {
@@ -69,6 +73,16 @@ class AnsweredRun(Struct, frozen=True):
         from nexi.web.statuses import passages_of
 
         return passages_of(self.end.answer) if self.started.mode == "agentic" else self.end.answer
+
+
+def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
+    """The answered run of a log. Raises NexiError for a run that has not ended with an answer."""
+    facts = [fact for _, fact in log.facts]
+    if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
+        raise NexiError(
+            f"run {run_id} has no answer yet", cause="it has not ended with one", fix=f"nexi resume {run_id}", code="not_ended"
+        )
+    return AnsweredRun(run_id, facts[0], facts[-1], tuple(facts))
 
 
 def view_of(answered: AnsweredRun) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""Exports of a finished run, the same bytes at every door: `nexi export`, the prompt, the page, HTTP, MCP and the library.
+
+    async with Nexi(config) as nexi:
+        pdf = await export_run(nexi.runs(), nexi.pages(), "151154", "pdf")
+
+`nexi.sync` has it without an event loop. Below are `answers.export_formats`, which names the formats, and the renderers of the
+page; a run is read from its log and from the stored pages, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.errors import NexiError
+from nexi.text.controls import clean_text
+
+if TYPE_CHECKING:
+    from nexi.app import ReadLog, RunResult
+    from nexi.ports import PageStore, RunStore
+    from nexi.web.page.view import AnsweredRun
+
+__all__ = ["export_log", "export_run", "markdown_document"]
+
+
+async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str) -> bytes:
+    """A finished run in one of EXPORT_FORMATS. Raises NexiError."""
+    if form not in EXPORT_FORMATS:
+        fix = f"use one of {', '.join(EXPORT_FORMATS)}"
+        raise NexiError(f"{form!r} is no format of an export", fix=fix, code="bad_request")
+    return await export_log(await asyncio.to_thread(runs.open_log, run_id), pages, run_id, form)
+
+
+async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str) -> bytes:
+    """The same of a log that was read already. Raises NexiError."""
+    from nexi.web.page.export import Exported, export_html
+    from nexi.web.page.markdown import title_document
+    from nexi.web.page.printing import convert_to_docx, print_to_pdf
+    from nexi.web.page.timeline import timeline_of
+    from nexi.web.page.view import answered_of
+
+    answered, today = answered_of(run_id, log), log.header.created[:10]
+    if form not in ("html", "pdf"):
+        written = await asyncio.to_thread(_text_of, answered, "md" if form == "docx" else form, today)
+        if form == "docx":
+            return await convert_to_docx(clean_text(title_document(written, answered, today)))
+        return _encode_utf8(written)
+    texts = {s.number: text for s in answered.end.sources if (text := await pages.get(s.digest))}
+    timeline = timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
+    made = await asyncio.to_thread(export_html, Exported(answered, log.header.created, timeline, texts, opened=form == "pdf"))
+    return await print_to_pdf(made) if form == "pdf" else _encode_utf8(made)
+
+
+def markdown_document(result: RunResult, today: str) -> str:
+    """An answer or a report that has just ended, as `md` exports it."""
+    from nexi.events import RunStarted
+    from nexi.web.page.view import AnsweredRun
+
+    started = next(fact for fact in result.facts if isinstance(fact, RunStarted))
+    return clean_text(_text_of(AnsweredRun(result.id, started, result.finished, result.facts), "md", today))
+
+
+def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
+    """The run as Markdown, as the object that `--json` prints, or its sources as references."""
+    from nexi.app.report import front_matter_of, report_text
+    from nexi.web.page.markdown import markdown_of, tame_document
+    from nexi.web.statuses import render_json, result_of
+
+    if EXPORT_FORMATS[form].lists_sources:
+        return _references_of(answered, form, today)
+    result = result_of(answered.id, answered.facts)
+    if form == "json":
+        return render_json(result)
+    if answered.started.mode == "research":
+        return tame_document(report_text(result, today, has_links=True)[0])
+    return markdown_of(answered, front_matter_of(result, answered.started, today))
+
+
+def _references_of(answered: AnsweredRun, form: str, accessed: str) -> str:
+    """The sources as references; an address that is neither of the web nor of a file is left out."""
+    from msgspec.structs import replace
+
+    from nexi.answers.bibliography import FORMS
+    from nexi.web.page.view import is_web
+
+    if not answered.end.sources:
+        raise NexiError("there are no references", cause="the answer cites no source", fix="export md", code="no_references")
+    known = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in answered.end.sources]
+    return FORMS[form](known, accessed)
+
+
+def _encode_utf8(text: str) -> bytes:
+    """UTF-8 without characters that a terminal would execute, whatever a page or a model had written."""
+    return clean_text(text).encode("utf-8", "replace")
