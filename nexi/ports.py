@@ -29,7 +29,9 @@ from nexi.types import (
     Passage,
     Query,
     Reply,
+    RunAudience,
     Scope,
+    SharedRun,
     StoredSource,
     StoreRepair,
     StoreStats,
@@ -322,6 +324,20 @@ class HistoryStore(Protocol):
     def clear(self) -> None: ...
 
 
+class RunSharing(Protocol):
+    """Which runs of one person others may read, and which of theirs she may. Its methods block; each raises StoreError."""
+
+    def read_audience(self, run_id: str) -> RunAudience: ...
+
+    def set_audience(self, run_id: str, audience: RunAudience) -> None:
+        """Let exactly these people read a run. Raises NexiError where a name is nobody's."""
+        ...
+
+    def list_shared(self) -> list[SharedRun]:
+        """The runs of others that she may read, newest first."""
+        ...
+
+
 class PersonalState(Protocol):
     """What is kept for one person beyond a process: runs and pages, past answers, knowledge, what she may still use."""
 
@@ -333,6 +349,9 @@ class PersonalState(Protocol):
 
     @property
     def knowledge(self) -> KnowledgeStore: ...
+
+    @property
+    def sharing(self) -> RunSharing: ...
 
     def check_quotas(self, *, is_queued: bool = False) -> Allowance:
         """What a new run may use; it blocks. Raises NexiError with the code quota_reached."""

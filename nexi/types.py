@@ -578,6 +578,24 @@ def _mean(values: Iterable[float]) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
+class RunAudience(Struct, frozen=True):
+    """Who may read a run besides its owner: everybody of the team, and people by their names."""
+
+    team: bool = False
+    people: tuple[str, ...] = ()
+
+
+class SharedRun(Struct, frozen=True):
+    """A run that its owner lets somebody read."""
+
+    id: str
+    owner: str
+    question: str
+    mode: str
+    state: str
+    created: str
+
+
 class Allowance(Struct, frozen=True):
     """What is left of a person's quotas; None is without limit."""
 

@@ -25,7 +25,19 @@ from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
-from nexi.ports import LLM, Clock, ContentFetcher, Emit, HistoryStore, PageStore, PersonalState, RunLog, RunStore, SearchBackend
+from nexi.ports import (
+    LLM,
+    Clock,
+    ContentFetcher,
+    Emit,
+    HistoryStore,
+    PageStore,
+    PersonalState,
+    RunLog,
+    RunSharing,
+    RunStore,
+    SearchBackend,
+)
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.types import Page, Query, Review, SearchOutcome, ToolCall, ToolResult
@@ -109,6 +121,12 @@ class Nexi:
 
     def history(self) -> HistoryStore:
         return self.ports.history()
+
+    @property
+    def sharing(self) -> RunSharing | None:
+        """Who else reads the runs of this person; None where there is nobody else."""
+        state = self.ports.shared.state
+        return state.sharing if state else None
 
     def pages(self) -> PageStore:
         return self.ports.pages()

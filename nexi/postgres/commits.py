@@ -30,15 +30,18 @@ with wanted as (
     select * from json_to_recordset(%(batches)s::json) as w(run text, epoch bigint, last int, size int, state text,
         question text, mode text, begun int, tokens bigint, cost float8)
 )"""
-_APPEND = """, locked as (
-    select runs.run from runs join wanted on runs.run = wanted.run and runs.epoch = wanted.epoch
-    where runs.state = 'running' order by runs.run for update of runs
-), held as (
+_CHANGE = """, held as (
     update runs set last = wanted.last, bytes = bytes + wanted.size, state = coalesce(wanted.state, runs.state),
         question = coalesce(wanted.question, runs.question), mode = coalesce(wanted.mode, runs.mode),
         lease_until = case when wanted.state is null then lease_until end
-    from wanted where runs.run = wanted.run and runs.run in (select run from locked) returning runs.run, runs.owner
+    from wanted where runs.run = wanted.run and {is_mine} returning runs.run, runs.owner
 )"""
+_APPEND_ONE = _CHANGE.format(is_mine="runs.epoch = wanted.epoch and runs.state = 'running'")
+_LOCK = """, locked as (
+    select runs.run from runs join wanted on runs.run = wanted.run and runs.epoch = wanted.epoch
+    where runs.state = 'running' order by runs.run for update of runs
+)"""
+_APPEND_MANY = _LOCK + _CHANGE.format(is_mine="runs.run in (select run from locked)")  # in one order, so that none deadlocks
 _CREATE = """, held as (
     insert into runs (run, owner, header, question, mode, state, epoch, holder, lease_until, last, bytes)
     select run, %(owner)s, %(header)s, coalesce(question, ''), coalesce(mode, ''), coalesce(state, 'running'), epoch,
@@ -165,7 +168,7 @@ class Committer:
         facts = [{"run": b.run, "n": row.number, "epoch": b.epoch, "line": row.line} for b in batches for row in b.rows]
         parts = (
             _WANTED,
-            _CREATE if created else _APPEND,
+            _CREATE if created else _APPEND_ONE if len(batches) == 1 else _APPEND_MANY,
             _REFERENCES if pages else "",
             _SPENDING if any(row["begun"] or row["tokens"] for row in wanted) else "",
             _FACTS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -79,6 +80,11 @@ class People:
             return str(found[0][0])
         cause = "several people have this name" if found else "no person has this name or id"
         raise NexiError(f"{words!r} names no person", cause=cause, fix="nexi admin users lists them", code="not_found")
+
+    def find_names(self, ids: Sequence[str]) -> dict[str, str]:
+        """The names of people, by id."""
+        rows = self._fetch("select id, name from people where id = any(%(ids)s::uuid[])", ids=list(ids)) if ids else []
+        return {str(person): name for person, name in rows}
 
     def change(self, person: str, *, role: str | None = None, is_disabled: bool | None = None) -> None:
         self._fetch(

@@ -20,6 +20,7 @@ from nexi.ports import Clock
 from nexi.postgres.commits import FactBatch, FactRow, taken_error
 from nexi.postgres.database import Database, clean_text
 from nexi.postgres.pages import PostgresPages
+from nexi.postgres.sharing import SHARED_WITH_ME
 from nexi.runs.log_format import (
     RUN_ID,
     ReadLog,
@@ -39,6 +40,7 @@ from nexi.runs.log_format import (
 __all__ = ["PostgresRunLog", "PostgresRuns"]
 
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
+_READABLE = f"run = %(run)s and (owner = %(owner)s or {SHARED_WITH_ME})"
 _IS_RUNNING = "(state = 'waiting' or (state = 'running' and (is_queued or lease_until > now())))"
 
 _FIRST_LINE, _LAST_LINE = (
@@ -162,7 +164,7 @@ class PostgresRunLog:
 
 
 class PostgresRuns:
-    """The runs of one person."""
+    """The runs of one person; those that others share with her can be read."""
 
     def __init__(self, database: Database, owner: str, clock: Clock) -> None:
         self._database, self._owner, self._clock = database, owner, clock
@@ -241,7 +243,8 @@ class PostgresRuns:
 
     def open_log(self, run_id: str) -> ReadLog:
         header, lines = self._ask(
-            "select header, (select array_agg(line order by n) from facts where facts.run = runs.run) from runs where {mine}",
+            "select header, (select array_agg(line order by n) from facts where facts.run = runs.run) "
+            "from runs where {readable}",
             run_id,
         )
         return parse_log(run_id, "".join([header, *(lines or ())]).encode("ascii"))
@@ -269,10 +272,10 @@ class PostgresRuns:
         ]
 
     def has_run(self, run_id: str) -> bool:
-        return bool(RUN_ID.fullmatch(run_id)) and bool(self._fetch_mine("select 1 from runs where {mine}", run_id))
+        return bool(RUN_ID.fullmatch(run_id)) and bool(self._fetch_mine("select 1 from runs where {readable}", run_id))
 
     def is_running(self, run_id: str) -> bool:
-        found = self._fetch_mine(f"select {_IS_RUNNING} from runs where {{mine}}", run_id)  # noqa: S608
+        found = self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id)  # noqa: S608
         return bool(found and found[0][0])
 
     def request_stop(self, run_id: str) -> bool:
@@ -302,7 +305,7 @@ class PostgresRuns:
         return rows[0]
 
     def _fetch_mine(self, statement: str, run_id: str, **more: Any) -> list[tuple[Any, ...]]:
-        mine = statement.format(mine=_MINE)
+        mine = statement.format(mine=_MINE, readable=_READABLE)
         return self._database.fetch_as(self._owner, mine, {"run": check_run_id(run_id), "owner": self._owner, **more})
 
 

@@ -8,6 +8,7 @@ from nexi.postgres.database import Database
 from nexi.postgres.history import PostgresHistory
 from nexi.postgres.people import People
 from nexi.postgres.runs import PostgresRuns
+from nexi.postgres.sharing import PostgresSharing
 from nexi.types import Allowance
 
 __all__ = ["PostgresState"]
@@ -21,6 +22,7 @@ class PostgresState:
         self.runs = PostgresRuns(database, owner, clock)
         self.history = PostgresHistory(database, owner)
         self.knowledge = knowledge
+        self.sharing = PostgresSharing(database, owner)
         self._people = People(database)
 
     def check_quotas(self, *, is_queued: bool = False) -> Allowance:

@@ -26,7 +26,7 @@ from nexi.app.pool import PersonalPool
 from nexi.app.team import People, Team
 from nexi.errors import StoreError
 from nexi.types import Principal
-from nexi.web import SHAPES, UNROUTED, build_personal_app
+from nexi.web import SHAPES, UNROUTED, build_personal_app, shares
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.login import COOKIE, LoginDoor
@@ -143,7 +143,7 @@ class _PersonalApps:
     @asynccontextmanager
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
         host = RunHost(self._team.build_nexi(person), self._metrics, most=self._most_runs, queue=self._team.queue_of(person))
-        app = build_personal_app(host)
+        app = build_personal_app(host, more=shares.routes())
         async with app.router.lifespan_context(app):
             yield app
 

@@ -10,13 +10,14 @@ import httpx2
 import pytest
 from starlette.routing import Route
 
-from nexi.web import CONTRACTS, page
+from nexi.web import CONTRACTS, page, shares
 from tests.team.world import MOON, QUESTION, ServedTeam, ask, serving_team
 
 WORD = "xylophone"  # in everything that is Ada's
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/runs": {"question": QUESTION},
     "/v1/runs/{id}/plan": {"tasks": ["one"]},
+    "/v1/runs/{id}/shares": {"team": True},
     "/page/history/{id}": {"title": "mine"},
     "/v1/chat/completions": {"model": "nexi-s", "messages": [{"role": "user", "content": QUESTION}]},
     "/v1/completions": {"model": "nexi-s", "prompt": QUESTION},
@@ -41,7 +42,7 @@ SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 
 def every_route() -> list[tuple[str, str]]:
     """Method and path of everything the app of a person answers."""
-    routes: list[Route] = [route for contract in CONTRACTS for route in contract.routes()] + page.routes()
+    routes: list[Route] = [route for contract in (*CONTRACTS, page, shares) for route in contract.routes()]
     rows = {(method, route.path) for route in routes for method in (route.methods or {"GET"}) - {"HEAD"}}
     return sorted(rows | {("POST", "/mcp")})
 

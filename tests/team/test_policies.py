@@ -12,22 +12,31 @@ from nexi.events import PageFetched, RunStarted
 from nexi.postgres import runs as runs_module
 from nexi.postgres.database import Database
 from nexi.postgres.state import PostgresState
+from nexi.stores.pgvector import PgvectorStore
 from nexi.testing import FakeClock
-from nexi.types import HistoryEntry
+from nexi.types import HistoryEntry, RunAudience
 from tests.team.world import MOON, QUESTION
 
-PERSONAL = {"runs", "facts", "run_pages", "page_owners", "pages", "history", "usage", "quotas"}
+PERSONAL = {"runs", "shares", "facts", "run_pages", "page_owners", "pages", "history", "usage", "quotas"}
+
+
+def state_of(database: Database, owner: str) -> PostgresState:
+    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
 
 
 async def keep_everything_of(database: Database, owner: str) -> str:
     """A row of hers in every table that has policies; the id of her run."""
-    state = PostgresState(database, owner, FakeClock())
+    state = state_of(database, owner)
     log = state.runs.create()
     await log.append(RunStarted(QUESTION, "m", "scripted"))
     digest = await state.runs.pages.put(f"What {owner} read.")
     await log.append(PageFetched(MOON, MOON, "Moon", digest, 20, 20, 0.1))
     await log.close()
     state.history.add(HistoryEntry(log.run_id, "2026-01-01T00:00:00", QUESTION, "384,400 km", [], "s", 1, 1.0, 9))
+    state.sharing.set_audience(log.run_id, RunAudience(people=(owner,)))  # with oneself: nothing
+    database.fetch(
+        "insert into shares (run, owner, person) values (%(run)s, %(owner)s, %(owner)s)", {"run": log.run_id, "owner": owner}
+    )
     database.fetch("insert into quotas (person, running) values (%(owner)s, 2)", {"owner": owner})
     return log.run_id
 
@@ -72,7 +81,7 @@ async def test_a_change_without_a_where_changes_nothing_of_somebody_else(
     ):
         with pytest.raises(StoreError, match="row-level security"):
             database.fetch_as(eve, statement, values)
-    assert PostgresState(database, ada, FakeClock()).runs.list_runs()[0].query == QUESTION
+    assert state_of(database, ada).runs.list_runs()[0].query == QUESTION
 
 
 async def test_the_adapter_finds_nothing_of_somebody_else_when_its_where_is_forgotten(
@@ -81,16 +90,16 @@ async def test_the_adapter_finds_nothing_of_somebody_else_when_its_where_is_forg
     ada, eve = make_person("Ada"), make_person("Eve")
     run_id = await keep_everything_of(database, ada)
     monkeypatch.setattr(runs_module, "_MINE", "run = %(run)s")
-    runs = PostgresState(database, eve, FakeClock()).runs
+    runs = state_of(database, eve).runs
     assert (runs.has_run(run_id), runs.is_running(run_id), runs.is_cancel_requested(run_id)) == (False, False, False)
     for change in (runs.open_log, runs.claim, runs.request_stop, runs.request_cancel, runs.resubmit, runs.remove):
         with pytest.raises(StoreError, match="no run"):
             change(run_id)
-    assert PostgresState(database, ada, FakeClock()).runs.has_run(run_id)
+    assert state_of(database, ada).runs.has_run(run_id)
 
 
 async def test_a_text_is_readable_for_those_who_read_it(database: Database, make_person: Callable[..., str]) -> None:
-    ada, bob, eve = (PostgresState(database, make_person(name), FakeClock()).runs.pages for name in ("Ada", "Bob", "Eve"))
+    ada, bob, eve = (state_of(database, make_person(name)).runs.pages for name in ("Ada", "Bob", "Eve"))
     text = f"A page that two people read: {make_person()}"
     digests = {await ada.put(text), await bob.put(text)}
     assert [await pages.get(digest) for digest in digests for pages in (ada, bob, eve)] == [text, text, None]
@@ -123,7 +132,7 @@ def test_a_login_that_may_not_create_roles_is_told_what_to_run(postgres: Any) ->
         opened = Database(url).open()
         owner = str(opened.fetch("insert into people (name) values ('Ada') returning id")[0][0])
         assert (opened.fetch("select usesuper from pg_user where usename = current_user"), owner != "") == ([(False,)], True)
-        assert PostgresState(opened, owner, FakeClock()).runs.list_runs() == []
+        assert state_of(opened, owner).runs.list_runs() == []
         opened.close()
     finally:
         admin.fetch("do $$ begin alter role hidden rename to nexi_person; exception when undefined_object then null; end $$")

@@ -58,7 +58,7 @@ async def _show_form(request: Request) -> Response:
             "focus": list(FOCUS),
             "limits": {name: getattr(config, name) for name in LIMITS},
             "most_file": MOST_FILE,
-            "share": config.share,
+            "share": config.share or nexi.sharing is not None,
             "suggestions": config.suggestions and not config.endpoint("judge").is_extractive,
         }
     )

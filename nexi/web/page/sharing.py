@@ -18,6 +18,7 @@ from starlette.routing import Route
 from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError
 from nexi.exports import export_run
+from nexi.types import RunAudience
 from nexi.web.exports import SHOWN
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.payload import json_reply
@@ -26,6 +27,7 @@ from nexi.web.problems import Refused, build_refusal
 __all__ = ["routes"]
 
 KEY_BYTES = 24
+TEAM, NOBODY = RunAudience(team=True), RunAudience()
 HEADERS = {**SHOWN, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
 _KEY = re.compile(r"[A-Za-z0-9_-]{32}")
 
@@ -41,6 +43,9 @@ def routes() -> list[Route]:
 async def _share_run(request: Request) -> Response:
     """The path of the link to a finished run; asked again, it is the same one."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if nexi.sharing:  # a team has no strangers: its own page shows the run to whoever signs in
+        await asyncio.to_thread(nexi.sharing.set_audience, run_id, TEAM)
+        return json_reply({"path": f"/runs/{run_id}"})
     if not nexi.config.share:
         raise build_refusal(403, "not_allowed", "this server shares no runs", fix="its owner may: nexi config set share true")
     await export_run(nexi.runs(), nexi.pages(), run_id, "html")  # what cannot be shown is not shared
@@ -53,6 +58,9 @@ async def _share_run(request: Request) -> Response:
 
 async def _unshare_run(request: Request) -> Response:
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if nexi.sharing:
+        await asyncio.to_thread(nexi.sharing.set_audience, run_id, NOBODY)
+        return Response(status_code=204)
     if not await asyncio.to_thread(nexi.runs().has_run, run_id):
         raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
     async with request.app.state.taking:

@@ -1,0 +1,69 @@
+"""Runs that one person lets others read, as the port RunSharing.
+
+`state` hands it out; below are `database` and `people`. To share is to let read: whatever changes a run asks for its owner.
+"""
+
+from __future__ import annotations
+
+from nexi.postgres.database import Database
+from nexi.postgres.people import People
+from nexi.runs.log_format import check_run_id, no_such_run
+from nexi.types import RunAudience, SharedRun
+
+__all__ = ["SHARED_WITH_ME", "PostgresSharing"]
+
+MAX_LISTED = 200
+SHARED_WITH_ME = (
+    "exists (select from shares where shares.run = runs.run and shares.owner <> %(owner)s "
+    "and (shares.person = %(owner)s or shares.person is null))"
+)
+
+
+class PostgresSharing:
+    """What one person shares, and what others share with her."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database, self._owner = database, owner
+        self._people = People(database)
+
+    def read_audience(self, run_id: str) -> RunAudience:
+        rows = self._database.fetch_as(
+            self._owner,
+            "select shares.run is not null, shares.person from runs left join shares using (run) "
+            "where runs.run = %(run)s and runs.owner = %(owner)s order by shares.created",
+            {"run": check_run_id(run_id), "owner": self._owner},
+        )
+        if not rows:
+            raise no_such_run(run_id)
+        ids = [str(person) for is_shared, person in rows if is_shared and person]
+        names = self._people.find_names(ids)
+        return RunAudience((True, None) in rows, tuple(names[person] for person in ids))
+
+    def set_audience(self, run_id: str, audience: RunAudience) -> None:
+        ids = [self._people.find(name) for name in audience.people]
+        done = self._database.fetch_as(
+            self._owner,
+            "with mine as (select run, owner from runs where run = %(run)s and owner = %(owner)s), "
+            "wanted as (select unnest(%(people)s::uuid[]) as person), "
+            "gone as (delete from shares where run in (select run from mine) "
+            "and not exists (select from wanted where wanted.person is not distinct from shares.person)), "
+            "added as (insert into shares (run, owner, person) select run, owner, person from mine, wanted "
+            "where person is distinct from owner on conflict do nothing) select run from mine",
+            {"run": check_run_id(run_id), "owner": self._owner, "people": [*ids, *([None] if audience.team else [])]},
+        )
+        if not done:
+            raise no_such_run(run_id)
+        self._people.record(self._owner, "share_run", run_id)
+
+    def list_shared(self) -> list[SharedRun]:
+        rows = self._database.fetch_as(
+            self._owner,
+            f"select run, owner, question, mode, state, created from runs where {SHARED_WITH_ME} "  # noqa: S608
+            "order by created desc limit %(limit)s",
+            {"owner": self._owner, "limit": MAX_LISTED},
+        )
+        names = self._people.find_names([str(owner) for _, owner, *_ in rows])
+        return [
+            SharedRun(run, names[str(owner)], question, mode, state, created.isoformat(timespec="milliseconds"))
+            for run, owner, question, mode, state, created in rows
+        ]

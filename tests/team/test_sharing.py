@@ -1,0 +1,127 @@
+"""Sharing: a run is read by those its owner names, at every door that shows it, and changed by nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from nexi.web import CONTRACTS, page, shares
+from tests.team.test_ownership import WORD, ask_as_ada, send
+from tests.team.world import ServedTeam, serving_team
+
+READING = {
+    ("GET", "/v1/runs/{id}"),
+    ("GET", "/v1/runs/{id}/events"),
+    ("GET", "/v1/runs/{id}/result"),
+    ("GET", "/page/runs/{id}"),
+    ("GET", "/page/runs/{id}/passage"),
+    ("GET", "/page/runs/{id}/export"),
+    ("GET", "/page/runs/{id}/thread"),
+    ("GET", "/page/runs/{id}/timeline"),
+}
+
+
+@pytest.fixture
+async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
+    async with serving_team(postgres.url, tmp_path) as team:
+        yield team
+        team.team.database.fetch("delete from shares")  # what is for the whole team is for the people of other tests too
+
+
+def routes_of_a_run() -> set[tuple[str, str]]:
+    routes = [route for contract in (*CONTRACTS, page, shares) for route in contract.routes()]
+    return {(method, route.path) for route in routes if "{id}" in route.path for method in route.methods or ()}
+
+
+async def set_audience(client: httpx2.AsyncClient, run_id: str, **audience: Any) -> Any:
+    reply = await client.put(f"/v1/runs/{run_id}/shares", json=audience)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def statuses_of(client: httpx2.AsyncClient, run_id: str) -> dict[tuple[str, str], int]:
+    return {row: (await send(client, *row, run_id)).status_code for row in READING}
+
+
+async def test_a_run_is_read_by_those_it_is_shared_with_and_by_nobody_else(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    grace, eve = make_person("Grace H."), make_person("Eve")
+    async with served.client_of(str(owner)) as ada, served.client_of(grace) as reader, served.client_of(eve) as other:
+        assert await set_audience(ada, run_id, people=[grace]) == {"team": False, "people": ["Grace H."]}
+        assert await statuses_of(reader, run_id) == dict.fromkeys(READING, 200)
+        assert await statuses_of(other, run_id) == dict.fromkeys(READING, 404)
+        shared = (await reader.get("/v1/shared-runs")).json()["runs"]
+        assert [(run["id"], run["owner"], WORD in run["question"], run["state"]) for run in shared] == [
+            (run_id, "Ada", True, "finished")
+        ]
+        assert (await other.get("/v1/shared-runs")).json() == (await ada.get("/v1/shared-runs")).json() == {"runs": []}
+        assert await set_audience(ada, run_id, team=True) == {"team": True, "people": []}
+        assert await statuses_of(other, run_id) == dict.fromkeys(READING, 200)
+        assert await set_audience(ada, run_id) == {"team": False, "people": []}
+        assert await statuses_of(reader, run_id) == dict.fromkeys(READING, 404)
+
+
+async def test_whoever_reads_a_shared_run_cannot_change_it(served: ServedTeam, make_person: Callable[..., str]) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    changing = {
+        ("DELETE", "/v1/runs/{id}"),
+        ("POST", "/v1/runs/{id}/stop"),
+        ("DELETE", "/page/history/{id}"),
+        ("POST", "/page/runs/{id}/share"),
+        ("DELETE", "/page/runs/{id}/share"),
+        ("GET", "/v1/runs/{id}/shares"),
+        ("PUT", "/v1/runs/{id}/shares"),
+    }
+    assert changing | READING <= routes_of_a_run()
+    async with served.client_of(str(owner)) as ada, served.client_of(make_person("Eve")) as reader:
+        await set_audience(ada, run_id, team=True)
+        assert {row: (await send(reader, *row, run_id)).status_code for row in changing} == dict.fromkeys(changing, 404)
+        assert (await send(reader, "POST", "/v1/runs/{id}/cancel", run_id)).status_code == 409  # she sees that it has ended
+        assert (await reader.get("/v1/runs")).json() == {"runs": []}
+        assert (await ada.get(f"/v1/runs/{run_id}/shares")).json() == {"team": True, "people": []}
+
+
+async def test_the_button_of_the_page_shares_with_the_team_and_takes_it_back(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    async with served.client_of(str(owner)) as ada, served.client_of(make_person("Eve")) as reader:
+        assert (await ada.get("/page/form")).json()["share"] is True
+        assert (await ada.post(f"/page/runs/{run_id}/share")).json() == {"path": f"/runs/{run_id}"}
+        assert WORD in (await reader.get(f"/page/runs/{run_id}")).text
+        assert (await ada.delete(f"/page/runs/{run_id}/share")).status_code == 204
+        assert (await reader.get(f"/page/runs/{run_id}")).status_code == 404
+
+
+async def test_a_name_that_is_nobodys_shares_nothing(served: ServedTeam, make_person: Callable[..., str]) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    async with served.client_of(str(owner)) as ada:
+        refused = await ada.put(f"/v1/runs/{run_id}/shares", json={"people": ["Nobody At All"]})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_found")
+        assert (await ada.put(f"/v1/runs/{run_id}/shares", json={"everybody": True})).status_code == 400
+        assert (await ada.get(f"/v1/runs/{run_id}/shares")).json() == {"team": False, "people": []}
+
+
+async def test_a_run_that_was_shared_goes_with_its_owner_and_a_reader_goes_without_it(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    grace, bob = make_person("Grace"), make_person("Bob")
+    async with served.client_of(str(owner)) as ada, served.client_of(bob) as reader:
+        await set_audience(ada, run_id, people=[grace, bob])
+        served.people.remove(grace)
+        assert (await ada.get(f"/v1/runs/{run_id}/shares")).json()["people"] == ["Bob"]
+        served.people.remove(str(owner))
+        assert (await reader.get(f"/v1/runs/{run_id}")).status_code == 404
+        assert (await reader.get("/v1/shared-runs")).json() == {"runs": []}
