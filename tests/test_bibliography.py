@@ -29,6 +29,7 @@ def test_a_source_becomes_a_ris_record() -> None:
         "PY  - 2024\n"
         "DA  - 2024/03/05/\n"
         "T2  - Bridges & Co\n"
+        "PB  - Bridges & Co\n"
         "LA  - en\n"
         "UR  - https://example.org/forth?x={1}&y=50%25\n"
         "Y2  - 2026/11/15/\n"
@@ -42,6 +43,7 @@ def test_a_source_becomes_a_bibtex_entry() -> None:
         "  title = {{50 \\% of A\\_B \\& \\textbraceleft{}C\\textbraceright{}}},\n"
         "  author = {Doe, Jane Q. and von Smith, John},\n"
         "  organization = {Bridges \\& Co},\n"
+        "  publisher = {Bridges \\& Co},\n"
         "  date = {2024-03-05},\n"
         "  year = {2024},\n"
         "  url = {https://example.org/forth?x=%7B1%7D&y=50%25},\n"
@@ -61,6 +63,7 @@ def test_a_source_becomes_a_csl_item() -> None:
             "issued": {"date-parts": [[2024, 3, 5]]},
             "accessed": {"date-parts": [[2026, 11, 15]]},
             "container-title": "Bridges & Co",
+            "publisher": "Bridges & Co",
             "language": "en",
             "URL": "https://example.org/forth?x={1}&y=50%25",
         }
@@ -74,6 +77,29 @@ def test_what_a_page_does_not_say_is_left_out_and_the_day_of_reading_may_be_give
     assert json.loads(to_csl([BARE])) == [
         {"id": "httpsexample", "type": "webpage", "title": "https://example.net/", "URL": "https://example.net/"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("title", "url", "site", "expected"),
+    [
+        ("Black Death - Encyclo North", "https://encyclo-north.example/death", "", ("Black Death", "Encyclo North")),
+        ("Black Death | North", "https://www.north.example/death", "", ("Black Death", "North")),
+        (
+            "Black Death – The North Review",
+            "https://north.example/death",
+            "The North Review",
+            ("Black Death", "The North Review"),
+        ),
+        ("Plague: A History", "https://north.example/plague", "", ("Plague: A History", None)),
+        ("War - Peace", "https://north.example/war", "The North Review", ("War - Peace", "The North Review")),
+        ("- North", "https://north.example/", "", ("- North", None)),
+    ],
+)
+def test_the_name_of_a_site_leaves_the_title_and_is_its_publisher(
+    title: str, url: str, site: str, expected: tuple[str, str | None]
+) -> None:
+    (item,) = json.loads(to_csl([Source(1, url, title, "", Imprint(site=site))]))
+    assert (item["title"], item.get("publisher")) == expected
 
 
 def test_a_title_with_line_breaks_cannot_begin_a_field_of_its_own() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.types import Source
+from nexi.urls import host_of
 
 __all__ = ["FORMS"]
 
@@ -37,6 +38,7 @@ _ISO = re.compile(r"(\d{4})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]
 _DAY_FIRST = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})\b")
 _MONTH_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})\b")
 _JOINS = re.compile(r"\s*;\s*|\s+(?:and|&|und|et)\s+", re.IGNORECASE)
+_SITE_TAIL = re.compile(r"\s+[-–—|·•:]\s+")
 _BY = re.compile(r"^(?:by|von|par|por)\s+", re.IGNORECASE)
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -141,11 +143,12 @@ def read_names(text: str) -> tuple[Name, ...]:
 
 def _build_reference(source: Source, accessed: str) -> _Reference:
     about = source.imprint
-    site, names = _one_line(about.site), read_names(about.author)
+    names = read_names(about.author)
+    title, site = _split_title(_one_line(source.title), _one_line(about.site), source.url)
     return _Reference(
         number=source.number,
         url=_one_line(source.url),
-        title=_one_line(source.title) or _one_line(source.url),
+        title=title or _one_line(source.url),
         authors=tuple(Name(site) if f"{n.given} {n.family}" == site else n for n in names),
         issued=read_date(about.published),
         accessed=read_date(about.accessed or accessed),
@@ -153,6 +156,22 @@ def _build_reference(source: Source, accessed: str) -> _Reference:
         language=_one_line(about.language),
         is_document=about.content_type == "application/pdf",
     )
+
+
+def _split_title(title: str, site: str, url: str) -> tuple[str, str]:
+    """The title without the name of its site, and that name: what the page says it is, or what its host says too."""
+    head, _, tail = (part.strip() for part in _SITE_TAIL.sub("\0", title).rpartition("\0"))
+    host = host_of(url).removeprefix("www.") if url.startswith(("https://", "http://")) else ""
+    if not head or not _letters_of(tail):
+        return title, site
+    if site and _letters_of(tail) == _letters_of(site):
+        return head, site
+    names = {_letters_of(host), _letters_of(host.rpartition(".")[0]), *map(_letters_of, host.split(".")[:-1])}
+    return (head, site or tail) if _letters_of(tail) in names else (title, site)
+
+
+def _letters_of(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def _parse_name(text: str) -> Name:
@@ -198,7 +217,7 @@ def _ris_record(reference: _Reference) -> str:
     lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
     if reference.issued:
         lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slash_date(reference.issued))]
-    lines += [("T2", reference.site), ("LA", reference.language), ("UR", reference.url)]
+    lines += [("T2", reference.site), ("PB", reference.site), ("LA", reference.language), ("UR", reference.url)]
     lines += [("Y2", _slash_date(reference.accessed))] if reference.accessed else []
     return "".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n"
 
@@ -216,6 +235,7 @@ def _bibtex_entry(key: str, reference: _Reference) -> str:
         ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(map(_tex_name, reference.authors))),
         ("organization", _escape_tex(reference.site)),
+        ("publisher", _escape_tex(reference.site)),
         ("date", reference.issued.iso() if reference.issued else ""),
         ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
         ("url", "".join(_URL_IN_TEX.get(c, c) for c in reference.url)),
@@ -271,6 +291,7 @@ def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:
         "issued": _date_parts(reference.issued),
         "accessed": _date_parts(reference.accessed),
         "container-title": reference.site,
+        "publisher": reference.site,
         "language": reference.language,
         "URL": reference.url,
     }

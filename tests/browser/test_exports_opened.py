@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.app import SystemClock
+from nexi.events import RunFinished
+from nexi.exports import export_run
+from nexi.runs.directory import RunDirectory
 from rig.served import Stage, stage
 from tests.browser.scene import PAGES, QUESTION, Telling, Watched
+from tests.web import samples
 
 Look = Callable[..., Watched]
 TABLE = """The Moon is 384,400 km from Earth on average [1].
@@ -20,7 +29,8 @@ TABLE = """The Moon is 384,400 km from Earth on average [1].
 | Phobos | 22 |
 | Deimos | 12 |
 """
-FORMS = {"Markdown": "md", "HTML": "html", "PDF": "pdf", "JSON": "json", "RIS": "ris", "BibTeX": "bib", "CSL": "json"}
+FORMS = {f.title: f.suffix.rpartition(".")[2] for f in EXPORT_FORMATS.values() if f.name != "docx"}  # which needs pandoc
+HEADINGS = ("Sizes", "Temperature", "Where sources disagree", "the moons of Saturn", "Sources", "Evidence", "Left out")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +62,8 @@ def files(shared: Stage, browser: Any, tmp_path_factory: pytest.TempPathFactory)
 
 def test_markdown_json_and_references_hold_the_answer_and_its_source(files: dict[str, Path]) -> None:
     told = files["Markdown"].read_text()
-    assert "384,400 km from Earth on average [1]" in told
+    assert "384,400 km from Earth on average [\\[1\\]](http" in told
+    assert told.startswith(f'---\nquestion: "{QUESTION}"\n')
     whole = json.loads(files["JSON"].read_text())
     assert whole["schema"].startswith("nexi-answer-")
     assert "384,400 km" in json.dumps(whole)
@@ -64,6 +75,29 @@ def test_the_pdf_is_one(files: dict[str, Path]) -> None:
     made = files["PDF"].read_bytes()
     assert made.startswith(b"%PDF-")
     assert made.rstrip().endswith(b"%%EOF")
+
+
+def test_no_heading_and_no_head_of_evidence_is_the_last_line_of_a_printed_page(tmp_path: Path) -> None:
+    """However much stands above it: the same report after one to twelve lines more."""
+    import pypdfium2
+
+    runs = RunDirectory(tmp_path / "runs", tmp_path / "pages", clock=SystemClock())
+    started, *others, end = samples.planets()
+    assert isinstance(end, RunFinished)
+    signs = ("✓ ", "○ ", "✗ ", "? ")
+
+    async def print_report(lines: int) -> bytes:
+        longer = replace(end, answer=end.answer + "\n\nThe end." * lines)
+        return await export_run(runs, runs.pages, await samples.keep(runs, [started, *others, longer]), "pdf")
+
+    for lines in range(0, 13, 3):
+        with ThreadPoolExecutor(1) as apart:  # the browser of these tests has a loop in this thread
+            document = pypdfium2.PdfDocument(apart.submit(asyncio.run, print_report(lines)).result())
+        last = [document[at].get_textpage().get_text_bounded().strip().splitlines()[-2] for at in range(len(document))]
+        assert [line for line in last if line in HEADINGS or line.startswith(signs) or line.endswith("more found.")] == [], (
+            lines,
+            last,
+        )
 
 
 def test_the_html_opens_from_disk_with_the_network_off_and_asks_for_nothing(files: dict[str, Path], look: Look) -> None:

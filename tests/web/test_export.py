@@ -142,7 +142,24 @@ async def test_the_file_of_a_printer_has_everything_unfolded(runs: RunDirectory,
     monkeypatch.setattr("nexi.web.page.printing.print_to_pdf", keep)
     run_id = await samples.keep(runs, samples.planets())
     assert await export_run(runs, runs.pages, run_id, "pdf") == b"%PDF-"
-    assert (seen[0].count("<details open>"), seen[0].count("<details>")) == (5, 0)
+    assert (seen[0].count('<div class="unfolded"><p class="head">'), seen[0].count("<details")) == (5, 0)
+
+
+async def test_a_file_says_its_date_and_model_at_the_top_and_its_question_once(runs: RunDirectory) -> None:
+    started, *others = samples.planets()
+    assert isinstance(started, RunStarted)
+    about = r'<p class="soft about"><bdi>\d{4}-\d\d-\d\d</bdi> · <bdi>moon-1</bdi></p>\n<article'
+    asked = '<p class="asked" dir="auto">How large are the planets?</p>'
+    text = await made(runs, [started, *others])
+    assert re.search(re.escape(f"<main>\n{asked}") + about, text)
+    text = await made(runs, [replace(started, query="how large the planets are?"), *others])
+    assert re.search("<main>\n" + about, text)
+
+
+async def test_the_headings_of_a_stored_page_are_quoted_without_their_marks(runs: RunDirectory) -> None:
+    text = await made(runs, samples.planets())
+    assert 'dir="auto">Planetary facts\n\n' in text
+    assert "# Planetary facts" not in text
 
 
 async def test_a_run_without_sources_is_exported_without_what_it_lacks(runs: RunDirectory) -> None:

@@ -27,6 +27,7 @@ AROUND = 200
 LONGEST_SPAN = 4000
 LONGEST_TITLE = 300
 
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)  # of the stored Markdown, which a reader of the page never saw
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -45,7 +46,7 @@ def export_html(exported: Exported) -> str:
     answered = exported.answered
     title = _escape_text(answered.started.query[:LONGEST_TITLE])
     parts = [
-        _render_head(answered),
+        _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
         _render_answered(answered),
         _render_conflicts(answered.end.conflicts, answered.end.sources),
@@ -81,12 +82,19 @@ def _isolate_name(text: str) -> str:
 # the answer
 
 
-def _render_head(answered: AnsweredRun) -> str:
-    """The question as the heading; a report that has a heading of its own has the question above it, where that says more."""
-    asked, heading = answered.started.query, _first_heading(answered.text)
-    if heading == asked:
-        return ""
-    return f'<p class="asked" dir="auto">{_escape_text(asked)}</p>' if heading else f'<h1 dir="auto">{_escape_text(asked)}</h1>'
+def _render_head(exported: Exported) -> str:
+    """The question, then date and model; above the heading of a report the question stands only where it says more."""
+    started = exported.answered.started
+    heading = _first_heading(exported.answered.text)
+    tag = 'p class="asked"' if heading else "h1"
+    is_repeated = _letters_of(heading) == _letters_of(started.query)
+    asked = "" if is_repeated else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
+    told = " · ".join(_isolate_name(fact) for fact in (exported.created[:10], started.model) if fact)
+    return asked + (f'<p class="soft about">{told}</p>' if told else "")
+
+
+def _letters_of(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def _first_heading(text: str) -> str:
@@ -170,14 +178,13 @@ def _render_evidence(exported: Exported) -> str:
     return f'<section class="evidence"><h2>Evidence</h2>{figures}{shown}{legend}</section>'
 
 
-def _render_legend(claims: Sequence[Claim], review: Review | None, is_open: bool) -> str:
+def _render_legend(claims: Sequence[Claim], review: Review | None, is_opened: bool) -> str:
     """What the marks in this file mean and how often they are right, and why sentences were not judged."""
     used = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
     judges = review.judges if review else ()
     lines = [f"<li>{SIGNS[v]} {WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in used]
     gap = f"<p>{_escape_text(review.gap)}</p>" if review and review.gap else ""
-    summary = f"<details{' open' if is_open else ''}><summary>What the marks mean</summary>"
-    return f'{summary}<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div></details>'
+    return _fold("What the marks mean", f'<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div>', is_opened)
 
 
 def _render_claim(claim: Claim, exported: Exported) -> str:
@@ -185,9 +192,15 @@ def _render_claim(claim: Claim, exported: Exported) -> str:
     badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_of(claim)}</span>'
     quotes = "".join(_render_quote(claim, one, known, exported.texts or {}) for one in claim.evidence)
     why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
-    summary = f'<summary>{badge} <span dir="auto"><bdi>{_escape_text(plain_claim(claim))}</bdi></span></summary>'
-    is_open = " open" if exported.opened else ""
-    return f'<details{is_open}>{summary}<div id="claim-{claim.index}">{quotes}{why}</div></details>'
+    inside = f'<div id="claim-{claim.index}">{quotes}{why}</div>'
+    return _fold(f'{badge} <span dir="auto"><bdi>{_escape_text(plain_claim(claim))}</bdi></span>', inside, exported.opened)
+
+
+def _fold(head: str, inside: str, is_opened: bool) -> str:
+    """What a reader unfolds; on paper, which has no folds, a head that stays with what follows it."""
+    if is_opened:
+        return f'<div class="unfolded"><p class="head">{head}</p>{inside}</div>'
+    return f"<details><summary>{head}</summary>{inside}</details>"
 
 
 def _render_quote(claim: Claim, one: Evidence, known: Mapping[int, Source], texts: Mapping[int, str]) -> str:
@@ -207,7 +220,8 @@ def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
     start, end = one.start, min(one.end, one.start + LONGEST_SPAN)
     before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
     lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
-    quoted = f"{lead}{_escape_text(before)}<mark>{_escape_text(text[start:end])}</mark>{_escape_text(after)}{tail}"
+    parts = [_escape_text(_HEADING.sub("", part)) for part in (before, text[start:end], after)]
+    quoted = f"{lead}{parts[0]}<mark>{parts[1]}</mark>{parts[2]}{tail}"
     return f'<blockquote class="passage" dir="auto">{quoted}</blockquote>{_link_to_passage(one, source, text)}'
 
 
@@ -250,7 +264,13 @@ def _render_timeline(bars: Sequence[Mapping[str, Any]]) -> str:
 def _render_foot(exported: Exported) -> str:
     answered = exported.answered
     end, start = answered.end, answered.started
-    facts = [f"nexi run {answered.id}", exported.created[:10], start.model, f"{end.seconds:g} s", f"{end.usage.total:,} tokens"]
+    facts = [
+        f"nexi run {answered.id}",
+        exported.created[:10],
+        start.model,
+        f"{end.seconds:.1f} s",
+        f"{end.usage.total:,} tokens",
+    ]
     facts += [f"${end.usage.cost:.4f}"] if end.usage.cost else []
     facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
     warned = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
