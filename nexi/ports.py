@@ -7,6 +7,7 @@ implementation and over the fakes in `nexi.testing`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -106,6 +107,25 @@ class Breaker(Protocol):
     async def record_success(self, backend: str) -> None: ...
 
     async def record_failure(self, backend: str, error: BackendError) -> None: ...
+
+
+class Pacing(Protocol):
+    """How often something may happen for each key, in one process or on all machines of a team."""
+
+    async def wait(self, key: str) -> None:
+        """Return when it may happen once more."""
+        ...
+
+
+MakePacing = Callable[[str, float, float], Pacing]  # of what is paced, its burst, and its rate a second
+
+
+class ConcurrencyLimit(Protocol):
+    """How much may happen at once."""
+
+    def acquire(self) -> AbstractAsyncContextManager[None]:
+        """Wait for a free slot and keep it for as long as the block."""
+        ...
 
 
 class ContentFetcher(Protocol):
@@ -352,6 +372,18 @@ class PersonalState(Protocol):
 
     @property
     def sharing(self) -> RunSharing: ...
+
+    def make_pacing(self, name: str, burst: float, rate: float) -> Pacing:
+        """A pace that all machines keep together."""
+        ...
+
+    def make_breaker(self, marks: Mapping[str, str]) -> Breaker:
+        """The suspensions of search services, which all machines share."""
+        ...
+
+    def limit_calls(self, server: str, most: int) -> ConcurrencyLimit:
+        """A limit of parallel calls to a model server from all machines."""
+        ...
 
     def check_quotas(self, *, is_queued: bool = False) -> Allowance:
         """What a new run may use; it blocks. Raises NexiError with the code quota_reached."""

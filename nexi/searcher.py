@@ -20,7 +20,7 @@ from nexi.focus import within_focus
 from nexi.net.breaker import Suspension, format_duration
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries
-from nexi.ports import Breaker, Clock, Emit, SearchBackend
+from nexi.ports import Breaker, Clock, Emit, MakePacing, Pacing, SearchBackend
 from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome
 from nexi.urls import dedup_key, host_of, is_web_url
@@ -36,11 +36,11 @@ MAX_PARALLEL_QUERIES = 4
 class BackendConcurrency:
     """Limits parallel queries to a backend and their rate; shared by all searches of a process."""
 
-    def __init__(self, clock: Clock, max_parallel: int = MAX_PARALLEL_QUERIES) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, max_parallel: int = MAX_PARALLEL_QUERIES, make_pacing: MakePacing | None = None) -> None:
+        self._make_pacing = make_pacing or (lambda name, burst, rate: RateLimiter(clock, burst=burst, rate=rate))
         self._max_parallel = max_parallel
         self._semaphores: dict[str, asyncio.Semaphore] = {}
-        self._intervals: dict[str, RateLimiter] = {}
+        self._intervals: dict[str, Pacing] = {}
 
     @asynccontextmanager
     async def acquire(self, backend: SearchBackend) -> AsyncIterator[None]:
@@ -48,8 +48,9 @@ class BackendConcurrency:
         async with self._semaphores.setdefault(backend.name, asyncio.Semaphore(self._max_parallel)):
             interval_s = getattr(backend, "interval_s", 0.0)
             if interval_s > 0:
-                limiter = RateLimiter(self._clock, burst=1, rate=1 / interval_s)
-                await self._intervals.setdefault(backend.name, limiter).wait(backend.name)
+                if backend.name not in self._intervals:
+                    self._intervals[backend.name] = self._make_pacing("search", 1, 1 / interval_s)
+                await self._intervals[backend.name].wait(backend.name)
             yield
 
 

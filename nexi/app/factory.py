@@ -77,7 +77,7 @@ class SharedClients:
         self.extra_backends: dict[str, SearchBackend] = {}
         self.knowledge: dict[tuple[object, ...], Knowledge] = {}
         self.breaker: Breaker | None = None
-        self.backend_concurrency = BackendConcurrency(clock)
+        self.backend_concurrency = BackendConcurrency(clock, make_pacing=state.make_pacing if state else None)
         self._closing = AsyncExitStack()
         self.local_model: InstalledPairModel | None = None
 
@@ -183,7 +183,8 @@ class PortFactory:
                 name: content_digest("\n".join((s.base_url, s.root, s.api_key, *s.spare_keys)))[:12]
                 for name, s in chain.items()
             }
-            self.shared.breaker = FileBreaker(self.config.state_dir / "backends.json", clock=self.clock, marks=marks)
+            path, state = self.config.state_dir / "backends.json", self.shared.state
+            self.shared.breaker = state.make_breaker(marks) if state else FileBreaker(path, clock=self.clock, marks=marks)
         return self.shared.breaker
 
     def fetchers(self) -> tuple[ContentFetcher, ...]:
@@ -362,6 +363,7 @@ class PortFactory:
             api_key=next(iter(config.keys_for(name)), ""),
             allow_private=config.allow_private,
             respect_robots=config.respect_robots,
+            make_pacing=self.shared.state.make_pacing if self.shared.state else None,
             cache_folder=config.page_cache_dir if config.page_cache else None,
             cache_ttl_s=config.page_cache_ttl_s,
             **self.connections(),
@@ -396,8 +398,17 @@ class PortFactory:
             if len(opened) >= MAX_MODELS:
                 cause, fix = f"{MAX_MODELS} others are in use by this process", "use one of those, or restart nexi"
                 raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
-            opened[key] = self.shared.close_later(self._connect(endpoint))
+            opened[key] = self._limit_calls(endpoint, self.shared.close_later(self._connect(endpoint)))
         return opened[key]
+
+    def _limit_calls(self, endpoint: Endpoint, llm: LLM) -> LLM:
+        """The model, asked at most as often at once as a team has set for its server."""
+        most, state = self.config.team_max_model_calls, self.shared.state
+        if not (most and state):
+            return llm
+        from nexi.app.limited_model import LimitedModel
+
+        return LimitedModel(llm, state.limit_calls(host_of(endpoint.base_url), most))
 
     def _connect(self, endpoint: Endpoint) -> LLM:
         from nexi.llm.openai.client import OpenAICompatible

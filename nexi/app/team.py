@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from nexi.app.assembly import Nexi
@@ -19,15 +20,18 @@ from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.postgres.database import DEFAULT_LEASE_S, Database
 from nexi.postgres.jobs import JobQueue
+from nexi.postgres.limits import PostgresPacing as PersonPacing
 from nexi.postgres.people import SCOPES, People, Quotas
+from nexi.postgres.schedules import Schedules
 from nexi.postgres.state import PostgresState
 from nexi.types import TEAM
 
 if TYPE_CHECKING:
     from nexi.ports import PersonalState
 
-__all__ = ["SCOPES", "People", "Quotas", "Team", "TeamRunQueue", "open_database"]
+__all__ = ["SCOPES", "People", "PersonPacing", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
 
+DOOR = "http"
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
 
 
@@ -79,6 +83,22 @@ class Team:
             async with self.use_nexi(owner) as nexi:
                 async for made in nexi.knowledge().embed_the_rest(afresh=afresh):
                     yield made
+
+    def pace_people(self, burst: float, rate: float) -> PersonPacing:
+        """How often one person may ask, on all servers together."""
+        return PersonPacing(self.database, self.clock, "person", burst=burst, rate=rate)
+
+    async def submit_due(self) -> None:
+        """Ask the scheduled questions whose time has come. Raises StoreError."""
+        schedules = Schedules(self.database, self.clock)
+        for run_id, owner in await self.database.in_thread(schedules.submit_due):
+            await self.jobs.add(run_id, owner)
+
+    def add_schedule(self, owner: str, question: str, every: timedelta, first: datetime | None = None) -> int:
+        """Ask a question again and again for a person, by its id; it blocks. Raises StoreError."""
+        request = RunRequest(question, door=DOOR)
+        schedules = Schedules(self.database, self.clock)
+        return schedules.add(owner, question, request.mode, request_to_dict(request), every=every, first=first)
 
     def queue_of(self, owner: str) -> TeamRunQueue:
         return TeamRunQueue(self, owner)

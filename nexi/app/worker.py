@@ -15,6 +15,7 @@ from nexi.app.run import Run, RunOpening
 from nexi.app.team import Team
 from nexi.errors import NexiError, StoreError
 from nexi.events import RunFailed, RunStarted
+from nexi.postgres.limits import forget_idle_limits
 from nexi.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.tasks import cancel_until_ended
 from nexi.types import StopReason, Usage
@@ -55,8 +56,10 @@ class TeamWorker:
         while True:
             try:
                 await self._team.jobs.sweep()
+                await self._team.submit_due()
                 if turn % 60 == 0:
                     await self._team.jobs.forget_stalled()
+                    await self._team.database.in_thread(forget_idle_limits, self._team.database)
             except Exception as error:  # noqa: BLE001 - the edge of a background task: the next turn tries again
                 log.warning("sweep failed", extra={"why": str(error)})
             turn += 1

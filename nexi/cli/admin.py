@@ -12,6 +12,7 @@ from nexi.cli.exits import report_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
+    from datetime import datetime
 
     from nexi.app.team import People, Team
 
@@ -183,6 +184,54 @@ def _audit_command(num: int) -> None:
     """List what was changed, newest first."""
     with _open_people() as people:
         _print_rows([(_day(row[0]), *row[1:]) for row in people.read_audit(num)], "Nothing was changed.")
+
+
+# questions that are asked again and again
+
+
+@admin_command.group("schedules", invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def _schedules_group(ctx: click.Context) -> None:
+    """List the questions that are asked again and again."""
+    from nexi.app.clock import SystemClock
+    from nexi.app.team import Schedules
+
+    if ctx.invoked_subcommand is None:
+        with _open_people() as people:
+            rows = Schedules(people.database, SystemClock()).list_all()
+            _print_rows([(s.id, s.owner, s.every, _day(s.next_at), s.question) for s in rows], "No schedules.")
+
+
+@_schedules_group.command("add", context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+@click.argument("question")
+@click.option("--every", type=click.Choice(["hour", "day", "week"]), default="day", show_default=True, help="How often.")
+@click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="When first, in UTC, as 2026-12-31 07:00. [default: now]")
+def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
+    """Ask a question for a person again and again; its runs are listed with the others."""
+    from datetime import UTC, timedelta
+
+    from nexi.app.team import Team
+    from nexi.config import load_config
+
+    with _open_people() as people:
+        found, hours = people.find(person), {"hour": 1, "day": 24, "week": 168}[every]
+        first = at.replace(tzinfo=UTC) if at else None
+        number = Team(load_config(), people.database).add_schedule(found, question, timedelta(hours=hours), first)
+        people.record(None, "add_schedule", f"{found} {number}")
+        _print_rows([(number,)])
+
+
+@_schedules_group.command("rm", context_settings=HELP)
+@click.argument("schedule", type=click.IntRange(1), metavar="ID")
+def _remove_schedule(schedule: int) -> None:
+    """Stop asking a question."""
+    from nexi.app.clock import SystemClock
+    from nexi.app.team import Schedules
+
+    with _open_people() as people:
+        Schedules(people.database, SystemClock()).remove(schedule)
+        people.record(None, "remove_schedule", str(schedule))
 
 
 # what the whole team reads

@@ -256,6 +256,11 @@ class Settings:
         "Address of a team server as browsers see it, where a proxy stands before it.",
         variables=("NEXI_PUBLIC_URL",),
     )
+    team_max_model_calls: int = setting(
+        0,
+        _checks.NON_NEGATIVE_INT,
+        "Maximum parallel calls to one model server by all servers and workers of a team; 0 means no limit.",
+    )
     serve_hosts: tuple[str, ...] = setting(
         (),
         _checks.HOST_LIST,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from nexi.errors import ConfigError
 from nexi.net.trust import MACHINE, Trust
-from nexi.ports import Clock, ContentFetcher
+from nexi.ports import Clock, ContentFetcher, MakePacing
 
 ENTRY_POINTS = "nexi.fetchers"
 
@@ -31,6 +31,7 @@ class Settings(Struct, frozen=True):
     trust: Trust = MACHINE
     per_host_burst: int = 8
     per_host_rate: float = 4.0
+    make_pacing: MakePacing | None = None  # of a team, whose machines keep the pace together
     cache_folder: Path | None = None  # None keeps nothing
     cache_ttl_s: float = 86_400.0
     timeout_s: float | None = None  # in the place of a run's own limit, for a service that reads pages itself
@@ -53,6 +54,7 @@ def _build_http(settings: Settings) -> ContentFetcher:
         no_proxy=settings.no_proxy,
         per_host_burst=settings.per_host_burst,
         per_host_rate=settings.per_host_rate,
+        make_pacing=settings.make_pacing,
         trust=settings.trust,
     )
 

@@ -29,7 +29,7 @@ from nexi.fetchers.transport import Transport, TransportAnswer
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryPolicy, call_with_retries
 from nexi.net.trust import MACHINE, Trust
-from nexi.ports import Clock
+from nexi.ports import Clock, MakePacing, Pacing
 from nexi.tasks import pause_timeout
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
@@ -72,6 +72,7 @@ class HttpFetcher:
         no_proxy: Sequence[str] = (),
         per_host_burst: int = 8,
         per_host_rate: float = 4.0,
+        make_pacing: MakePacing | None = None,
         resolve: Resolver = resolve_host,
         trust: Trust = MACHINE,
         transport: Transport | None = None,
@@ -86,7 +87,9 @@ class HttpFetcher:
             "Accept-Encoding": accepted_encodings(),
         }
         self._transport = transport or Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve, trust=trust)
-        self._pacer = RateLimiter(clock, burst=per_host_burst, rate=per_host_rate)
+        self._pacer: Pacing = RateLimiter(clock, burst=per_host_burst, rate=per_host_rate)
+        if make_pacing:
+            self._pacer = make_pacing("host", per_host_burst, per_host_rate)
         self._robots = Robots(self._robots_file, clock=clock, user_agent=ROBOTS_TOKEN) if respect_robots else None
 
     async def fetch(self, url: str, limits: FetchLimits, known: Page | None = None) -> Page:

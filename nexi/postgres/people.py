@@ -60,7 +60,7 @@ class People:
     """Everybody of one team server. Its methods block; each raises StoreError."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     def add(self, name: str, role: str = "user") -> str:
         """A new person, by her id."""
@@ -202,7 +202,7 @@ class People:
 
     def sign_in(self, issuer: str, subject: str, name: str, email: str) -> str:
         """The person behind an identity, made at her first visit. The first of all is an administrator."""
-        with self._database.transaction() as connection:
+        with self.database.transaction() as connection:
             connection.execute("lock table identities in share row exclusive mode")
             key = (clean_text(issuer), clean_text(subject))
             found = connection.execute("select person from identities where issuer = %s and subject = %s", key).fetchone()
@@ -308,7 +308,7 @@ class People:
         return kept
 
     def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self._database.fetch(statement, values)
+        return self.database.fetch(statement, values)
 
 
 _PAGES = """

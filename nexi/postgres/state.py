@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nexi.errors import NexiError
 from nexi.ports import Clock, KnowledgeStore
 from nexi.postgres.database import Database
 from nexi.postgres.history import PostgresHistory
+from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
 from nexi.postgres.people import People
 from nexi.postgres.runs import PostgresRuns
 from nexi.postgres.sharing import PostgresSharing
@@ -18,12 +21,22 @@ class PostgresState:
     """The runs, past answers, knowledge and quotas of one person."""
 
     def __init__(self, database: Database, owner: str, clock: Clock, knowledge: KnowledgeStore) -> None:
+        self._database, self._clock = database, clock
         self.owner = owner
         self.runs = PostgresRuns(database, owner, clock)
         self.history = PostgresHistory(database, owner)
         self.knowledge = knowledge
         self.sharing = PostgresSharing(database, owner)
         self._people = People(database)
+
+    def make_pacing(self, name: str, burst: float, rate: float) -> PostgresPacing:
+        return PostgresPacing(self._database, self._clock, name, burst=burst, rate=rate)
+
+    def make_breaker(self, marks: Mapping[str, str]) -> PostgresBreaker:
+        return PostgresBreaker(self._database, marks)
+
+    def limit_calls(self, server: str, most: int) -> PostgresConcurrency:
+        return PostgresConcurrency(self._database, self._clock, server, most)
 
     def check_quotas(self, *, is_queued: bool = False) -> Allowance:
         """What a new run may use. Raises NexiError where a quota is reached; what is used is counted with the facts."""

@@ -8,6 +8,7 @@ an app of nobody.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookies import CookieError, SimpleCookie
@@ -23,7 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from nexi.app.pool import PersonalPool
-from nexi.app.team import People, Team
+from nexi.app.team import People, PersonPacing, Team
 from nexi.errors import StoreError
 from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app, shares
@@ -37,6 +38,7 @@ __all__ = ["create_team_app"]
 
 LOGIN_PATHS = ("/login", "/login/*")
 NOBODY = "00000000-0000-0000-0000-000000000000"
+PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
 FOR_ADMINISTRATORS = ("/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
 
@@ -46,7 +48,9 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     people, metrics = People(team.database), Metrics()
     login = LoginDoor(team.config, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
-    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS))
+    pacing = team.pace_people(rules.burst, rules.per_minute / 60)
+    many = {"per_minute": rules.per_minute * PEOPLE_PER_ADDRESS, "burst": rules.burst * PEOPLE_PER_ADDRESS}
+    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS), **many)
     guard = Middleware(
         RequestGuard,
         rules=rules,
@@ -54,7 +58,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
         clock=team.clock,
         shapes=SHAPES,
         host=apps,
-        identify=_Identification(people).identify,
+        identify=_Identification(people, pacing).identify,
     )
 
     async def show_readiness(request: Request) -> Response:
@@ -87,14 +91,17 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
 class _Identification:
     """Who a request comes from: by its token, or by the session in its cookie."""
 
-    def __init__(self, people: People) -> None:
-        self._people = people
+    def __init__(self, people: People, pacing: PersonPacing) -> None:
+        self._people, self._pacing = people, pacing
 
     async def identify(self, headers: Headers, scope: Scope) -> Principal:
         """Raises Refused."""
         principal = await asyncio.to_thread(self._find, headers)
         if principal is None:
             raise unauthorized()
+        if wait := await self._pacing.try_take(principal.person):
+            message, fix = "too many requests of this person", "ask less often"
+            raise build_refusal(429, "rate_limited", message, fix=fix, retry_after=math.ceil(wait))
         if scope["path"] in FOR_ADMINISTRATORS and not principal.is_administrator:
             raise build_refusal(403, "not_an_administrator", "this is for administrators", fix="ask one of them")
         if scope["path"].startswith(SETTINGS_PATH) and scope["method"] == "POST":

@@ -1,0 +1,205 @@
+"""Limits that all machines of a team keep together: the pace of requests to a host, resting search services, model calls.
+
+`app.factory` uses these instead of the limits of one process; below is `database`. Times are the database's. A limit must never
+be the reason that something fails, so without a database each process keeps the limit by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import msgspec
+from msgspec.structs import asdict
+
+from nexi.errors import BackendError, StoreError
+from nexi.net import breaker
+from nexi.net.breaker import State, Suspension
+from nexi.net.limits import RateLimiter
+from nexi.ports import Clock
+from nexi.postgres.database import Database, clean_text
+
+__all__ = ["PostgresBreaker", "PostgresConcurrency", "PostgresPacing", "forget_idle_limits"]
+
+SLOT_LEASE_S = 60.0  # of a process that is lost
+SLOT_WAIT_S = 0.1
+
+_RESERVE = """
+insert into rate_limits as r (key, full_at) values (%(key)s, now() + %(step)s * interval '1 second')
+on conflict (key) do update set full_at = greatest(r.full_at, now()) + %(step)s * interval '1 second'
+returning extract(epoch from full_at - now())::float8
+"""
+_TRY = """
+insert into rate_limits as r (key, full_at) values (%(key)s, now() + %(step)s * interval '1 second')
+on conflict (key) do update set full_at = greatest(r.full_at, now()) + %(step)s * interval '1 second'
+where greatest(r.full_at, now()) <= now() + %(slack)s * interval '1 second' returning 0
+"""
+_SLOT = """
+update model_slots set holder = %(holder)s, until = now() + %(lease)s * interval '1 second'
+where (server, slot) in (select server, slot from model_slots where server = %(server)s and slot <= %(most)s and until < now()
+    order by slot limit 1 for update skip locked) returning slot
+"""
+
+
+class PostgresPacing:
+    """The Pacing port: a bucket of `burst` tokens for each key that refills with `rate` tokens a second, for all machines."""
+
+    def __init__(self, database: Database, clock: Clock, name: str, *, burst: float, rate: float) -> None:
+        self._database, self._clock, self._name = database, clock, name
+        self._step, self._slack = 1.0 / rate, (burst - 1) / rate
+        self._alone = RateLimiter(clock, burst=burst, rate=rate, evicts=True)
+
+    async def wait(self, key: str) -> None:
+        """Reserve the next token and wait for its time. A caller that is cancelled meanwhile leaves its token unused."""
+        try:
+            rows = await self._fetch(_RESERVE, key)
+        except StoreError:
+            return await self._alone.wait(key)
+        delay = rows[0][0] - self._step - self._slack
+        return await self._clock.sleep(delay) if delay > 0 else None
+
+    async def try_take(self, key: str) -> float:
+        """Take a token if there is one, and return 0.0; else the seconds after which there is."""
+        try:
+            if await self._fetch(_TRY, key):
+                return 0.0
+            sql = "select extract(epoch from full_at - now())::float8 from rate_limits where key = %(key)s"
+            rows = await self._fetch(sql, key)
+        except StoreError:
+            return self._alone.try_take(key)
+        return max(0.0, float(rows[0][0]) - self._slack) if rows else 0.0
+
+    async def _fetch(self, statement: str, key: str) -> list[tuple[Any, ...]]:
+        values = {"key": clean_text(f"{self._name} {key}")[:500], "step": self._step, "slack": self._slack}
+        return await self._database.in_thread(self._database.fetch, statement, values)
+
+
+class PostgresBreaker:
+    """The Breaker port over a table. `marks` tell one set-up of a backend from another."""
+
+    def __init__(self, database: Database, marks: Mapping[str, str]) -> None:
+        self._database, self._marks = database, dict(marks)
+
+    async def admit(self, backend: str) -> State:
+        """None to ask now, or the suspension that forbids it."""
+        if await self._is_unknown(backend):
+            return None
+        allowed, state = await self._change(backend, breaker.try_admit)
+        return None if allowed else state
+
+    async def record_success(self, backend: str) -> None:
+        if not await self._is_unknown(backend):
+            await self._change(backend, lambda state, now: (True, breaker.after_success(state)))
+
+    async def record_failure(self, backend: str, error: BackendError) -> None:
+        def fail(state: State, now: float) -> tuple[bool, State]:
+            return True, breaker.after_failure(
+                state, now, error.code, reason=str(error), fix=error.fix, retry_after=error.retry_after
+            )
+
+        await self._change(backend, fail)
+
+    async def _is_unknown(self, backend: str) -> bool:
+        sql = "select 1 from suspensions where backend = %(backend)s and mark = %(mark)s"
+        try:
+            return not await self._database.in_thread(self._database.fetch, sql, self._name(backend))
+        except StoreError:
+            return True
+
+    async def _change(self, backend: str, step: Callable[[State, float], tuple[bool, State]]) -> tuple[bool, State]:
+        try:
+            return await self._database.in_thread(self._apply, backend, step)
+        except StoreError:
+            return True, None
+
+    def _apply(self, backend: str, step: Callable[[State, float], tuple[bool, State]]) -> tuple[bool, State]:
+        """One step of the state machine, one process at a time."""
+        name = self._name(backend)
+        with self._database.transaction() as connection:
+            connection.execute("select pg_advisory_xact_lock(hashtext(%(backend)s))", name)
+            now, found = connection.execute(
+                "select extract(epoch from clock_timestamp())::float8, "  # now() is before the lock was had
+                "(select state from suspensions where backend = %(backend)s and mark = %(mark)s)",
+                name,
+            ).fetchone()
+            before = _read_state(found)
+            allowed, after = step(before, now)
+            if after is None:
+                connection.execute("delete from suspensions where backend = %(backend)s and mark = %(mark)s", name)
+            elif after != before:
+                connection.execute(
+                    "insert into suspensions values (%(backend)s, %(mark)s, %(state)s) "
+                    "on conflict (backend, mark) do update set state = excluded.state",
+                    {**name, "state": msgspec.json.encode(asdict(after)).decode()},
+                )
+        return allowed, after
+
+    def _name(self, backend: str) -> dict[str, str]:
+        return {"backend": backend, "mark": self._marks.get(backend, "")}
+
+
+def _read_state(found: Any) -> State:
+    try:
+        return msgspec.convert(found, Suspension) if found else None
+    except msgspec.ValidationError:
+        return None  # of another version
+
+
+class PostgresConcurrency:
+    """The ConcurrencyLimit port: at most so many calls to a model server at once, from all machines."""
+
+    def __init__(self, database: Database, clock: Clock, server: str, most: int) -> None:
+        self._database, self._clock = database, clock
+        self._values: dict[str, Any] = {"server": clean_text(server), "most": most, "lease": SLOT_LEASE_S}
+        self._is_prepared = False
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[None]:
+        """Wait for a free slot and keep it for as long as the block."""
+        holder = os.urandom(8).hex()
+        slot = await self._take_slot(holder)
+        renewing = asyncio.create_task(self._renew(holder))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            if slot is not None:
+                with suppress(StoreError):  # its lease runs out by itself
+                    await asyncio.shield(self._fetch(_FREE, holder))
+
+    async def _take_slot(self, holder: str) -> int | None:
+        """The slot, or None where there is no database to ask."""
+        while True:
+            try:
+                if not self._is_prepared:
+                    await self._fetch(_ADD_SLOTS, holder)
+                    self._is_prepared = True
+                if rows := await self._fetch(_SLOT, holder):
+                    return int(rows[0][0])
+            except StoreError:
+                return None
+            await self._clock.sleep(SLOT_WAIT_S)
+
+    async def _renew(self, holder: str) -> None:
+        while True:
+            await asyncio.sleep(SLOT_LEASE_S / 3)
+            with suppress(StoreError):
+                await self._fetch(_RENEW, holder)
+
+    async def _fetch(self, statement: str, holder: str) -> list[tuple[Any, ...]]:
+        return await self._database.in_thread(self._database.fetch, statement, {**self._values, "holder": holder})
+
+
+_ADD_SLOTS = "insert into model_slots (server, slot) select %(server)s, generate_series(1, %(most)s) on conflict do nothing"
+_RENEW = (
+    "update model_slots set until = now() + %(lease)s * interval '1 second' where server = %(server)s and holder = %(holder)s"
+)
+_FREE = "update model_slots set holder = '', until = '-infinity' where server = %(server)s and holder = %(holder)s"
+
+
+def forget_idle_limits(database: Database) -> None:
+    """Delete buckets that have long been full again. It blocks."""
+    database.fetch("delete from rate_limits where full_at < now() - interval '10 minutes'")

@@ -1,0 +1,102 @@
+"""Schedules: questions of people that are asked again and again, as rows.
+
+`nexi admin schedules` changes them and every worker asks what is due; below are `database` and the table of runs. A worker that
+has the lock of a row makes its run and moves its time on in one transaction, so each time is asked once by all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from nexi.errors import NexiError
+from nexi.ports import Clock
+from nexi.postgres.database import Database, clean_text
+from nexi.runs.log_format import encode_header
+
+__all__ = ["Schedule", "Schedules"]
+
+MAX_AT_ONCE = 20
+
+
+class Schedule(Struct, frozen=True):
+    """A question with its time."""
+
+    id: int
+    owner: str
+    question: str
+    every: timedelta
+    next_at: datetime
+    last_run: str = ""
+
+
+class Schedules:
+    """The schedules of everybody. Its methods block; each raises StoreError."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    def add(
+        self, owner: str, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
+    ) -> int:
+        """A new schedule, by its id; without `first` it is due at once."""
+        rows = self._database.fetch(
+            "insert into schedules (owner, question, mode, request, every, next_at) values (%(owner)s, %(question)s, %(mode)s, "
+            "%(request)s, %(every)s, coalesce(%(first)s, now())) returning id",
+            {
+                "owner": owner,
+                "question": clean_text(question),
+                "mode": mode,
+                "request": json.dumps(request),
+                "every": every,
+                "first": first,
+            },
+        )
+        return int(rows[0][0])
+
+    def list_all(self) -> list[Schedule]:
+        rows = self._database.fetch("select id, owner, question, every, next_at, last_run from schedules order by next_at, id")
+        return [Schedule(row[0], str(row[1]), *row[2:]) for row in rows]
+
+    def remove(self, schedule: int) -> None:
+        """Raises NexiError where there is none such."""
+        if not self._database.fetch("delete from schedules where id = %(id)s returning id", {"id": schedule}):
+            raise NexiError(f"there is no schedule {schedule}", fix="nexi admin schedules lists them", code="not_found")
+
+    def submit_due(self) -> list[tuple[str, str]]:
+        """Make the runs that are due, each once, and return their ids and owners. Times that were missed are not made up."""
+        due = "select 1 from schedules where next_at <= now() limit 1"
+        if not self._database.fetch(due):
+            return []
+        made: list[tuple[str, str]] = []
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "select schedules.id, owner, question, mode, request from schedules join people on people.id = owner "
+                "where next_at <= now() and not disabled order by next_at limit %s for update of schedules skip locked",
+                (MAX_AT_ONCE,),
+            ).fetchall()
+            for schedule, owner, question, mode, request in rows:
+                run_id = os.urandom(16).hex()
+                connection.execute(
+                    "insert into runs (run, owner, header, question, mode, request, state, is_queued, queued_at) "
+                    "values (%s, %s, %s, %s, %s, %s, 'waiting', true, now())",
+                    (
+                        run_id,
+                        owner,
+                        encode_header(run_id, self._clock.now()).decode("ascii"),
+                        question,
+                        mode,
+                        json.dumps(request),
+                    ),
+                )
+                connection.execute(
+                    "update schedules set last_run = %s, next_at = next_at + every * "
+                    "(1 + floor(extract(epoch from now() - next_at) / extract(epoch from every))) where id = %s",
+                    (run_id, schedule),
+                )
+                made.append((run_id, str(owner)))
+        return made

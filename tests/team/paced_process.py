@@ -1,0 +1,27 @@
+"""A process that waits for its turn again and again: python -m tests.team.paced_process DATABASE_URL BURST RATE SECONDS."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from nexi.app.clock import SystemClock
+from nexi.postgres.database import Database
+from nexi.postgres.limits import PostgresPacing
+
+
+async def main(url: str, burst: float, rate: float, seconds: float) -> None:
+    database = Database(url).open()
+    pacing = PostgresPacing(database, SystemClock(), "test", burst=burst, rate=rate)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        await pacing.wait("slow.example")
+        print(f"{time.time():.3f}", flush=True)
+    database.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], *map(float, sys.argv[2:])))
