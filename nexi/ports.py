@@ -385,8 +385,8 @@ class PersonalState(Protocol):
         """A limit of parallel calls to a model server from all machines."""
         ...
 
-    def check_quotas(self, *, is_queued: bool = False) -> Allowance:
-        """What a new run may use; it blocks. Raises NexiError with the code quota_reached."""
+    def take_run(self, *, is_queued: bool = False) -> Allowance:
+        """Count a new run, and say what it may use; it blocks. Raises NexiError with the code quota_reached."""
         ...
 
 

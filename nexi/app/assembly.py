@@ -147,10 +147,10 @@ class Nexi:
         closing = AsyncExitStack()
 
         async def prepare() -> Run:
+            conversation = session or await self._session_for(request)
             admitted = request if log else await self.admit(request)
             resolved = await resolve(admitted, self.config, self._probe)
             ports = self._ports_for(resolved)
-            conversation = session or await self._session_for(request)
             attached = await self._attach(resolved.request, ports, closing)
             return Run(ports, resolved, build_engine, session=conversation, recorded=RecordedRun(), attached=attached, log=log)
 
@@ -161,11 +161,11 @@ class Nexi:
         resolve_config(check_request(request, self.config), self.config)
 
     async def admit(self, request: RunRequest, *, is_queued: bool = False) -> RunRequest:
-        """The request within what its person may still use. Raises NexiError with the code quota_reached."""
+        """Count a new run; its request, within what its person may still use. Raises NexiError with the code quota_reached."""
         state = self.ports.shared.state
         if state is None:
             return request
-        left = await asyncio.to_thread(state.check_quotas, is_queued=is_queued)
+        left = await asyncio.to_thread(state.take_run, is_queued=is_queued)
         tokens, cost = (_least(request.limits.max_tokens, left.tokens), _least(request.limits.max_cost, left.cost))
         return replace(request, limits=replace(request.limits, max_tokens=tokens, max_cost=cost))
 

@@ -148,6 +148,7 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens a day.")
 @click.option("--cost", type=click.FloatRange(0), metavar="USD", help="Dollars a day.")
 @click.option("--running", type=click.IntRange(1), metavar="N", help="Runs at once.")
+@click.option("--storage", type=click.IntRange(0), metavar="MB", help="Megabytes that are kept.")
 @click.option("--clear", is_flag=True, help="Remove every limit first.")
 def _quotas_command(person: str, clear: bool, **given: Any) -> None:
     """Show what a person may use a day and has used today, or change it."""
@@ -158,14 +159,17 @@ def _quotas_command(person: str, clear: bool, **given: Any) -> None:
     with _open_people() as people:
         found = people.find(person)
         names = {"runs": "runs_per_day", "tokens": "tokens_per_day", "cost": "cost_per_day", "running": "running"}
+        if (megabytes := given.pop("storage")) is not None:
+            names["storage"], given["storage"] = "storage_bytes", megabytes * 1_000_000
         changes = {names[name]: value for name, value in given.items() if value is not None}
         if changes or clear:
             people.set_quotas(found, replace(Quotas() if clear else people.quotas_of(found), **changes))
             people.record(None, "set_quotas", f"{found} {changes}")
         quotas, usage = people.quotas_of(found), people.usage_of(found)
-        most = (quotas.runs_per_day, quotas.tokens_per_day, quotas.cost_per_day, quotas.running)
-        used = (usage.runs, usage.tokens, usage.cost, usage.running)
-        labels = ("runs a day", "tokens a day", "dollars a day", "runs at once")
+        stored = None if quotas.storage_bytes is None else quotas.storage_bytes / 1e6
+        most = (quotas.runs_per_day, quotas.tokens_per_day, quotas.cost_per_day, quotas.running, stored)
+        used = (usage.runs, usage.tokens, usage.cost, usage.running, usage.storage_bytes / 1e6)
+        labels = ("runs a day", "tokens a day", "dollars a day", "runs at once", "megabytes")
         rows = zip(labels, used, most, strict=True)
         _print_rows([(label, f"{now:g}", "no limit" if limit is None else f"of {limit:g}") for label, now, limit in rows])
 

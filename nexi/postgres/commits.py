@@ -28,7 +28,7 @@ __all__ = ["Committer", "FactBatch", "FactRow", "taken_error"]
 _WANTED = """
 with wanted as (
     select * from json_to_recordset(%(batches)s::json) as w(run text, epoch bigint, last int, size int, state text,
-        question text, mode text, begun int, tokens bigint, cost float8)
+        question text, mode text, tokens bigint, cost float8)
 )"""
 _CHANGE = """, held as (
     update runs set last = wanted.last, bytes = bytes + wanted.size, state = coalesce(wanted.state, runs.state),
@@ -42,7 +42,9 @@ _LOCK = """, locked as (
     where runs.state = 'running' order by runs.run for update of runs
 )"""
 _APPEND_MANY = _LOCK + _CHANGE.format(is_mine="runs.run in (select run from locked)")  # in one order, so that none deadlocks
-_CREATE = """, held as (
+_CREATE = """, entered as (
+    delete from admissions where ctid = (select ctid from admissions where owner = %(owner)s order by at limit 1 for update)
+), held as (
     insert into runs (run, owner, header, question, mode, state, epoch, holder, lease_until, last, bytes)
     select run, %(owner)s, %(header)s, coalesce(question, ''), coalesce(mode, ''), coalesce(state, 'running'), epoch,
         %(holder)s, now() + make_interval(secs => %(lease)s), last, size from wanted
@@ -54,10 +56,10 @@ _REFERENCES = """, named as (
     on conflict do nothing
 )"""
 _SPENDING = """, spent as (
-    insert into usage (owner, day, runs, tokens, cost)
-    select held.owner, (now() at time zone 'utc')::date, sum(begun), sum(tokens), sum(cost)
+    insert into usage (owner, day, tokens, cost)
+    select held.owner, (now() at time zone 'utc')::date, sum(tokens), sum(cost)
     from held join wanted using (run) group by held.owner
-    on conflict (owner, day) do update set runs = usage.runs + excluded.runs, tokens = usage.tokens + excluded.tokens,
+    on conflict (owner, day) do update set tokens = usage.tokens + excluded.tokens,
         cost = usage.cost + excluded.cost
 )"""
 _FACTS = """
@@ -170,7 +172,7 @@ class Committer:
             _WANTED,
             _CREATE if created else _APPEND_ONE if len(batches) == 1 else _APPEND_MANY,
             _REFERENCES if pages else "",
-            _SPENDING if any(row["begun"] or row["tokens"] for row in wanted) else "",
+            _SPENDING if any(row["tokens"] for row in wanted) else "",
             _FACTS,
         )
         values = {"batches": _to_json(wanted), "facts": _to_json(facts), **({"pages": _to_json(pages)} if pages else {})}
@@ -197,7 +199,6 @@ def _describe_batch(batch: FactBatch) -> dict[str, Any]:
         "state": batch.ended_state,
         "question": clean_text(start.query) if start else None,
         "mode": start.mode if start else None,
-        "begun": 1 if start else 0,
         "tokens": usage.total,
         "cost": usage.cost or 0.0,
     }

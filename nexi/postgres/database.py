@@ -32,7 +32,19 @@ CHANNEL = "nexi_facts"
 _NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
 _RENEWALS_PER_LEASE = 4
 ROLE = "nexi_person"  # of statements that belong to one person; see migrations/005_owners.sql
+_BE_ALONE = "select pg_advisory_xact_lock(hashtextextended(%s::uuid::text, 0))"  # as take_run in migrations/030_quotas.sql
 _BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', %s, true)"
+
+
+# runs that began together may spend more than was left: each then answers from what it has, as if it were asked to stop
+_RENEW = """
+with mine as (select run from runs where run = any(%s) and holder = %s and state = 'running' order by run for update)
+update runs set lease_until = now() + make_interval(secs => %s) where run in (select run from mine)
+returning run, epoch, stop_requested or exists (
+    select from quotas join usage on usage.owner = person and day = (now() at time zone 'utc')::date
+    where person = runs.owner and (tokens >= tokens_per_day or cost >= cost_per_day)
+), cancel_requested
+"""
 
 
 class HeldRun(Protocol):
@@ -116,13 +128,18 @@ class Database:
 
         return self._try_until(ask, time.monotonic() + MAX_RETRY_S)
 
-    def fetch_as(self, owner: str, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """The rows of one statement that sees and changes what belongs to one person, whatever it names. Raises StoreError."""
+    def fetch_as(
+        self, owner: str, statement: str, values: Mapping[str, Any] | None = None, *, is_alone: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """The rows of one statement that sees and changes what belongs to one person, whatever it names. With `is_alone` no
+        other such statement of hers runs meanwhile, anywhere. Raises StoreError."""
 
         def ask() -> list[tuple[Any, ...]]:
             with self._pool.connection() as connection:
                 with connection.pipeline(), connection.transaction():  # all of it is one round trip
                     connection.execute(_BECOME_PERSON, (ROLE, owner))
+                    if is_alone:
+                        connection.execute(_BE_ALONE, (owner,))
                     cursor = connection.execute(statement, values)
                 return _rows_of(cursor)
 
@@ -197,13 +214,7 @@ class Database:
         if not held:
             return
         with self._pool.connection(timeout=1.0) as connection:
-            rows = connection.execute(
-                "with mine as (select run from runs where run = any(%s) and holder = %s and state = 'running' "
-                "order by run for update) "
-                "update runs set lease_until = now() + make_interval(secs => %s) where run in (select run from mine) "
-                "returning run, epoch, stop_requested, cancel_requested",
-                (list(held), self.holder, self.lease_s),
-            ).fetchall()
+            rows = connection.execute(_RENEW, (list(held), self.holder, self.lease_s)).fetchall()
         mine = {run: (stop, cancel) for run, epoch, stop, cancel in rows if held[run].epoch == epoch}
         for run_id, run in held.items():
             if run_id in mine:

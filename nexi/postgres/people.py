@@ -19,7 +19,7 @@ from nexi.errors import NexiError
 from nexi.postgres.database import Database, clean_text
 from nexi.types import Principal
 
-__all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken"]
+__all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
 
 SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
@@ -29,21 +29,23 @@ LINK_MINUTES = 60
 
 
 class Quotas(Struct, frozen=True):
-    """What one person may use a day, and how many runs at once; None is without limit."""
+    """What one person may use a day, how many runs at once, and how much may be kept; None is without limit."""
 
     runs_per_day: int | None = None
     tokens_per_day: int | None = None
     cost_per_day: float | None = None
     running: int | None = None
+    storage_bytes: int | None = None
 
 
 class PersonUsage(Struct, frozen=True):
-    """What one person has used today."""
+    """What one person has used today, and what is kept of her."""
 
     runs: int = 0
     tokens: int = 0
     cost: float = 0.0
     running: int = 0
+    storage_bytes: int = 0
 
 
 class StoredToken(Struct, frozen=True):
@@ -223,29 +225,36 @@ class People:
 
     def set_quotas(self, person: str, quotas: Quotas) -> None:
         self._fetch(
-            "insert into quotas values (%(person)s, %(runs)s, %(tokens)s, %(cost)s, %(running)s) "
+            "insert into quotas (person, runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes) "
+            "values (%(person)s, %(runs)s, %(tokens)s, %(cost)s, %(running)s, %(storage)s) "
             "on conflict (person) do update set runs_per_day = excluded.runs_per_day, "
-            "tokens_per_day = excluded.tokens_per_day, cost_per_day = excluded.cost_per_day, running = excluded.running",
+            "tokens_per_day = excluded.tokens_per_day, cost_per_day = excluded.cost_per_day, running = excluded.running, "
+            "storage_bytes = excluded.storage_bytes",
             person=person,
             runs=quotas.runs_per_day,
             tokens=quotas.tokens_per_day,
             cost=quotas.cost_per_day,
             running=quotas.running,
+            storage=quotas.storage_bytes,
         )
+
+    def take_run(self, person: str, *, is_queued: bool = False) -> str:
+        """Count a run that is let in: "", or the quota that is reached, and then nothing is counted."""
+        rows = self._fetch("select take_run(%(person)s, %(is_queued)s)", person=person, is_queued=is_queued)
+        return rows[0][0] or ""
 
     def quotas_of(self, person: str) -> Quotas:
         rows = self._fetch(
-            "select runs_per_day, tokens_per_day, cost_per_day, running from quotas where person = %(person)s", person=person
+            "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes from quotas where person = %(person)s",
+            person=person,
         )
         return Quotas(*rows[0]) if rows else Quotas()
 
     def usage_of(self, person: str) -> PersonUsage:
         """What a person has used today, runs that wait included."""
         rows = self._fetch(
-            "select coalesce(max(u.runs), 0) + (select count(*) from runs where owner = %(person)s and state = 'waiting'), "
-            "coalesce(max(u.tokens), 0), coalesce(max(u.cost), 0), "
-            "(select count(*) from runs where owner = %(person)s and state = 'running' and lease_until > now()) "
-            "from usage u where owner = %(person)s and day = (now() at time zone 'utc')::date",
+            "select coalesce(max(runs), 0), coalesce(max(tokens), 0), coalesce(max(cost), 0), running_count(%(person)s), "
+            "stored_bytes(%(person)s) from usage where owner = %(person)s and day = (now() at time zone 'utc')::date",
             person=person,
         )
         return PersonUsage(*rows[0])
@@ -316,6 +325,22 @@ select s.url, s.title, s.fetched_at,
     (select coalesce(array_agg(c.content order by c.id), '{}') from chunks c where c.body = s.body)
 from sources s join collections k on k.id = s.collection where k.owner = %(person)s order by s.id
 """
+
+
+def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
+    """The error for a person who has reached a quota, by the name that `take_run` gives it."""
+    tomorrow, waiting = "ask again tomorrow, or ask an administrator for more", "wait for a run to end"
+    freeing = "delete runs or sources, or ask an administrator for more"
+    name, most, now, fix = {
+        "runs": ("runs a day", quotas.runs_per_day, usage.runs, tomorrow),
+        "tokens": ("tokens a day", quotas.tokens_per_day, usage.tokens, tomorrow),
+        "cost": ("dollars a day", quotas.cost_per_day, usage.cost, tomorrow),
+        "running": ("runs at once", quotas.running, usage.running, waiting),
+        "storage": ("megabytes", (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
+    }[reached]
+    return NexiError(f"your quota of {most or 0:g} {name} is reached", cause=f"{now:g} are used", fix=fix, code="quota_reached")
+
+
 _LINES = "select line from facts where run = %(run)s order by n"
 
 

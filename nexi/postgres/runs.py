@@ -206,10 +206,10 @@ class PostgresRuns:
             "update runs set epoch = epoch + 1, holder = %(holder)s, state = 'running', stop_requested = false, "
             "lease_until = now() + make_interval(secs => %(lease)s) where {mine} and state in ('waiting', 'running') "
             "and (lease_until is null or lease_until < now()) "
-            "and coalesce((select running from quotas where person = owner), 1000) > (select count(*) from runs other "
-            "where other.owner = runs.owner and other.state = 'running' "
-            "and other.lease_until > now()) returning epoch, question, mode, request",
+            "and coalesce((select running from quotas where person = owner), 1000) > running_count(owner) "
+            "returning epoch, question, mode, request",
             run_id,
+            is_alone=True,
             holder=self._database.holder,
             lease=self._database.lease_s,
         )
@@ -304,9 +304,10 @@ class PostgresRuns:
             raise no_such_run(run_id)
         return rows[0]
 
-    def _fetch_mine(self, statement: str, run_id: str, **more: Any) -> list[tuple[Any, ...]]:
+    def _fetch_mine(self, statement: str, run_id: str, *, is_alone: bool = False, **more: Any) -> list[tuple[Any, ...]]:
         mine = statement.format(mine=_MINE, readable=_READABLE)
-        return self._database.fetch_as(self._owner, mine, {"run": check_run_id(run_id), "owner": self._owner, **more})
+        values = {"run": check_run_id(run_id), "owner": self._owner, **more}
+        return self._database.fetch_as(self._owner, mine, values, is_alone=is_alone)
 
 
 def _fact_of(line: str | None) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nexi.errors import NexiError
 from nexi.ports import Clock, KnowledgeStore
 from nexi.postgres.database import Database
 from nexi.postgres.history import PostgresHistory
 from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
-from nexi.postgres.people import People
+from nexi.postgres.people import People, quota_error
 from nexi.postgres.runs import PostgresRuns
 from nexi.postgres.sharing import PostgresSharing
 from nexi.types import Allowance
@@ -38,23 +37,13 @@ class PostgresState:
     def limit_calls(self, server: str, most: int) -> PostgresConcurrency:
         return PostgresConcurrency(self._database, self._clock, server, most)
 
-    def check_quotas(self, *, is_queued: bool = False) -> Allowance:
-        """What a new run may use. Raises NexiError where a quota is reached; what is used is counted with the facts."""
+    def take_run(self, *, is_queued: bool = False) -> Allowance:
+        """Count a new run, and say what it may use; tokens and cost are counted with its facts. One at a time for each person.
+        Raises NexiError where a quota is reached."""
+        reached = self._people.take_run(self.owner, is_queued=is_queued)
         quotas, usage = self._people.quotas_of(self.owner), self._people.usage_of(self.owner)
-        used = [
-            ("runs a day", quotas.runs_per_day, usage.runs),
-            ("tokens a day", quotas.tokens_per_day, usage.tokens),
-            ("dollars a day", quotas.cost_per_day, usage.cost),
-            ("runs at once", None if is_queued else quotas.running, usage.running),  # one that waits begins when another ends
-        ]
-        for name, most, now in used:
-            if most is not None and now >= most:
-                raise NexiError(
-                    f"your quota of {most:g} {name} is reached",
-                    cause=f"{now:g} are used",
-                    fix="ask again tomorrow, or ask an administrator for more" if "day" in name else "wait for a run to end",
-                    code="quota_reached",
-                )
+        if reached:
+            raise quota_error(reached, quotas, usage)
         tokens = None if quotas.tokens_per_day is None else quotas.tokens_per_day - usage.tokens
         cost = None if quotas.cost_per_day is None else quotas.cost_per_day - usage.cost
         return Allowance(tokens, cost)

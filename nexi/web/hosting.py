@@ -121,9 +121,9 @@ class RunHost:
         if self.draining:
             self._require_room()
         self.nexi.check_request(request)
-        request = await self.nexi.admit(request, is_queued=True)
         if request.continues:
             await asyncio.to_thread(self.nexi.runs().open_log, request.continues)  # somebody else's is refused here already
+        request = await self.nexi.admit(request, is_queued=True)
         self.metrics.count("nexi_runs_started_total", mode=request.mode)
         return QueuedRun(await self._queue.submit(request), self.nexi.clock.now().isoformat(timespec="milliseconds"))
 

@@ -38,6 +38,7 @@ def test_a_person_is_added_limited_disabled_exported_and_deleted(admin: Any, dat
         "tokens a day  0  no limit",
         "dollars a day  0  of 0.5",
         "runs at once  0  no limit",
+        "megabytes  0  no limit",
     ]
     exported = json.loads(admin("users", "export", person).stdout)
     assert (exported["schema"], exported["person"][0]["name"], exported["runs"]) == ("nexi-person-1", "Grace Hopper", {})

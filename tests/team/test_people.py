@@ -135,11 +135,11 @@ def test_a_run_may_use_what_is_left_of_the_quotas(
     person = make_person()
     people.set_quotas(person, Quotas(tokens_per_day=1000, cost_per_day=2.0))
     database.fetch("insert into usage values (%(p)s, (now() at time zone 'utc')::date, 3, 400, 0.5)", {"p": person})
-    left = served_state(person).check_quotas()
+    left = served_state(person).take_run()
     assert (left.tokens, left.cost) == (600, 1.5)
     database.fetch("update usage set tokens = 1000 where owner = %(p)s", {"p": person})
     with pytest.raises(NexiError, match="1000 tokens a day is reached"):
-        served_state(person).check_quotas()
+        served_state(person).take_run()
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ def state_of(database: Database, owner: str) -> PostgresState:
 async def keep_everything_of(database: Database, owner: str) -> str:
     """A row of hers in every table that has policies; the id of her run."""
     state = state_of(database, owner)
+    state.take_run()
     log = state.runs.create()
     await log.append(RunStarted(QUESTION, "m", "scripted"))
     digest = await state.runs.pages.put(f"What {owner} read.")

@@ -1,0 +1,162 @@
+"""Quotas: taken where a run is admitted, so that two requests at once never both have the last one; each with its own words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi.app.team import People, Quotas
+from nexi.errors import NexiError
+from nexi.events import ModelReplied, RunStarted
+from nexi.postgres.database import Database
+from nexi.postgres.runs import PostgresRuns
+from nexi.postgres.state import PostgresState
+from nexi.stores.pgvector import PgvectorStore
+from nexi.testing import FakeClock
+from nexi.types import Usage
+from tests.team.world import QUESTION, ServedTeam, ask, serving_team
+
+STARTED = RunStarted(QUESTION, "m", "scripted")
+AT_ONCE = 8
+
+
+@pytest.fixture
+async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
+    async with serving_team(postgres.url, tmp_path) as team:
+        yield team
+
+
+def state_of(database: Database, owner: str) -> PostgresState:
+    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
+
+
+def take_at_once(database: Database, owner: str, *, is_queued: bool = False) -> list[str]:
+    """What becomes of several requests at the same moment."""
+
+    def take(_: int) -> str:
+        try:
+            state_of(database, owner).take_run(is_queued=is_queued)
+        except NexiError as error:
+            return error.message
+        return "let in"
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return sorted(threads.map(take, range(AT_ONCE)))
+
+
+@pytest.mark.parametrize("is_queued", [False, True])
+def test_requests_at_once_share_the_runs_of_the_day(
+    database: Database, make_person: Callable[..., str], is_queued: bool
+) -> None:
+    person = make_person()
+    People(database).set_quotas(person, Quotas(runs_per_day=3))
+    refused = ["your quota of 3 runs a day is reached"] * (AT_ONCE - 3)
+    assert take_at_once(database, person, is_queued=is_queued) == sorted(["let in"] * 3 + refused)
+    assert People(database).usage_of(person).runs == 3
+
+
+def test_requests_at_once_share_the_runs_that_may_run(database: Database, make_person: Callable[..., str]) -> None:
+    person = make_person()
+    People(database).set_quotas(person, Quotas(running=2))
+    refused = ["your quota of 2 runs at once is reached"] * (AT_ONCE - 2)
+    assert take_at_once(database, person) == sorted(["let in"] * 2 + refused)
+    assert take_at_once(database, person, is_queued=True) == ["let in"] * AT_ONCE  # they wait for the others to end
+
+
+def test_workers_at_once_begin_as_many_runs_as_may_run(
+    database: Database, postgres: Any, make_person: Callable[..., str]
+) -> None:
+    person, other = make_person(), Database(postgres.url).open()
+    People(database).set_quotas(person, Quotas(running=2))
+    stores = [PostgresRuns(each, person, FakeClock()) for each in (database, other)]
+    ids = [stores[0].submit(QUESTION, "search", {}) for _ in range(AT_ONCE)]
+
+    def claim(index: int) -> str:
+        try:
+            stores[index % 2].claim(ids[index])
+        except NexiError as error:
+            return error.code
+        return "claimed"
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        assert sorted(threads.map(claim, range(AT_ONCE))) == ["claimed"] * 2 + ["run_locked"] * (AT_ONCE - 2)
+    other.close()
+
+
+async def test_a_run_that_has_begun_is_counted_once(database: Database, make_person: Callable[..., str]) -> None:
+    person = make_person()
+    state = state_of(database, person)
+    state.take_run()
+    assert People(database).usage_of(person).running == 1
+    log = state.runs.create()
+    await log.append(STARTED)
+    usage = People(database).usage_of(person)
+    assert (usage.runs, usage.running) == (1, 1)
+    await log.close()
+    assert People(database).usage_of(person).running == 0
+
+
+async def test_what_is_kept_counts_against_the_storage(database: Database, make_person: Callable[..., str]) -> None:
+    person = make_person()
+    state = state_of(database, person)
+    People(database).set_quotas(person, Quotas(storage_bytes=2_000_000))
+    state.take_run()
+    await state.runs.pages.put(f"{person} " * 60_000)
+    assert 2_000_000 < People(database).usage_of(person).storage_bytes < 2_500_000
+    with pytest.raises(NexiError, match="your quota of 2 megabytes is reached") as refused:
+        state.take_run()
+    assert (refused.value.code, "delete" in refused.value.fix) == ("quota_reached", True)
+
+
+async def test_runs_that_began_together_stop_when_their_tokens_are_spent(
+    postgres: Any, make_person: Callable[..., str]
+) -> None:
+    person, mine = make_person(), Database(postgres.url, lease_s=0.4).open()
+    People(mine).set_quotas(person, Quotas(tokens_per_day=1_000))
+    state = state_of(mine, person)
+    assert [state.take_run().tokens for _ in range(2)] == [1_000, 1_000]
+    logs = [state.runs.create() for _ in range(2)]
+    for log in logs:
+        await log.append(STARTED)
+    assert [log.stop_requested() for log in logs] == [False, False]
+    for log in logs:
+        await log.append(ModelReplied(1, "yes", (), Usage(600, 0, 0, 0.0), "stop", 0.1))
+    async with asyncio.timeout(10):
+        while not all(log.stop_requested() for log in logs):
+            await asyncio.sleep(0.05)
+    for log in logs:
+        await log.close()
+    with pytest.raises(NexiError, match="your quota of 1000 tokens a day is reached"):
+        state.take_run()
+    mine.close()
+
+
+async def test_requests_at_once_over_http_get_what_is_left_and_the_words_for_it(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    person = make_person()
+    served.people.set_quotas(person, Quotas(runs_per_day=2))
+    async with served.client_of(person) as client:
+        await ask(client)
+        replies = await asyncio.gather(*(client.post("/v1/runs", json={"question": QUESTION}) for _ in range(4)))
+        assert sorted(reply.status_code for reply in replies) == [202, 429, 429, 429]
+        refused = next(reply.json()["error"] for reply in replies if reply.status_code == 429)
+        assert (refused["code"], refused["message"]) == ("quota_reached", "your quota of 2 runs a day is reached: 2 are used")
+
+
+async def test_a_request_that_is_refused_for_something_else_costs_nothing(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    person = make_person()
+    async with served.client_of(person) as client:
+        refused = [
+            await client.post("/v1/runs", json={"question": "And Mars?", "continues": "0" * 32}),
+            await client.post("/v1/runs", json={"question": ""}),
+        ]
+    assert [reply.status_code for reply in refused] == [404, 400]
+    assert served.people.usage_of(person).runs == 0
