@@ -610,7 +610,7 @@ class TestLoading:
     @pytest.mark.parametrize(
         ("content", "cause"),
         [
-            (b'{\n  "model": "m",\n}', "line 3, column 1"),
+            (b'{\n  "model": "m",\n  5\n}', "line 3, column 3"),
             (b"", "line 1, column 1"),
             (b"[1, 2]", "[1, 2]"),
             (b"null", "null"),

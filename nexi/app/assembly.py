@@ -89,10 +89,11 @@ class Nexi:
 
     def reconfigure(self, config: Config) -> None:
         """Use another config for runs that begin from now on; those under way keep their clients until the end."""
+        if config == self.config:
+            return
         shared = self.ports.shared
         self._replaced.append(shared)
-        clients = SharedClients(config, shared.clock, {}, None, None, shared.state)
-        self.ports, self._search_service = PortFactory(config, clients), None
+        self.ports, self._search_service = PortFactory(config, shared.renew()), None
 
     # what it is made of
 

@@ -81,6 +81,14 @@ class SharedClients:
         self._closing = AsyncExitStack()
         self.local_model: InstalledPairModel | None = None
 
+    def renew(self) -> SharedClients:
+        """The given ports without the clients that were built: for another config."""
+        fresh = SharedClients(self.config, self.clock, self.given_llms, None, None, self.state)
+        if self.has_given_backends:
+            fresh.backends, fresh.has_given_backends = self.backends, True
+        fresh.fetchers = fresh.given_fetchers = self.given_fetchers
+        return fresh
+
     def close_later(self, port: Any) -> Any:
         """Close a port with everything else, where it can be closed."""
         if hasattr(port, "aclose"):

@@ -52,6 +52,17 @@ async def test_what_is_saved_is_used_at_once_and_kept_in_the_file(tmp_path: Path
         assert "max_cost" not in json.loads(file.read_text())
 
 
+async def test_ports_that_were_given_stay_when_settings_are_saved(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        nexi = served.app.state.nexi
+        before = (nexi.ports, nexi.backends(), nexi.fetchers())
+        await post(served, "/page/settings", {})
+        assert (nexi.ports, nexi.backends(), nexi.fetchers()) == before
+        await post(served, "/page/settings", {"max_cost": 0.5})
+        assert nexi.ports is not before[0]
+        assert (nexi.backends(), nexi.fetchers()) == before[1:]
+
+
 async def test_a_stored_key_goes_to_no_other_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tested: list[tuple[str, str]] = []
 
