@@ -10,7 +10,7 @@ import pytest
 
 from nexi.errors import LLMError
 from nexi.llm.extractive._related import find_similarity
-from nexi.llm.extractive.composition import compose_answer
+from nexi.llm.extractive.composition import MAX_WORDS, ExtractiveAnswer, compose_answer
 from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ, Extractive
 from nexi.llm.extractive.questions import read_question, what_is_wanted
 from nexi.types import Hit, Message, PageView, Reply, SearchOutcome, ToolCall, ToolResult, ToolSpec, Usage
@@ -403,7 +403,27 @@ def test_a_page_is_named_also_without_the_title_after_a_comma() -> None:
 
 
 def test_a_long_sentence_is_not_cut_through_a_name() -> None:
-    before = "in those far days the tune blue harbour was sung by the old choir" + " and" * 29
-    after = " Mia Kohl and so many others of the old region who came there."
-    (line,) = compose_answer(read_question("Why was the tune blue harbour sung?"), [page(1, "Songs", before + after)]).lines
-    assert line == (f"… {before.removeprefix('in ')} Mia Kohl …", 1)
+    begins = "the tune blue harbour was sung by the old choir" + " slowly" * 10 + " Mia Kohl"
+    pages = [page(1, "Songs", begins + " often" * 30 + ".")]
+    assert compose_answer(read_question("Why was the tune blue harbour sung?"), pages).lines == ((f"{begins} …", 1),)
+
+
+def test_a_long_sentence_is_cut_where_a_clause_ends() -> None:
+    begins = "The mill of Ulm was closed in 1931 after the great flood of that spring had torn away the old wheel of oak,"
+    pages = [page(1, "Ulm", begins + " and the town around it" + " slowly" * 20 + " went on.")]
+    assert compose_answer(read_question("When was the mill of Ulm closed?"), pages).lines == ((f"{begins} …", 1),)
+
+
+def test_sentences_that_may_answer_share_the_room() -> None:
+    """Two long ones are cut so that both fit."""
+    first = "The old mill of Ulm stood idle" + " slowly" * 40 + "."
+    second = "The old mill of Ulm burned down" + " quickly" * 40 + "."
+    lines = compose_answer(read_question("What about the old mill of Ulm?"), [page(1, "Ulm", f"{first} {second}")]).lines
+    assert [text.split()[:7] for text, _ in lines] == [first.split()[:7], second.split()[:7]]
+    assert sum(len(text.split()) for text, _ in lines) <= MAX_WORDS
+
+
+def test_the_closest_passages_are_several_where_none_stands_out() -> None:
+    pages = [page(1, "Ulm", "The mill burned down. The mill stood idle. The bridge was rebuilt.")]
+    draft = compose_answer(read_question("Which brewer from Oslo sold the mill to Pieter Jansen?"), pages)
+    assert draft == ExtractiveAnswer((("The mill burned down.", 1), ("The mill stood idle.", 1)), "", "no")

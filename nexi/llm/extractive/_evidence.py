@@ -137,10 +137,10 @@ class SentenceRanking:
 
     def page_cover(self, *numbers: int) -> float:
         """How much of the question pages and their titles say anywhere, by rarity."""
-        have = frozenset[str]().union(*(self._page_words(number) for number in numbers))
+        have = frozenset[str]().union(*(self.page_words(number) for number in numbers))
         return sum(r for s, r in self.rarity.items() if s in have) / (sum(self.rarity.values()) or 1.0)
 
-    def _page_words(self, number: int) -> frozenset[str]:
+    def page_words(self, number: int) -> frozenset[str]:
         """The words of the question that a page or its title says."""
         return frozenset(self.rarity.keys() & self._titles[number].union(*self._stems[number]))
 

@@ -19,6 +19,9 @@ CODE_NOUNS = _word_set(
 SECTIONS = _word_set(
     "name synopsis description options examples example notes note parameters usage overview introduction summary contents"
 )
+CLAUSE_WORDS = _word_set(
+    "and but or which who where when while although because since as with including such that after before until whereas"
+)
 COUNTRIES = {
     name.replace("_", " "): group.split()[0]
     for group in (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Sequence
+from itertools import accumulate
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ from nexi.llm.extractive._evidence import (
     holds_wanted,
     is_named,
 )
-from nexi.llm.extractive._lexicon import RELATIONS, SECTIONS
+from nexi.llm.extractive._lexicon import CLAUSE_WORDS, RELATIONS, SECTIONS
 from nexi.llm.extractive.answerability import rate_ranking
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.text.languages import detect_language
@@ -33,21 +34,27 @@ from nexi.types import Answered, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 55  # of an answer: about two sentences
-MAX_SENTENCE_WORDS = 45  # a longer one is cut to the stretch that holds most of the question
-ONE_PAGE = 0.75  # the share of the question that a page must say to answer it alone
+CLOSEST_WORDS = 28  # of the passages that come closest where none answers
+MAX_SENTENCE_WORDS = 36  # a longer one is cut to the stretch that holds most of the question
+ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
-MIN_CHANCE = 0.05  # of a sentence that is added
+MIN_CHANCE = 0.12  # of a sentence that is added
+MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
 MAX_SENTENCES = 3
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
 ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
 BESIDE = 0.15  # a neighbour of the best sentence often goes on with it
 KEEP_WANTED = 0.3  # what a word of the wanted kind counts beside the words of the question when a sentence is cut
+BESIDE_ASKED, FADE = 0.3, 0.85  # what a word near one of the question is worth, and how fast that fades
+CUT_CLAUSE = 0.3  # what it costs to cut inside a clause
+MIN_STRETCH = 0.6  # the share of the room that a stretch fills at least
 FILL = 12  # the room from which a part of a sentence is better than none
 LIFE = 0.6  # what telling when or where someone was born or died adds, where that was asked
 SPENT = 0.7  # a second page should add to what the first one says
 BOTH_NAMED = 1.5  # the question names both pages of a pair
+_NEAR_WORDS = 12
 _LEAD_SENTENCES = 4
 _OPENING_SENTENCES = 8
 _OPENING = 40
@@ -84,12 +91,15 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
     if answered != "no" and (pair := graph.linked_pair()):
         return ExtractiveAnswer(_fill_room(evidence, pair, usable, 0), answered=answered)
-    candidates = rate_candidates(evidence, usable)
-    is_foreign = evidence.wants == "code" or question.language  # the choice was learned from English prose
-    if answered != "no" and (is_foreign or graph.needs_another_page(candidates[0].scored.page)):
+    if answered != "no" and (evidence.wants == "code" or question.language):  # the choice was learned from English prose
         return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable, 0), answered=answered)
-    chosen = _choose_few(evidence, candidates) if answered != "no" else [candidates[0].scored]
-    return ExtractiveAnswer(_quote_sentences(evidence, chosen), answered=answered)
+    candidates = rate_candidates(evidence, usable)
+    chosen = _choose_few(evidence, candidates)
+    if answered == "no":
+        return ExtractiveAnswer(_quote_sentences(evidence, chosen, CLOSEST_WORDS), answered=answered)
+    if graph.needs_another_page(candidates[0].scored.page):
+        chosen = graph.add_another_page(chosen, candidates)
+    return ExtractiveAnswer(_quote_sentences(evidence, chosen, MAX_WORDS), answered=answered)
 
 
 def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[PageView]:
@@ -99,22 +109,27 @@ def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[
 
 
 def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely; where that is not likely enough, others that may and that fit beside it."""
+    """The sentence that answers most likely; where that is not likely enough, others that may."""
     candidates = _leave_out_leads(evidence, candidates)
-    lengths = [min(MAX_SENTENCE_WORDS, len(_render_sentence(evidence, c.scored).split())) for c in candidates]
-    chosen, chance, left = [candidates[0].scored], candidates[0].chance, MAX_WORDS - lengths[0]
-    for candidate, length in zip(candidates[1:], lengths[1:], strict=True):
+    chosen, chance = [candidates[0].scored], candidates[0].chance
+    for candidate in candidates[1:]:
         s, anchor = candidate.scored, chosen[0]
         said = frozenset[str]().union(*(c.covered for c in chosen))
-        goes_on = s.page == anchor.page and s.place == anchor.place + 1 and bool(s.covered - said)
-        is_enough = chance >= CERTAIN or candidate.chance < MIN_CHANCE
-        if (is_enough and not goes_on) or len(chosen) == MAX_SENTENCES:
+        wanted = chance < CERTAIN and candidate.chance >= MIN_CHANCE
+        if len(chosen) == MAX_SENTENCES or not (wanted or _goes_on(evidence, candidate, anchor, said)):
             continue
-        is_stray = s.score < _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score
-        if length <= left and not is_stray:
+        if s.score >= _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score:
             chosen.append(s)
-            chance, left = chance + candidate.chance, left - length
+            chance += candidate.chance
     return sorted(chosen, key=lambda s: (s.page != chosen[0].page, s.page, s.place))
+
+
+def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, said: frozenset[str]) -> bool:
+    """Whether a sentence says more of the question: the next one, or one of a further page where this page lacks the words."""
+    s = candidate.scored
+    if s.page == anchor.page:
+        return s.place == anchor.place + 1 and bool(s.covered - said) and candidate.chance >= MIN_NEXT_CHANCE
+    return s.score >= ENOUGH_ELSEWHERE * anchor.score and bool(s.covered - said - evidence.page_words(anchor.page))
 
 
 def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -133,11 +148,22 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
     return [Candidate(c.scored, c.chance / whole) for c in kept]
 
 
-def _quote_sentences(evidence: SentenceRanking, chosen: Sequence[Scored]) -> tuple[tuple[str, int], ...]:
+def _quote_sentences(evidence: SentenceRanking, chosen: Sequence[Scored], room: int) -> tuple[tuple[str, int], ...]:
+    """The chosen sentences with their citation numbers, the longest of them cut until all fit."""
+    texts = [_render_sentence(evidence, s) for s in chosen]
+    lengths = _share_room([len(text.split()) for text in texts], room)
     return tuple(
-        (_shorten_sentence(_render_sentence(evidence, s), evidence, MAX_SENTENCE_WORDS), evidence.pages[s.page].number)
-        for s in chosen
+        (_shorten_sentence(text, evidence, length), evidence.pages[s.page].number)
+        for s, text, length in zip(chosen, texts, lengths, strict=True)
     )
+
+
+def _share_room(lengths: Sequence[int], room: int) -> list[int]:
+    """How many words each sentence may keep: all of a short one, what the others leave of a long one."""
+    limit = MAX_SENTENCE_WORDS
+    while limit > 1 and sum(min(limit, length) for length in lengths) > room:
+        limit -= 1
+    return [min(limit, length) for length in lengths]
 
 
 def find_next_step(question: Question, pages: Sequence[PageView], known: Container[str]) -> tuple[list[str], str]:
@@ -209,6 +235,15 @@ class _Subjects:
         cover = self.evidence.page_cover
         others = [n for n in range(len(self.flat)) if n != page]
         return cover(page) < ONE_PAGE and any(cover(page, n) - cover(page) >= MIN_GAIN for n in others)
+
+    def add_another_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> list[Scored]:
+        """The chosen sentences of one page with the best one of the page that says most of the rest."""
+        page = chosen[0].page
+        others = [c.scored for c in candidates if c.scored.page != page]
+        if not others or any(s.page != page for s in chosen):
+            return list(chosen)
+        best = max(others, key=lambda s: self.evidence.page_cover(page, s.page))  # the first of a page is its best
+        return [*chosen[: MAX_SENTENCES - 1], best]
 
     def next_name(self) -> str:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
@@ -407,22 +442,46 @@ def _shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
         return text
     text = _ASIDE.sub(lambda aside: "" if _is_beside_the_point(aside.group(), evidence) else aside.group(), text)
     words = text.split()
-    room = max(1, room - 1)
+    room = max(1, room - 2)  # for "…" at both ends
     if len(words) <= room:
         return text
-    values = [max((evidence.rarity.get(s, 0.0) for s in evidence.words.stems(w)), default=0.0) for w in words]
+    start, end = _find_best_stretch(words, evidence, room)
+    return f"{'… ' if start else ''}{' '.join(words[start:end])}{' …' if end < len(words) else ''}"
+
+
+def _find_best_stretch(words: Sequence[str], evidence: SentenceRanking, room: int) -> tuple[int, int]:
+    """Where the stretch of at most `room` words begins and ends that holds most of the question, and ends where a clause does.
+
+    A word near a word of the question is worth a part of it: an answer stands beside what was asked.
+    """
+    asked = [max((evidence.rarity.get(s, 0.0) for s in evidence.words.stems(w)), default=0.0) for w in words]
+    most = max(asked)
+    values = [value + BESIDE_ASKED * _best_beside(asked, place) for place, value in enumerate(asked)]
     for place in find_wanted_words(evidence, words):
-        values[place] += KEEP_WANTED * max(values)
-    starts = range(len(words) - room + 1)
-    most = max(values)
+        values[place] += KEEP_WANTED * most
+    sums = [0.0, *accumulate(values)]
+    costs = [most * _cut_cost(words, place) for place in range(len(words) + 1)]
+    stretches = (
+        (start, start + length)
+        for start in range(len(words))
+        for length in range(math.ceil(MIN_STRETCH * room), room + 1)
+        if start + length <= len(words)
+    )
+    return max(stretches, key=lambda at: (sums[at[1]] - sums[at[0]] - costs[at[0]] - costs[at[1]], -at[0]))
 
-    def value(start: int) -> float:
-        splits = _splits_name(words, start) + _splits_name(words, start + room)
-        return sum(values[start : start + room]) - most * splits
 
-    start = max(starts, key=lambda i: (value(i), -i))
-    stretch = " ".join(words[start : start + room])
-    return f"{'… ' if start else ''}{stretch}{' …' if start + room < len(words) else ''}"
+def _best_beside(asked: Sequence[float], place: int) -> float:
+    """The best word of the question near a place, less for each word between."""
+    first, last = max(0, place - _NEAR_WORDS), min(len(asked), place + _NEAR_WORDS + 1)
+    return max((asked[i] * FADE ** abs(i - place) for i in range(first, last) if i != place), default=0.0)
+
+
+def _cut_cost(words: Sequence[str], place: int) -> float:
+    """What a cut before a word costs: nothing at an end, little between clauses, most inside a name."""
+    if place in (0, len(words)):
+        return 0.0
+    between = words[place - 1][-1] in ",;:)]—–" or words[place].lower() in CLAUSE_WORDS or words[place][0] in "([—–"
+    return _splits_name(words, place) + (0.0 if between else CUT_CLAUSE)
 
 
 def _splits_name(words: Sequence[str], place: int) -> bool:
