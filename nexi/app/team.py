@@ -7,6 +7,7 @@ knowledge are in the database under her id; her uploads and cached pages are in 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
@@ -21,7 +22,7 @@ from nexi.errors import ConfigError
 from nexi.postgres.database import DEFAULT_LEASE_S, Database
 from nexi.postgres.jobs import JobQueue
 from nexi.postgres.limits import PostgresPacing as PersonPacing
-from nexi.postgres.people import SCOPES, People, Quotas
+from nexi.postgres.people import SCOPES, People, PersonUsage, Quotas
 from nexi.postgres.schedules import Schedules
 from nexi.postgres.state import PostgresState
 from nexi.types import TEAM
@@ -29,7 +30,7 @@ from nexi.types import TEAM
 if TYPE_CHECKING:
     from nexi.ports import PersonalState
 
-__all__ = ["SCOPES", "People", "PersonPacing", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
+__all__ = ["SCOPES", "People", "PersonPacing", "PersonUsage", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
 
 DOOR = "http"
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
@@ -67,6 +68,11 @@ class Team:
 
         knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
         return PostgresState(self.database, owner, self.clock, knowledge)
+
+    def remove_person(self, person: str) -> None:
+        """Delete a person with everything of hers, in the database and in her folder on this machine. It blocks."""
+        People(self.database).remove(person)
+        shutil.rmtree(self.config.for_person(person).personal_dir, ignore_errors=True)
 
     def build_nexi(self, owner: str) -> Nexi:
         """A `Nexi` of a person, or of TEAM, whose knowledge everybody reads, for a caller that enters and leaves it."""

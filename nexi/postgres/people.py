@@ -98,8 +98,20 @@ class People:
         )
 
     def remove(self, person: str) -> None:
-        """Delete a person with everything of hers: runs, history, tokens, sessions, usage."""
-        self._fetch("delete from people where id = %(person)s", person=person)
+        """Delete a person with everything of hers. What others have read too stays theirs; the audit log keeps her id."""
+        with self.database.transaction() as connection:
+            texts = connection.execute(
+                "select digest from page_owners where owner = %(person)s "
+                "union select digest from run_pages join runs using (run) where owner = %(person)s",
+                {"person": person},
+            ).fetchall()
+            connection.execute("delete from people where id = %(person)s", {"person": person})
+            connection.execute(
+                "delete from pages where digest = any(%(digests)s) "
+                "and not exists (select from page_owners where page_owners.digest = pages.digest) "
+                "and not exists (select from run_pages where run_pages.digest = pages.digest)",
+                {"digests": [digest for (digest,) in texts]},
+            )
 
     # proofs
 
@@ -288,12 +300,16 @@ class People:
         return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
     def export(self, person: str) -> dict[str, Any]:
-        """Everything that is kept of a person in the database, as JSON values; run logs line by line."""
+        """Everything that is kept of a person in the database, as JSON values without secrets; run logs line by line."""
         tables = {
             "person": "select id, name, role, disabled, created from people where id = %(person)s",
             "identities": "select issuer, subject, email from identities where person = %(person)s",
             "tokens": "select id, name, scopes, created, expires, last_used from tokens where person = %(person)s",
-            "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running from quotas where person = %(person)s",
+            "sessions": "select created, used from sessions where person = %(person)s order by created",
+            "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes from quotas "
+            "where person = %(person)s",
+            "shares": "select run, person, created from shares where owner = %(person)s order by created",
+            "schedules": "select question, mode, every, next_at from schedules where owner = %(person)s order by id",
             "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
         }
@@ -310,6 +326,7 @@ class People:
             {"url": url, "title": title, "fetched_at": fetched_at, "passages": [json.loads(bytes(c))[0] for c in contents]}
             for url, title, fetched_at, contents in self._fetch(_PAGES, person=person)
         ]
+        kept["pages"] = {digest: bytes(body).decode("utf-8", "replace") for digest, body in self._fetch(_TEXTS, person=person)}
         runs = self._fetch("select run, header from runs where owner = %(person)s order by created", person=person)
         kept["runs"] = {
             run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._fetch(_LINES, run=run))] for run, header in runs
@@ -320,6 +337,7 @@ class People:
         return self.database.fetch(statement, values)
 
 
+_TEXTS = "select digest, body from page_owners join pages using (digest) where owner = %(person)s order by digest"
 _PAGES = """
 select s.url, s.title, s.fetched_at,
     (select coalesce(array_agg(c.content order by c.id), '{}') from chunks c where c.body = s.body)

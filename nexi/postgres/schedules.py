@@ -34,6 +34,12 @@ class Schedule(Struct, frozen=True):
     last_run: str = ""
 
 
+_NEXT_TIME = (
+    "update schedules set last_run = coalesce(%s, last_run), next_at = next_at + every * "
+    "(1 + floor(extract(epoch from now() - next_at) / extract(epoch from every))) where id = %s"
+)
+
+
 class Schedules:
     """The schedules of everybody. Its methods block; each raises StoreError."""
 
@@ -81,6 +87,10 @@ class Schedules:
             ).fetchall()
             for schedule, owner, question, mode, request in rows:
                 run_id = os.urandom(16).hex()
+                (reached,) = connection.execute("select take_run(%s, true)", (owner,)).fetchone()
+                if reached:  # it is asked again when it is due the next time
+                    connection.execute(_NEXT_TIME, (None, schedule))
+                    continue
                 connection.execute(
                     "insert into runs (run, owner, header, question, mode, request, state, is_queued, queued_at) "
                     "values (%s, %s, %s, %s, %s, %s, 'waiting', true, now())",
@@ -93,10 +103,6 @@ class Schedules:
                         json.dumps(request),
                     ),
                 )
-                connection.execute(
-                    "update schedules set last_run = %s, next_at = next_at + every * "
-                    "(1 + floor(extract(epoch from now() - next_at) / extract(epoch from every))) where id = %s",
-                    (run_id, schedule),
-                )
+                connection.execute(_NEXT_TIME, (run_id, schedule))
                 made.append((run_id, str(owner)))
         return made

@@ -28,6 +28,7 @@ from nexi.app.team import People, PersonPacing, Team
 from nexi.errors import StoreError
 from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app, shares
+from nexi.web.account import ADMIN_PATH, AccountDoor
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.login import COOKIE, LoginDoor
@@ -39,7 +40,7 @@ __all__ = ["create_team_app"]
 LOGIN_PATHS = ("/login", "/login/*")
 NOBODY = "00000000-0000-0000-0000-000000000000"
 PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
-FOR_ADMINISTRATORS = ("/metrics", "/page/doctor", "/page/settings")
+FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
 
 
@@ -47,6 +48,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     """The app of one server process of a team."""
     people, metrics = People(team.database), Metrics()
     login = LoginDoor(team.config, people)
+    account = AccountDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
     pacing = team.pace_people(rules.burst, rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * PEOPLE_PER_ADDRESS, "burst": rules.burst * PEOPLE_PER_ADDRESS}
@@ -81,7 +83,12 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
             await apps.close()
             await team.close()
 
-    routes = [Route("/readyz", show_readiness, methods=["GET"]), *login.routes(), Mount("/", app=apps)]
+    routes = [
+        Route("/readyz", show_readiness, methods=["GET"]),
+        *login.routes(),
+        *account.routes(),
+        Mount("/", app=apps),
+    ]
     app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
     app.router.redirect_slashes = False
     app.state.host, app.state.people, app.state.team = apps, people, team

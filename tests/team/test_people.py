@@ -158,6 +158,7 @@ async def test_a_person_can_take_everything_along_and_leave_nothing(
     async with served.client_of(person) as client:
         run_id = await ask(client)
         exported = await asyncio.to_thread(served.people.export, person)
+        assert any("384,400 km" in text for text in exported["pages"].values())
         assert (list(exported["runs"]), [entry["id"] for entry in exported["history"]]) == ([run_id], [run_id])
         assert json.loads(exported["runs"][run_id][0])["run"] == run_id
         assert json.loads(json.dumps(exported)) == exported
