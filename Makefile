@@ -141,6 +141,7 @@ test-mcp: $(VENV)/dev.stamp  ## MCP with the official client, the npm conformanc
 
 screenshots: $(VENV)/dev.stamp .venv-browser/stamp  ## draw the pictures of the README anew, and every state of the page in build/pictures
 	$(BIN)/python -m rig.screenshot
+	$(BIN)/python -m rig.moving_picture
 	.venv-browser/bin/python -m rig.page_pictures
 	.venv-browser/bin/python -m rig.page_pictures --states
 

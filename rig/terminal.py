@@ -33,6 +33,7 @@ class Terminal:
     def __init__(self, process: subprocess.Popen[bytes], fd: int) -> None:
         self.process, self._fd = process, fd
         self.raw = ""
+        self.moments: list[tuple[float, int]] = []  # when how much of it had come
         self._seen = 0
 
     @property
@@ -73,6 +74,7 @@ class Terminal:
         except OSError:  # Linux says so when the other side is closed
             return False
         self.raw += piece.decode("utf-8", "replace")
+        self.moments.append((time.monotonic(), len(self.raw)))
         return bool(piece)
 
 

@@ -330,8 +330,8 @@ def test_every_field_of_the_json_object_that_is_explained_exists() -> None:
 
 @pytest.mark.parametrize(
     ("page", "head"),
-    [(ROOT / "README.md", "exit code"), (SCRIPTING, "code"), (SKILL, "exit code")],
-    ids=["README", "scripting", "skill"],
+    [(SCRIPTING, "code"), (SKILL, "exit code")],
+    ids=["scripting", "skill"],
 )
 def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NexiError)]
@@ -399,9 +399,8 @@ def variables_read() -> set[str]:
     return {*asked, *tabled, *config.KEY_VARIABLES.values(), *config.PLACE_VARIABLES, config.JUDGE_VARIABLE}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
-def test_the_effort_levels_are_those_of_the_code(page: Path) -> None:
-    documented = {effort.removeprefix("-e "): int(cells[0]) for effort, cells in rows(page, "effort").items()}
+def test_the_effort_levels_are_those_of_the_code() -> None:
+    documented = {effort.removeprefix("-e "): int(cells[0]) for effort, cells in rows(CONFIGURATION, "effort").items()}
     assert documented == {effort: level["max_iter"] for effort, level in config.EFFORT_LEVELS.items()}
 
 
