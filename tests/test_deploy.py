@@ -99,3 +99,70 @@ def test_the_team_server_opens_one_port_and_starts_what_the_commands_take() -> N
         assert set(services[name]["environment"]) <= known
         assert (services[name]["restart"], "cluster" in services[name]["build"]["args"]["EXTRAS"]) == ("always", True)
     assert services["database"]["networks"] == ["state"]
+
+
+def kubernetes_objects() -> dict[tuple[str, str], dict[str, Any]]:
+    yaml = pytest.importorskip("yaml")
+    files = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    objects = [entry for file in files for entry in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    return {(entry["kind"], entry["metadata"]["name"]): entry for entry in objects}
+
+
+VERSIONS = {
+    "ConfigMap": "v1",
+    "Service": "v1",
+    "Deployment": "apps/v1",
+    "PodDisruptionBudget": "policy/v1",
+    "NetworkPolicy": "networking.k8s.io/v1",
+}
+
+
+def test_the_kubernetes_objects_fit_each_other() -> None:
+    objects = kubernetes_objects()
+    assert {kind: entry["apiVersion"] for (kind, _), entry in objects.items()} == VERSIONS
+    pods = {name: entry["spec"]["template"] for (kind, name), entry in objects.items() if kind == "Deployment"}
+    assert set(pods) == {"nexi-server", "nexi-worker"}
+    for (kind, name), entry in objects.items():
+        assert entry["metadata"]["labels"]["app"] == "nexi"
+        chosen = entry.get("spec", {}).get("selector", {})
+        chosen = chosen.get("matchLabels", chosen)
+        fitting = [pod for pod in pods.values() if chosen.items() <= pod["metadata"]["labels"].items()]
+        assert kind in ("ConfigMap", "NetworkPolicy") or len(fitting) == 1, name
+    ports = {port["containerPort"] for pod in pods.values() for port in pod["spec"]["containers"][0]["ports"]}
+    assert ports == {rule["port"] for rule in objects["NetworkPolicy", "nexi"]["spec"]["ingress"][0]["ports"]} == {8000, 9100}
+    assert objects["Service", "nexi"]["spec"]["ports"][0]["targetPort"] == "http"
+    assert set(objects["ConfigMap", "nexi"]["data"]) <= {name for names in FIELD_VARIABLES.values() for name in names}
+
+
+@pytest.mark.parametrize("part", ["server", "worker"])
+def test_a_pod_is_probed_limited_and_nobody_special(part: str) -> None:
+    pod = kubernetes_objects()["Deployment", f"nexi-{part}"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    paths = {kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+    assert {kind: probe["path"] for kind, probe in paths.items()} == {
+        "startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz",
+    }  # fmt: skip
+    assert {probe["port"] for probe in paths.values()} == {container["ports"][0]["name"]}
+    assert set(container["resources"]["limits"]) == set(container["resources"]["requests"]) == {"cpu", "memory"}
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 10001)
+    assert pod["automountServiceAccountToken"] is False
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    given = takes(container["command"][1:])
+    assert (given["host"], given["port"]) == ("0.0.0.0", container["ports"][0]["containerPort"])
+    assert given["drain"] < pod["terminationGracePeriodSeconds"]
+    assert {"secretRef": {"name": "nexi"}} in container["envFrom"]
+
+
+def test_no_secret_is_written_into_a_file_of_kubernetes() -> None:
+    objects = kubernetes_objects()
+    assert "Secret" not in {kind for kind, _ in objects}
+    secret = {*KEY_VARIABLES.values(), "NEXI_DATABASE_URL", "NEXI_OIDC_SECRET", "NEXI_TOKEN"}
+    assert secret.isdisjoint(objects["ConfigMap", "nexi"]["data"])
+    for (kind, _), entry in objects.items():
+        if kind == "Deployment":
+            assert "env" not in entry["spec"]["template"]["spec"]["containers"][0]

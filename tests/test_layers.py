@@ -112,6 +112,7 @@ HOMES = {
     "psycopg_pool": {"postgres"},
     "procrastinate": {"postgres"},
     "authlib": {"web"},
+    "opentelemetry": {"app"},
     "h2": {"fetchers"},
     "ada_url": {"urls"},
     "click": {"cli"},

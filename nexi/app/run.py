@@ -21,6 +21,7 @@ from nexi.app.factory import PortFactory
 from nexi.app.recorded import RecordedRun, recorded_settings
 from nexi.app.request import RunMode, RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
+from nexi.app.tracing import open_trace
 from nexi.budget import Meter
 from nexi.errors import ConfigError, InternalError, NexiError, NoEvidenceError, QuestionError, StoreError
 from nexi.events import (
@@ -107,6 +108,7 @@ class Run:
         self.stopping = asyncio.Event()
         log, self._log_warning = (log, "") if log else _open_log(ports, resolved.request, recorded)
         self.id = log.run_id
+        self._trace = open_trace(ports.config, self.id, resolved.request.mode)
         self.emit = RunEmit(log, self._publish, recorded.facts if recorded.log else ())
         self.meter = Meter(resolved.budget, started=self._started - recorded.seconds)
         if recorded.run and not recorded.recording.is_replay_only:
@@ -150,6 +152,8 @@ class Run:
             self._task.cancel()
             await wait_uninterrupted(self._task)
         await self._end_as_cancelled()  # for a task that was cancelled before its first step
+        if self._trace:
+            self._trace.close()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while (event := await self._events.get()) is not None:
@@ -158,6 +162,8 @@ class Run:
     def _publish(self, event: Event) -> None:
         if is_fact(event):
             self.engine.observe(event)
+        if self._trace:
+            self._trace.observe(event)
         self._events.put_nowait(event)
 
     def stop(self) -> None:

@@ -18,11 +18,12 @@ from nexi.app.clock import SystemClock
 from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
-from nexi.errors import ConfigError
+from nexi.errors import ConfigError, StoreError
 from nexi.postgres.database import DEFAULT_LEASE_S, Database
 from nexi.postgres.jobs import JobQueue
 from nexi.postgres.limits import PostgresPacing as PersonPacing
 from nexi.postgres.people import SCOPES, People, PersonUsage, Quotas
+from nexi.postgres.retention import prune_expired
 from nexi.postgres.schedules import Schedules
 from nexi.postgres.state import PostgresState
 from nexi.types import TEAM
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["SCOPES", "People", "PersonPacing", "PersonUsage", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
 
 DOOR = "http"
+READY_S = 2.0
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
 
 
@@ -93,6 +95,19 @@ class Team:
     def pace_people(self, burst: float, rate: float) -> PersonPacing:
         """How often one person may ask, on all servers together."""
         return PersonPacing(self.database, self.clock, "person", burst=burst, rate=rate)
+
+    async def find_trouble(self) -> str:
+        """Why this process cannot work now; "" where it can: the database answers in time and has this nexi's schema."""
+        try:
+            async with asyncio.timeout(READY_S):
+                return "" if await self.database.in_thread(self.database.is_current) else "schema of another version"
+        except (StoreError, TimeoutError):
+            return "no database"
+
+    async def prune_expired(self) -> None:
+        """Delete runs and pages beyond what the config keeps. Raises StoreError."""
+        keep_days, max_mb = self.config.runs_keep_days, self.config.pages_max_mb
+        await self.database.in_thread(prune_expired, self.database, keep_days, max_mb)
 
     async def submit_due(self) -> None:
         """Ask the scheduled questions whose time has come. Raises StoreError."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from nexi.app.assembly import Nexi
 from nexi.app.request import RunRequest, request_of_run
 from nexi.app.run import Run, RunOpening
 from nexi.app.team import Team
 from nexi.errors import NexiError, StoreError
-from nexi.events import RunFailed, RunStarted
+from nexi.events import Event, RunFailed, RunStarted
 from nexi.postgres.limits import forget_idle_limits
 from nexi.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.tasks import cancel_until_ended
@@ -27,6 +28,7 @@ DOOR = "http"
 MAX_IDLE_CLAIMS = 4  # without any progress: a run that ends its worker each time is ended itself
 MAX_RUNS = 4
 SWEEP_EVERY_S = 0.5
+PRUNE_TURNS = 7_200  # an hour
 WATCH_EVERY_S = 0.2
 RESUMED = RunRequest("", door=DOOR)
 
@@ -34,11 +36,25 @@ RESUMED = RunRequest("", door=DOOR)
 class TeamWorker:
     """The runs of one worker process."""
 
-    def __init__(self, team: Team, *, max_runs: int = MAX_RUNS, drain_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        team: Team,
+        *,
+        max_runs: int = MAX_RUNS,
+        drain_s: float = 10.0,
+        observe: Callable[[Event, str], None] = lambda event, mode: None,
+    ) -> None:
+        """`observe` is shown every event of every run, with its mode."""
+        self._observe = observe
         self._team, self._max_runs, self._drain_s = team, max_runs, drain_s
         self._active: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, Run] = {}
         self.draining = False
+
+    @property
+    def active(self) -> int:
+        """How many runs are in progress here."""
+        return len(self._runs)
 
     async def work(self, stopping: asyncio.Event) -> None:
         """Run questions until `stopping` is set, then drain."""
@@ -60,6 +76,8 @@ class TeamWorker:
                 if turn % 60 == 0:
                     await self._team.jobs.forget_stalled()
                     await self._team.database.in_thread(forget_idle_limits, self._team.database)
+                if turn % PRUNE_TURNS == PRUNE_TURNS - 1:
+                    await self._team.prune_expired()
             except Exception as error:  # noqa: BLE001 - the edge of a background task: the next turn tries again
                 log.warning("sweep failed", extra={"why": str(error)})
             turn += 1
@@ -123,8 +141,8 @@ class TeamWorker:
             self._runs[run.id] = run
             watching = asyncio.create_task(self._watch(run))
             try:
-                async for _ in run:
-                    pass
+                async for event in run:
+                    self._observe(event, run.mode)
             finally:
                 watching.cancel()
                 del self._runs[run.id]

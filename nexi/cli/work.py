@@ -19,6 +19,13 @@ from nexi.cli.exits import report_errors
     metavar="S",
     help="Seconds for runs to finish on shutdown; other workers resume the rest.",
 )
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Address for --port.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Serve /healthz, /readyz and /metrics here.",
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -26,7 +33,7 @@ from nexi.cli.exits import report_errors
     show_default=True,
     help="Log level.",
 )
-def work_command(max_runs: int, drain: float, log_level: str) -> None:
+def work_command(max_runs: int, drain: float, host: str, port: int | None, log_level: str) -> None:
     """Run the questions of a team server, with any number of other workers.
 
     It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
@@ -38,4 +45,9 @@ def work_command(max_runs: int, drain: float, log_level: str) -> None:
         from nexi.output import print_note
         from nexi.web.work import run_worker
 
-        asyncio.run(run_worker(load_config(), max_runs, drain, log_level, on_ready=lambda: print_note("Waiting for runs")))
+        address = (host, port) if port else None
+        asyncio.run(
+            run_worker(
+                load_config(), max_runs, drain, log_level, address=address, on_ready=lambda: print_note("Waiting for runs")
+            )
+        )

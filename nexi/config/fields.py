@@ -256,6 +256,12 @@ class Settings:
         "Address of a team server as browsers see it, where a proxy stands before it.",
         variables=("NEXI_PUBLIC_URL",),
     )
+    otel_endpoint: str = setting(
+        "",
+        _checks.OPTIONAL_WEB_URL,
+        "Collector of OpenTelemetry (OTLP over HTTP) that traces of runs are sent to; needs `nexi-engine[otel]`.",
+        variables=("OTEL_EXPORTER_OTLP_ENDPOINT",),
+    )
     team_max_model_calls: int = setting(
         0,
         _checks.NON_NEGATIVE_INT,

@@ -108,6 +108,11 @@ class Database:
         if self._pool:
             self._pool.close()
 
+    def is_current(self) -> bool:
+        """Whether it answers and has the schema of this nexi: not before an upgrade is through, nor after a newer one."""
+        steps = {step for (step,) in self.fetch("select step from schema_steps")}
+        return steps == {number for number, _ in list_migrations()}
+
     # statements
 
     @contextmanager

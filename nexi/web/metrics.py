@@ -24,7 +24,7 @@ from nexi.events import (
     SearchFinished,
 )
 
-__all__ = ["Metrics"]
+__all__ = ["METRICS_TYPE", "Metrics"]
 
 
 HELP: Mapping[str, tuple[str, str]] = {
@@ -49,6 +49,7 @@ HELP: Mapping[str, tuple[str, str]] = {
     "nexi_knowledge_searches_total": ("counter", "Questions put to the knowledge store."),
     "nexi_cost_dollars_total": ("counter", "What model calls cost in US dollars, where the price is known."),
 }
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 Labels = tuple[tuple[str, str], ...]
 

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from nexi import __version__
+from nexi.web.metrics import METRICS_TYPE
 from nexi.web.payload import json_reply
 from nexi.web.schemas import build_responses
 
@@ -47,7 +48,7 @@ async def readyz(request: Request) -> Response:
 async def _show_metrics(request: Request) -> Response:
     state = request.app.state
     text = state.metrics.text({"nexi_runs_active": state.host.active})
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+    return PlainTextResponse(text, media_type=METRICS_TYPE)
 
 
 async def _show_openapi(request: Request) -> Response:

@@ -25,7 +25,6 @@ from starlette.types import Receive, Scope, Send
 
 from nexi.app.pool import PersonalPool
 from nexi.app.team import People, PersonPacing, Team
-from nexi.errors import StoreError
 from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app, shares
 from nexi.web.account import ADMIN_PATH, AccountDoor
@@ -64,14 +63,11 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     )
 
     async def show_readiness(request: Request) -> Response:
-        """It takes work: not while it shuts down, nor without its database."""
+        """It takes work: not while it shuts down, nor without its database, nor with the schema of another version."""
         if apps.draining:
             return PlainTextResponse("draining\n", 503, {"retry-after": "5"})
-        try:
-            async with asyncio.timeout(2):
-                await team.database.in_thread(team.database.fetch, "select 1")
-        except (StoreError, TimeoutError):
-            return PlainTextResponse("no database\n", 503, {"retry-after": "5"})
+        if trouble := await team.find_trouble():
+            return PlainTextResponse(f"{trouble}\n", 503, {"retry-after": "5"})
         return PlainTextResponse("ready\n")
 
     @asynccontextmanager

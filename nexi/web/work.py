@@ -1,33 +1,89 @@
-"""The process of `nexi work`: its log, its signals, and its end."""
+"""The process of `nexi work`: its log, its signals, its health, and its end."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from nexi.app.components import secrets_of
 from nexi.config import Config
+from nexi.tasks import cancel_until_ended
 from nexi.web import logs
+from nexi.web.metrics import METRICS_TYPE, Metrics
 
-__all__ = ["run_worker"]
+if TYPE_CHECKING:
+    from nexi.app.team import Team
+    from nexi.app.worker import TeamWorker
+
+__all__ = ["run_worker", "worker_app"]
 
 
 async def run_worker(
-    config: Config, max_runs: int, drain_s: float, log_level: str, *, on_ready: Callable[[], None] = lambda: None
+    config: Config,
+    max_runs: int,
+    drain_s: float,
+    log_level: str,
+    *,
+    address: tuple[str, int] | None = None,
+    on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Work until SIGTERM or SIGINT. Raises ConfigError where there is no database."""
+    """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError where there is no database."""
     from nexi.app.team import Team, open_database
     from nexi.app.worker import TeamWorker
 
     logs.configure_logging(log_level, secrets_of(config))
     database = await asyncio.to_thread(open_database, config)
-    team, stopping = Team(config, database), asyncio.Event()
+    team, stopping, metrics = Team(config, database), asyncio.Event(), Metrics()
+    worker = TeamWorker(team, max_runs=max_runs, drain_s=drain_s, observe=metrics.observe)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     await team.open()
+    telling = asyncio.create_task(_serve_health(worker_app(worker, team, metrics), *address)) if address else None
     try:
         on_ready()
-        await TeamWorker(team, max_runs=max_runs, drain_s=drain_s).work(stopping)
+        await worker.work(stopping)
     finally:
+        if telling:
+            await cancel_until_ended([telling])
         await team.close()
+
+
+def worker_app(worker: TeamWorker, team: Team, metrics: Metrics) -> Starlette:
+    """What an operator asks a worker: whether it lives, whether it takes work, and what it has done. No question is in it."""
+
+    async def show_health(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def show_readiness(request: Request) -> Response:
+        trouble = "draining" if worker.draining else await team.find_trouble()
+        return PlainTextResponse(f"{trouble}\n", 503) if trouble else PlainTextResponse("ready\n")
+
+    async def show_metrics(request: Request) -> Response:
+        return PlainTextResponse(metrics.text({"nexi_runs_active": worker.active}), media_type=METRICS_TYPE)
+
+    shown = {"/healthz": show_health, "/readyz": show_readiness, "/metrics": show_metrics}
+    return Starlette(routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in shown.items()])
+
+
+class _SilentServer(uvicorn.Server):
+    """Leaves the signals to the worker."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _serve_health(app: Starlette, host: str, port: int) -> None:
+    settings = uvicorn.Config(
+        app, host, port, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False
+    )
+    await _SilentServer(settings).serve()
