@@ -51,6 +51,7 @@ TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 OFFLINE_BACKENDS = ("ripgrep",)
+ENGINE_KEY = "searxng:"
 
 
 class SharedClients:
@@ -459,7 +460,14 @@ def container_options(config: Config) -> ContainerOptions:
         tag=config.searxng_tag,
         port=config.searxng_port,
         proxies=tuple(p for p in (config.https_proxy or config.http_proxy,) if p),
+        engine_keys=_engine_keys_of(config),
     )
+
+
+def _engine_keys_of(config: Config) -> dict[str, str]:
+    """The key of each engine of SearXNG: what `api_keys` has under `searxng:ENGINE`."""
+    found = {name.removeprefix(ENGINE_KEY): config.keys_for(name) for name in config.api_keys if name.startswith(ENGINE_KEY)}
+    return {engine: keys[0] for engine, keys in found.items() if engine and keys}
 
 
 def container_lifecycle(config: Config) -> Lifecycle:

@@ -131,11 +131,12 @@ def page_markdown(page: _schemas.ReadPage) -> str:
 
 def show_research(seen: RunSnapshot) -> _schemas.ResearchShown:
     state, failure = seen.research_state, seen.failure()
+    ended = "cancelled" if failure and failure.code == "cancelled" else seen.state
     return _schemas.ResearchShown(
         id=seen.id,
         question=seen.start_fact.query,
         state=seen.state,
-        status=state.header if seen.state == "running" else f"Research: {seen.state}",
+        status=state.header if seen.state == "running" else f"Research: {ended}",
         progress=1.0 if seen.state == "finished" else state.progress,
         round=state.round,
         researchers=[

@@ -24,6 +24,7 @@ __all__ = ["NAMES", "entry_text", "install_entry", "place_of"]
 
 NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
 BACKUP = ".before-nexi"
+CODEX_DEFAULTS = {"tool_timeout_sec": 120}  # its own are 60, and a thorough search can take longer
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 _OURS = re.compile(r"^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*[\"']?nexi[\"']?[ \t]*(?:\.[^\]\n]*)?\][^\n]*$", re.MULTILINE)
 
@@ -62,7 +63,7 @@ def _build_entry() -> dict[str, Any]:
 def entry_text(client: str) -> str:
     """The entry as it stands in the client's file."""
     if client == "codex":
-        return _to_toml(_build_entry())
+        return _to_toml(_merge_entry(CODEX_DEFAULTS))
     return json.dumps({"mcpServers": {"nexi": _build_entry()}}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -129,7 +130,7 @@ def _with_toml(text: str, path: Path) -> str:
     old = servers.get("nexi", {}) if isinstance(servers, dict) else None
     if not isinstance(servers, dict) or not isinstance(old, dict):
         raise _not_understood(path, "mcp_servers in it is no table of tables")
-    new = _merge_entry(old)
+    new = _merge_entry({**CODEX_DEFAULTS, **old})
     if new == old:
         return text
     after = _without_ours(text)

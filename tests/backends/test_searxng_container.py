@@ -367,6 +367,22 @@ def test_the_settings_turn_json_on_and_the_limiter_off_with_a_new_secret_each_ti
     assert secrets[0] != secrets[1]
 
 
+def test_an_engine_with_a_key_is_turned_on_in_the_list_of_engines(world: World) -> None:
+    keys = {"braveapi": 'k"1', "exaapi": "k2"}
+    world.join(1, engine_keys=keys)
+    _, _, engines = world.engine.mounted().partition("\nengines:\n")
+    entries = [json.loads(line.removeprefix("  - ")) for line in engines.splitlines() if line.startswith("  - {")]
+    assert {entry["name"]: entry["api_key"] for entry in entries} == keys
+    assert all((e["engine"], e["inactive"], e["disabled"]) == (e["name"], False, False) for e in entries)
+    assert re.findall(r"^[^#\n]*\{\{", engines, re.MULTILINE) == []
+
+
+def test_another_key_is_another_container(world: World) -> None:
+    world.join(1, engine_keys={"braveapi": "k1"}).leave()
+    world.join(1, engine_keys={"braveapi": "k2"})
+    assert '"api_key": "k2"' in world.engine.mounted()
+
+
 def test_the_users_own_settings_win_and_an_edit_counts_from_the_next_start(world: World) -> None:
     own = world.options.own_settings
     own.parent.mkdir(parents=True)
@@ -534,6 +550,11 @@ async def test_a_search_without_an_engine_names_the_cause_and_the_fix_and_goes_o
     assert [hit.url for hit in outcome.hits] == ["http://other.test/moon"]
     assert (failure.provider, failure.code) == ("searxng", "no_engine")
     assert "SEARXNG_URL" in failure.fix
+
+
+def test_the_keys_of_engines_come_from_the_config(make_config: Callable[..., Config]) -> None:
+    config = make_config(api_keys={"searxng:braveapi": ["k1", "k2"], "searxng:": "k3", "brave": "k4"})
+    assert container_options(config).engine_keys == {"braveapi": "k1"}
 
 
 def test_the_options_come_from_the_config(make_config: Callable[..., Config]) -> None:

@@ -34,7 +34,7 @@ def test_the_entry_is_printed_as_json_and_nothing_is_written(nexi: Command, clie
 
 def test_the_entry_for_codex_is_toml(nexi: Command) -> None:
     done = nexi("mcp", "install", "codex")
-    assert tomllib.loads(done.out) == {"mcp_servers": {"nexi": COMMAND}}
+    assert tomllib.loads(done.out) == {"mcp_servers": {"nexi": {**COMMAND, "tool_timeout_sec": 120}}}
 
 
 @pytest.mark.parametrize("client", ["claude", "cursor", "codex"])
@@ -100,7 +100,15 @@ def test_what_else_is_in_a_toml_file_stays_letter_for_letter(tmp_path: Path) -> 
     text = file.read_text()
     assert text.startswith('# my settings\nmodel = "o4"   # keep\n\n[mcp_servers.other]\ncommand = "x"\n')
     assert '[profiles.fast]\nmodel = "mini"\n' in text
-    assert tomllib.loads(text)["mcp_servers"]["nexi"] == {**COMMAND, "startup_timeout_sec": 20, "env": {"A": "b"}}
+    more = {"startup_timeout_sec": 20, "tool_timeout_sec": 120, "env": {"A": "b"}}
+    assert tomllib.loads(text)["mcp_servers"]["nexi"] == {**COMMAND, **more}
+
+
+def test_the_timeout_that_a_user_gave_a_tool_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[mcp_servers.nexi]\ntool_timeout_sec = 300\n")
+    install_entry("codex", file)
+    assert tomllib.loads(file.read_text())["mcp_servers"]["nexi"]["tool_timeout_sec"] == 300
 
 
 @pytest.mark.parametrize(

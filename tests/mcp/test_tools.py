@@ -193,7 +193,9 @@ async def test_a_run_that_still_works_says_so_and_is_cancelled_on_request(web: s
         waiting = await client.call_tool("nexi_research_result", {"run_id": begun["id"]})
         cancelled = (await client.call_tool("nexi_research_cancel", {"run_id": begun["id"]})).structured_content
         after = await client.call_tool("nexi_research_result", {"run_id": begun["id"]})
+        status = (await client.call_tool("nexi_research_status", {"run_id": begun["id"]})).structured_content
         last = nexi.runs().open_log(begun["id"]).facts[-1][1]
+    assert (status["state"], status["status"]) == ("failed", "Research: cancelled")
     assert (waiting.is_error, waiting.structured_content["state"]) == (False, "running")
     assert "There is no report yet" in text_of(waiting)
     assert (cancelled["done"], cancelled["state"]) == ("cancelled", "failed")

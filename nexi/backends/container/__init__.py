@@ -13,7 +13,7 @@ import hashlib
 import http.client
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -42,6 +42,7 @@ class Options(Struct, frozen=True):
     tag: str = "latest"
     port: int = 0
     proxies: tuple[str, ...] = ()
+    engine_keys: Mapping[str, str] = {}
 
     @property
     def container(self) -> str:
@@ -175,7 +176,7 @@ class Lifecycle:
 
     def _ensure_running(self, state: State | None, patience: Patience) -> State:
         """A state whose container answers: the one that runs, or a new one."""
-        wanted = settings.draft_settings(self.options.own_settings, self.options.proxies)
+        wanted = settings.draft_settings(self.options.own_settings, self.options.proxies, self.options.engine_keys)
         image = image_reference(self.options.image, self.options.tag)
         if state and self._is_usable(state, (image, wanted.digest), patience):
             return state

@@ -1,4 +1,4 @@
-"""The settings.yml of the container: the default, or the user's own version of it, with secret and proxies filled in.
+"""The settings.yml of the container: the default, or the user's own version of it, with secret, proxies and keys filled in.
 
 YAML takes JSON for a value, so what is filled in is JSON and needs no library.
 """
@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ class SettingsDraft(Struct, frozen=True):
 
     text: str
     proxies: tuple[str, ...] = ()
+    engine_keys: Mapping[str, str] = {}
 
     @property
     def digest(self) -> str:
@@ -37,7 +39,11 @@ class SettingsDraft(Struct, frozen=True):
         return hashlib.sha256(self.fill_in("").encode()).hexdigest()[:16]
 
     def fill_in(self, secret: str) -> str:
-        values = {"secret_key": json.dumps(secret), "proxies": _render_proxies(self.proxies)}
+        values = {
+            "secret_key": json.dumps(secret),
+            "proxies": _render_proxies(self.proxies),
+            "engine_keys": _render_engine_keys(self.engine_keys),
+        }
         return _MARK.sub(lambda mark: values[mark[1]] if mark[1] in values and not _is_comment(mark) else mark[0], self.text)
 
 
@@ -50,7 +56,17 @@ def _render_proxies(proxies: tuple[str, ...]) -> str:
     return json.dumps({"all://": list(proxies)} if proxies else {})
 
 
-def draft_settings(own: Path, proxies: tuple[str, ...]) -> SettingsDraft:
+def _render_engine_keys(keys: Mapping[str, str]) -> str:
+    """Items of the list of engines: each engine that has a key, turned on. SearXNG leaves out what `keep_only` does not name
+    before it reads them, so each names its module too, which has the engine's name."""
+    entries = [
+        json.dumps({"name": name, "engine": name, "api_key": key, "inactive": False, "disabled": False})
+        for name, key in sorted(keys.items())
+    ]
+    return "\n  ".join(f"- {entry}" for entry in entries)
+
+
+def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str, str]) -> SettingsDraft:
     """The user's own version where there is one, else the default. Raises ConfigError."""
     try:
         path = own if own.is_file() else Path(__file__).with_name(DEFAULT)
@@ -60,7 +76,7 @@ def draft_settings(own: Path, proxies: tuple[str, ...]) -> SettingsDraft:
         raise ConfigError(f"{own} cannot be read", cause=cause, fix="make it UTF-8 text that you may read") from error
     if len(text) > MAX_BYTES:
         raise ConfigError(f"{own} is too large", cause=f"it has more than {MAX_BYTES:,} characters", fix="shorten it")
-    return SettingsDraft(text, proxies)
+    return SettingsDraft(text, proxies, engine_keys)
 
 
 def write_settings(wanted: SettingsDraft, path: Path) -> None:
