@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,30 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 
-from tests.team.world import ServedTeam, serving_team
+from tests.team.world import ServedTeam, running_provider, serving_team
 
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[str]:
-    """An identity provider that lets anybody be anybody, in a process of its own."""
-    if find_spec("oidc_provider_mock") is None:
-        pytest.skip("oidc-provider-mock is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [sys.executable, "-m", "oidc_provider_mock", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        for _ in range(300):
-            with suppress(httpx2.TransportError):
-                httpx2.get(f"{url}/.well-known/openid-configuration")
-                break
-            time.sleep(0.1)
+    with running_provider() as url:
         yield url
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture

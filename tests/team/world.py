@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from starlette.applications import Starlette
 
 from nexi.app import Nexi
@@ -75,3 +81,26 @@ async def ask(client: httpx2.AsyncClient, question: str = QUESTION, **more: Any)
             await asyncio.sleep(0.05)
     assert status["state"] == "finished", status
     return run_id
+
+
+@contextmanager
+def running_provider() -> Iterator[str]:
+    """The address of an identity provider that lets anybody be anybody, in a process of its own."""
+    if find_spec("oidc_provider_mock") is None:
+        pytest.skip("oidc-provider-mock is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "oidc_provider_mock", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(300):
+            with suppress(httpx2.TransportError):
+                httpx2.get(f"{url}/.well-known/openid-configuration")
+                break
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,133 @@
+"""A team server in a browser: signing in by an identity provider, sharing a run, a quota that is reached, the list of all."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from nexi.app.team import People, Quotas
+from tests.browser.scene import Watched
+from tests.team.world import QUESTION, ServedTeam, running_provider, serving_team
+
+Look = Callable[..., Watched]
+FAR = "384,400 km"
+
+
+@dataclass
+class TeamSite:
+    """A team server at an address, and its people."""
+
+    base: str
+    people: People
+
+
+@contextmanager
+def hosting(url: str, home: Path, **settings: Any) -> Iterator[TeamSite]:
+    """A team server with a worker, in a thread with a loop of its own: the browser has that of the tests."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ready, ended = threading.Event(), threading.Event()
+    opened: list[ServedTeam] = []
+
+    async def serve() -> None:
+        async with serving_team(url, home, **settings) as team:
+            server = uvicorn.Server(uvicorn.Config(team.app, lifespan="off", log_config=None, timeout_graceful_shutdown=1))
+            serving = asyncio.create_task(server.serve([listener]))
+            opened.append(team)
+            ready.set()
+            await asyncio.to_thread(ended.wait)
+            server.should_exit = True
+            await serving
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield TeamSite(f"http://127.0.0.1:{listener.getsockname()[1]}", opened[0].people)
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def site(browser: Any, postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamSite]:
+    with running_provider() as provider:
+        settings = {"oidc_issuer": provider, "oidc_client": "nexi", "oidc_secret": "secret"}
+        with hosting(postgres.url, tmp_path_factory.mktemp("team"), **settings) as there:
+            yield there
+
+
+def sign_in(look: Look, site: TeamSite, name: str) -> Watched:
+    """Somebody who opens the page, is led to the provider, and comes back."""
+    person = look(site.base)
+    person.open()
+    assert not person.page.url.startswith(site.base)
+    person.page.fill("input[name=sub]", name)
+    person.page.press("input[name=sub]", "Enter")
+    person.page.wait_for_url(f"{site.base}/")
+    person.page.wait_for_selector("#question")
+    person.outside.clear()  # the provider, which is elsewhere by its nature
+    person.errors.clear()
+    return person
+
+
+def ask_run(person: Watched) -> str:
+    person.ask(QUESTION)
+    person.sees(FAR)
+    person.finished()
+    return str(person.page.url.rpartition("/")[2])
+
+
+def test_a_person_signs_in_asks_and_signs_out(look: Look, site: TeamSite) -> None:
+    ada = sign_in(look, site, "ada")
+    run_id = ask_run(ada)
+    assert (len(run_id), ada.trouble) == (32, [])
+    signed_out = ada.page.evaluate("fetch('/logout', {method: 'POST', redirect: 'manual'}).then((reply) => reply.type)")
+    assert signed_out == "opaqueredirect"
+    ada.open(f"/runs/{run_id}")
+    assert not ada.page.url.startswith(site.base)  # back at the provider
+
+
+def test_a_shared_run_is_read_by_the_team_until_it_is_taken_back(look: Look, site: TeamSite) -> None:
+    ada, bob = sign_in(look, site, "ada"), sign_in(look, site, "bob")
+    run_id = ask_run(ada)
+    bob.open(f"/runs/{run_id}")
+    bob.sees("There is no such run", "body")
+    ada.page.click("#publish")
+    ada.page.wait_for_selector("#publish[data-shared='1']")
+    bob.open(f"/runs/{run_id}")
+    bob.sees(FAR)
+    ada.page.click("#publish")
+    ada.page.wait_for_selector("#publish[data-shared='']")
+    bob.open(f"/runs/{run_id}")
+    bob.sees("There is no such run", "body")
+    assert FAR not in bob.page.inner_text("body")
+
+
+def test_a_quota_that_is_reached_is_said_on_the_page(look: Look, site: TeamSite) -> None:
+    carol = sign_in(look, site, "carol")
+    ask_run(carol)
+    site.people.set_quotas(site.people.find("carol"), Quotas(runs_per_day=1))
+    carol.open()
+    carol.page.fill("#question", QUESTION)
+    carol.page.press("#question", "Enter")
+    carol.sees("your quota of 1 runs a day is reached", "body")
+
+
+def test_administrators_see_everybody_and_nobody_else_does(look: Look, site: TeamSite) -> None:
+    chief, user = sign_in(look, site, "chief"), sign_in(look, site, "user")
+    site.people.change(site.people.find("chief"), role="administrator")
+    chief.open("/admin")
+    tables = chief.page.eval_on_selector_all("h2", "(heads) => heads.map((head) => head.textContent)")
+    assert tables == ["People", "Used today, and limits", "Tokens", "Runs"]
+    assert "chief" in chief.page.inner_text("table")
+    user.open("/admin")
+    assert "this is for administrators" in user.page.inner_text("body")
