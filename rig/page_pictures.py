@@ -18,6 +18,7 @@ import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ MOST_BYTES = 250_000
 SCREEN = {"width": 1280, "height": 860}
 SCREENS, PHONE = ((1440, 900), (768, 1024), (390, 844)), 500
 STATES = ROOT / "build" / "pictures"
+NOWHERE = "http://127.0.0.1:9"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUESTION = "How long is the Forth Bridge, and how many people died building it?"
 ANSWER = f"""The Forth Bridge is **2,467 metres** long, and each of its two main spans measures 521 metres [1].
@@ -109,22 +111,19 @@ def child(home: str, model: str) -> None:
             return await super().fetch(url, limits)
 
     web = Slow(PAGES)
-    config = Config(
-        home=Path(home),
-        base_url=f"{model}/v1",
-        model="scripted",
-        prices={"scripted": {"input": 0.4, "output": 1.6}},
-        verify_judge=False,
-    )
+    given: dict[str, Any] = {"base_url": f"{model}/v1", "model": "scripted"} if model else {"model": "extractive"}
+    config = Config(home=Path(home), prices={"scripted": {"input": 0.4, "output": 1.6}}, verify_judge=False, **given)
     often = GuardRules(per_minute=1e9, burst=1e9)
     app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)), rules=often)
     serve_here(app, config)
 
 
 @contextmanager
-def serving(model: HeldModel) -> Iterator[str]:
+def serving(model: HeldModel, address: str | None = None) -> Iterator[str]:
+    """A server that uses this model, or the one at an address: where nothing answers, or "" for none."""
     with tempfile.TemporaryDirectory() as home, held_model.serve(model) as root:
-        command = [sys.executable, "-m", "rig.page_pictures", "--child", home, "--model", root]
+        used = root if address is None else address
+        command = [sys.executable, "-m", "rig.page_pictures", "--child", home, "--model", used]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
             assert running.stdout
             base = f"http://127.0.0.1:{int(running.stdout.readline())}"
@@ -294,11 +293,27 @@ def panel_states(page: Any, base: str) -> Iterator[str]:
     yield "keys"
 
 
+def first_states(page: Any, model: HeldModel) -> Iterator[str]:
+    """A server without a model, and one whose model does not answer."""
+    with serving(model, "") as base:
+        page.goto(base)
+        page.wait_for_selector("#welcome", state="visible")
+        yield "first-run"
+        page.click("#welcome-model-set")
+        page.wait_for_selector("#settings-save")
+        yield "first-run-settings"
+    with serving(model, NOWHERE) as base:
+        page.goto(base)
+        ask(page, QUESTION)
+        page.wait_for_selector(".problem")
+        yield "failure"
+
+
 def draw_states(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path) -> None:
     for width, height in SCREENS:
         page = new_page(viewport={"width": width, "height": height}, is_mobile=width < PHONE, has_touch=width < PHONE)
         page.set_default_timeout(60_000)
-        for name in states(page, base, model):
+        for name in chain(states(page, base, model), first_states(page, model)):
             for scheme, light in (("light", "day"), ("dark", "night")):
                 page.emulate_media(color_scheme=scheme)
                 page.screenshot(path=place / f"{name}-{width}-{light}.png", animations="disabled")

@@ -199,7 +199,7 @@ class Run:
             await self._end_as_cancelled()
             raise
         except NexiError as error:
-            await self._fail(error, StopReason.CANCELLED if error.code == "cancelled" else StopReason.API_ERROR)
+            await self._fail(error, StopReason.CANCELLED if self._was_stopped(error) else StopReason.API_ERROR)
         except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
             await self._fail(await self._internal_error(error), StopReason.API_ERROR)
         finally:
@@ -302,6 +302,10 @@ class Run:
         await self.emit(
             RunFailed(error.code, error.message, error.cause, error.fix, stop, meter.iterations, meter.usage, self._seconds())
         )
+
+    def _was_stopped(self, error: NexiError) -> bool:
+        """Whether a person ended the run, be it before anything was read."""
+        return error.code == "cancelled" or (isinstance(error, NoEvidenceError) and self.stopping.is_set())
 
     async def _end_as_cancelled(self) -> None:
         await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)

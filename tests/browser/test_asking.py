@@ -196,7 +196,7 @@ def test_a_first_visit_without_a_model_works_and_says_how_to_add_one(look: Look,
     with stage(tmp_path, PAGES, None) as there:
         person = look(there)
         page = person.open()
-        person.sees("nexi config", "#hint")
+        person.sees("Set up a model", "#welcome")
         person.ask()
         person.finished()
         assert "384,400 km" in page.inner_text("#answer")

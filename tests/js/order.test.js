@@ -47,3 +47,9 @@ test("research stays research, with no effort, and another mode becomes a search
   assert.equal(buildRetryOrder("q", {}, { model: "o", mode: "research" }).mode, "research");
   assert.equal(buildRetryOrder("q", {}, { model: "o" }).mode, "search");
 });
+
+test("a run is retried with its model and its scope, and with no model where none was named", () => {
+  const asked = { mode: "search", effort: "s", scope: "local", model: "small", query: { sites: ["a.example"] } };
+  assert.deepEqual(buildRetryOrder("q", asked, { model: asked.model }), { question: "q", mode: "search", options: { model: "small", effort: "s", focus: "local", sites: ["a.example"] } });
+  assert.deepEqual(buildRetryOrder("q", { mode: "research" }, { model: "" }), { question: "q", mode: "research", options: {} });
+});

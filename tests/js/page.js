@@ -37,6 +37,9 @@ export function fakePage({ lang = "en", texts = english.scripts } = {}) {
   return byId;
 }
 
+// All that a node says, part by part.
+export const wordsOf = (node) => (node instanceof FakeElement ? [node.textContent, ...node.childNodes.flatMap(wordsOf)].filter(Boolean) : [String(node)]);
+
 export const paragraph = (text) => Object.assign(new FakeElement("p"), { textContent: text });
 
 export const jsonReply = (data, status = 200) => new Response(JSON.stringify(data), { status, headers: { "content-type": "application/json" } });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { fakePage, fakeTimers, jsonReply } from "./page.js";
+import { fakePage, fakeTimers, jsonReply, wordsOf } from "./page.js";
 
 const byId = fakePage(), timers = fakeTimers();
 const { follow, reconnectDelay } = await import("../../nexi/web/page/watch.js");
@@ -51,7 +51,7 @@ test("events become what the page shows", async () => {
   assert.deepEqual(state.bars.map((bar) => [bar.lane, bar.label, bar.failed]), [["model", "call 1", false], ["search", "moon", true], ["page", "a.example", false]]);
   const researcher = state.work.agents.get("1.1");
   assert.deepEqual([researcher.task, researcher.state, researcher.why], ["look", "failed", "no model"]);
-  assert.deepEqual(byId("notes").children.map((note) => note.textContent), ["slow", "gone"]);
+  assert.deepEqual(byId("notes").children.flatMap(wordsOf), ["slow", "Gone", "Retry"]);
   assert.equal(state.last, "9");
 });
 
@@ -88,9 +88,15 @@ test("a call is open until its end is told", async () => {
   assert.deepEqual([...state.open].map(([key, bar]) => [key, bar.lane, bar.who]), [["model|1.1|1", "model", "1.1"], ["tool||c1", "page", ""]]);
 });
 
+test("a run that was stopped before it read anything is no failure", async () => {
+  serve(frame(1, "run_failed", { code: "no_evidence", message: "there is no answer", cause: "it was stopped", fix: "ask again", stop: "cancelled" }));
+  await followToTheEnd();
+  assert.deepEqual([byId("notes").children, byId("status").textContent, byId("copy").hidden], [[], "Stopped before anything was read", true]);
+});
+
 test("a run that failed says why, and the form can be used again", async () => {
   serve(frame(1, "run_failed", { message: "no model", cause: "it is off", fix: "start it" }));
   await followToTheEnd();
-  assert.deepEqual(byId("notes").children.map((note) => [note.textContent, note.className]), [["no model. it is off. start it", "error"]]);
+  assert.deepEqual(byId("notes").children.map((note) => [note.className, ...wordsOf(note)]), [["problem", "No model", "It is off.", "What to do:", " Start it.", "Retry"]]);
   assert.deepEqual([byId("status").textContent, byId("go").disabled, byId("stop").hidden, state.source], ["No answer", false, true, null]);
 });

@@ -52,6 +52,9 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "model": "extractive",
         "has_model": False,
         "add_a_model": "nexi config setup",
+        "first_run": True,
+        "search": ["duckduckgo", "wikipedia"],
+        "editable": True,
         "effort": "m",
         "focus": ["web", "docs", "discussions", "papers", "code", "local"],
         "limits": limits,
@@ -59,6 +62,13 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "share": False,
         "suggestions": False,
     }
+
+
+async def test_a_first_run_is_one_without_a_model_on_which_nothing_was_asked(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        assert (await served.client.get("/page/form")).json()["first_run"] is True
+        await served.events(await served.ask())
+        assert (await served.client.get("/page/form")).json()["first_run"] is False
 
 
 async def test_models_are_those_of_the_endpoint_with_its_own_first(tmp_path: Path) -> None:

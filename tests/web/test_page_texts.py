@@ -23,7 +23,19 @@ PLURALS = {"en": {"one", "other"}, "de": {"one", "other"}, "es": {"one", "other"
 # Texts that are the same word in both languages, or hold nothing to translate.
 MAX_SAME = {"de": 20, "es": 20, "fr": 24, "zh": 8}
 # Names, markup and what a browser calls things: nothing that a reader is told.
-NAMES = {"Markdown", "BibTeX", "English", "Deutsch", "Español", "Français", "Notification", "Files"}
+NAMES = {
+    "Markdown",
+    "BibTeX",
+    "English",
+    "Deutsch",
+    "Español",
+    "Français",
+    "Notification",
+    "Files",
+    "SearXNG",
+    "DuckDuckGo",
+    "Wikipedia",
+}
 NAMES |= {"Esc", "Enter", "Escape", "Backspace", "Shift Enter", "Ctrl K"}
 MARKUP = re.compile(
     r"^state\. is set by|[<>=\[\]#\\/:]|^\(|^\.|^[a-z][\w-]*( [a-z][\w-]*)*$|^Bearer |, button$|, textarea|, table$|nexi-"
@@ -153,3 +165,16 @@ def test_texts_cannot_end_the_element_that_holds_them() -> None:
 )
 def test_the_language_is_the_one_chosen_or_the_first_of_the_browser(chosen: str, accepted: str, language: str) -> None:
     assert choose_language(chosen, accepted) == language
+
+
+def test_the_commonest_failures_have_a_card_of_their_own() -> None:
+    """Pages that are not read and files of a terminal never end a run."""
+    told = (ROOT / "tests" / "golden" / "failures.txt").read_text(encoding="utf-8")
+    codes = set(re.findall(r'^http: \d+ \{"error": \{"code": "(\w+)"', told, re.M)) - {
+        "error",
+        "blocked",
+        "content_type",
+        "exists",
+    }
+    table = SCRIPTS["problem.js"].partition("CARDS = {")[2].partition("\n};")[0]
+    assert codes - set(re.findall(r"(\w+): [A-Z{]", table)) == set()

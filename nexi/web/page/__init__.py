@@ -46,6 +46,7 @@ SCRIPTS = (
     "panel.js",
     "peek.js",
     "plan.js",
+    "problem.js",
     "queue.js",
     "read.js",
     "runs.js",
@@ -59,6 +60,7 @@ SCRIPTS = (
     "thread.js",
     "timeline.js",
     "watch.js",
+    "welcome.js",
     "work.js",
 )
 FILES = {

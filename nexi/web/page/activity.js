@@ -12,7 +12,7 @@ let isTouched = false, isListening = false;
 // A new run starts open; who opened or closed it keeps it so.
 export function resetActivity(isOpen) {
   isTouched = false;
-  $("work").open = isOpen;
+  Object.assign($("work"), { open: isOpen, hidden: false });
   for (const id of ["researchers", "work-queries", "work-pages"]) $(id).replaceChildren();
   drawActivity();
   if (isListening) return;
@@ -20,6 +20,9 @@ export function resetActivity(isOpen) {
   $("work").firstElementChild.addEventListener("click", () => { isTouched = true; });
   $("work").addEventListener("toggle", drawActivity);
 }
+
+// A run that ended before it did anything has no work to show.
+export function hideEmptyActivity() { $("work").hidden = !summarise(state.work, researchersOf(state.work)); }
 
 // The answer takes the place of the work that led to it.
 export function foldActivity() { if (!isTouched && $("work").open) $("work").open = false; }

@@ -1,7 +1,7 @@
 // The page: ask, watch, read, check. Everything shown is text or HTML that the server made safe; nothing is loaded from elsewhere.
 import { foldActivity, replayWork, showAddressed } from "./activity.js";
 import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
-import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, showDeepOptions, showOptions } from "./ask.js";
+import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, retryRun, showDeepOptions, showOptions } from "./ask.js";
 import { $, addNote, call, copyText, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { watchKeys } from "./keys.js";
@@ -49,7 +49,7 @@ async function openRun(id) {
       showAddressedSource();
       return document.dispatchEvent(new CustomEvent("answered"));
     }
-    if (run.error) return showFailure(run.error);
+    if (run.error) return showFailure({ ...run.error, stop: run.stop });
     showTools();
     addNote(say("app.ended", { state: say(`run.${run.state}`) }), true);
     setStatus("");
@@ -140,9 +140,13 @@ for (const name of Object.keys(FILLS)) on(`show-${name}`, "click", () => toggleP
 on("question", "input", keepDraft);
 on("queued-no", "click", () => queueQuestion(""));
 document.addEventListener("answered", () => { showInTitle("done"); offerNotification(false); afterAnswer(); askQueued(true); });
-document.addEventListener("failed", () => { showInTitle("failed"); offerNotification(false); askQueued(false); });
+document.addEventListener("failed", (event) => { showInTitle(event.detail); offerNotification(false); askQueued(false); });
 document.addEventListener("planned", (event) => { showInTitle(event.detail ? "waiting" : ""); offerNotification(true); });
 document.addEventListener("started", () => { showQueued(); showThread().catch(() => {}); }); // the run is complete without it
+document.addEventListener("wants-retry", () => retryRun());
+document.addEventListener("wants-knowledge", () => retryRun("local"));
+document.addEventListener("wants-setup", () => togglePanel("setup"));
+document.addEventListener("configured", () => fillForm().catch(() => {})); // what was saved is in force without it
 window.addEventListener("popstate", showAddress);
 window.addEventListener("resize", drawSoon);
 $("cost").addEventListener("toggle", draw);

@@ -1,10 +1,11 @@
 // Asking: a run from the form, and what can be asked after an answer.
 import { resetActivity } from "./activity.js";
 import { runAddress, visit } from "./address.js";
-import { $, addNote, call, element, showHint } from "./core.js";
+import { $, call, element, showHint } from "./core.js";
 import { buildOrder, buildRetryOrder } from "./order.js";
 import { showPanel } from "./panel.js";
 import { hidePlan } from "./plan.js";
+import { showProblem } from "./problem.js";
 import { clearDraft, queuedQuestion, queueQuestion, showQueued } from "./queue.js";
 import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
@@ -37,8 +38,11 @@ export function askQueued(isAnswered) {
   if (isAnswered) { continueRun(state.id); ask(); }
 }
 
+let lastOrder = null;
+
 async function start(order) {
   if (!order.question) return $("question").focus();
+  lastOrder = order;
   keepTurn(order.continues);
   clearRun(order.question);
   try {
@@ -47,7 +51,7 @@ async function start(order) {
     $("question").value = "";
     clearDraft();
     await follow(run.id);
-  } catch (error) { addNote(error.message, true); $("status").textContent = ""; stopFollowing(); }
+  } catch (error) { showProblem(error.problem?.message ? error.problem : { message: error.message }); $("status").textContent = ""; stopFollowing(); }
 }
 
 export function clearRun(question) {
@@ -106,14 +110,16 @@ export async function fillForm() {
   if (state.run?.kept) $("publish").hidden = !form.share;
   $("effort").value = form.effort;
   $("model").options[0].textContent = form.has_model ? form.model : say("ask.built_in");
-  if (!form.has_model && !state.id) {
+  $("welcome").hidden = true;
+  if (form.first_run) (await import("./welcome.js")).showWelcome(form);
+  else if (!form.has_model && !state.id) {
     showHint(`${say("ask.add_model")} `);
-    $("hint").append(element("code", { textContent: form.add_a_model }));
-  }
+    $("hint").append(element("a", { href: "/setup", textContent: say("card.setup") }));
+  } else if (form.has_model && !state.id) showHint("");
   const { models } = await call("/page/models");
   const own = form.has_model ? form.model : "extractive", others = models.filter((name) => name !== own);
   const named = (name) => element("option", { value: name, textContent: name === "extractive" ? say("ask.no_model") : name });
-  $("model").append(...others.map(named));
+  $("model").replaceChildren($("model").options[0], ...others.map(named));
   $("other").replaceChildren(...[own, ...others].map(named));
 }
 
@@ -141,6 +147,12 @@ export async function afterAnswer() {
     }));
     $("next").hidden = false;
   } catch { /* the answer is complete without them */ }
+}
+
+// The same question as before, from what is stored where that is wanted.
+export function retryRun(focus = "") {
+  const order = lastOrder?.question === $("asked").textContent ? lastOrder : buildRetryOrder($("asked").textContent, state.asked, { model: state.asked.model, continues: state.before });
+  return start(focus ? { ...order, options: { ...order.options, focus } } : order);
 }
 
 export function askAgain() {

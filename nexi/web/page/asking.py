@@ -20,6 +20,9 @@ from nexi.app import Nexi, check_run_id
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
 from nexi.web.guard import FILES_PATH, MOST_FILE
+from nexi.web.page.history import has_entries
+from nexi.web.page.settings import is_editable
+from nexi.web.page.setup import ready_services
 from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import FOCUS
@@ -49,11 +52,15 @@ async def _show_form(request: Request) -> Response:
     nexi: Nexi = request.app.state.nexi
     config = nexi.config
     endpoint = config.endpoint("answer")
+    first_run = endpoint.is_extractive and not await asyncio.to_thread(has_entries, nexi)
     return json_reply(
         {
             "model": endpoint.model,
             "has_model": not endpoint.is_extractive,
             "add_a_model": ADD_A_MODEL,
+            "first_run": first_run,
+            "search": ready_services(config),
+            "editable": is_editable(request),
             "effort": config.default_effort,
             "focus": list(FOCUS),
             "limits": {name: getattr(config, name) for name in LIMITS},

@@ -1,6 +1,6 @@
 """The files of the page as they are sent: without comments and indentation, and compressed for a client that takes them so.
 
-Above, the routes of the page; below, the files of the package. There is no build step: what is sent has the lines of its file.
+Above, the routes of the page; below, the files of the package. There is no build step: what is sent has the code of its file.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ __all__ = ["compact_source", "index_bytes", "static_bytes"]
 
 _JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
 _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
+_CSS_SPACE = re.compile(r"\s*([{};])\s*")
 _INDENTATION = re.compile(r"(?m)^[ \t]+")
 
 
 def compact_source(name: str, source: str) -> str:
     """A script, style sheet or page without what only its authors read; texts of several lines are in none of them."""
-    comment = {"js": _JS_COMMENT, "css": _CSS_COMMENT}.get(name.rpartition(".")[2])
-    return _INDENTATION.sub("", comment.sub("", source) if comment else source)
+    if name.endswith(".css"):
+        return _CSS_SPACE.sub(r"\1", _CSS_COMMENT.sub("", source))
+    return _INDENTATION.sub("", _JS_COMMENT.sub("", source) if name.endswith(".js") else source)
 
 
 @functools.cache

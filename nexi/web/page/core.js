@@ -12,7 +12,7 @@ export async function call(path, options = {}) {
   const answer = await fetchPatiently(path, { ...options, headers });
   if (answer.status === 401) return askForToken(path, options);
   const data = answer.headers.get("content-type")?.includes("json") ? await answer.json() : await answer.text();
-  if (!answer.ok) throw Object.assign(new Error(problemOf(data) || say("core.status", { status: String(answer.status) })), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(problemOf(data) || say("core.status", { status: String(answer.status) })), { status: answer.status, problem: errorOf(data) });
   return data;
 }
 
@@ -41,13 +41,17 @@ async function askForToken(path, options) {
   return call(path, options);
 }
 
-export function problemOf(data) {
-  if (!data || typeof data !== "object") return "";
+// The error of a reply, whatever its shape.
+export function errorOf(data) {
+  if (!data || typeof data !== "object") return {};
   const e = data.error && typeof data.error === "object" ? data.error : data;
-  return joinProblem(e.message || e.error, e.cause, e.fix);
+  return { code: e.code, message: e.message || e.error, cause: e.cause, fix: e.fix };
 }
 
-export const joinProblem = (...parts) => parts.filter((part) => typeof part === "string" && part).join(". ");
+export function problemOf(data) {
+  const { message, cause, fix } = errorOf(data);
+  return [message, cause, fix].filter((part) => typeof part === "string" && part).join(". ");
+}
 
 export function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);

@@ -27,7 +27,7 @@ from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
-__all__ = ["limit_of", "read_from_history", "routes", "words_of"]
+__all__ = ["has_entries", "limit_of", "read_from_history", "routes", "words_of"]
 
 
 LISTED, MOST_LISTED = 100, 1000
@@ -79,6 +79,11 @@ def limit_of(request: Request) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_LISTED):
         raise bad_request(f"limit must be a number from 1 to {MOST_LISTED}", parameter="limit")
     return int(text)
+
+
+def has_entries(nexi: Nexi) -> bool:
+    """Whether anything was asked. Raises StoreError."""
+    return bool(nexi.runs().list_runs(1)) or bool(nexi.history().read(1).entries)
 
 
 def _list_entries(

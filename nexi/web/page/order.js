@@ -25,9 +25,9 @@ export function buildOrder(form, continues = "") {
 
 // The same question as that of a run, with its filters, for another model.
 export function buildRetryOrder(question, asked, { model, mode = "", continues = "" }) {
-  const options = { model }, how = asked.mode || mode || "search";
+  const options = model ? { model } : {}, how = asked.mode || mode || "search";
   if (how === "search" && asked.effort) options.effort = asked.effort;
-  if (asked.only_local) options.focus = "local";
+  if (asked.only_local || asked.scope === "local") options.focus = "local";
   for (const name of ["sites", "excluded_sites", "time_range", "focus"]) if (asked.query?.[name]?.length) options[name] = asked.query[name];
   const order = { question, mode: how === "research" ? "research" : "search", options };
   if (continues) order.continues = continues;

@@ -218,6 +218,7 @@ document.addEventListener("click", (event) => {
 export function showTools() {
   $("tools").hidden = false;
   const run = state.run;
+  for (const id of ["copy", "share", "follow"]) $(id).hidden = !run; // there is nothing to copy or to follow up
   $("publish").hidden = !(run?.kept && state.form?.share);
   $("exports").replaceChildren(...(run?.kept ? run.exports.map(exportLink) : []));
   if (!run) $("exports").append(button(say("read.resume"), "", resumeRun, ""));

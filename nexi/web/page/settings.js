@@ -24,7 +24,7 @@ export async function fillSettings(refresh, checkRow) {
     element("p", { id: "settings-message", className: "message", role: "status" }),
     element("ul", { id: "settings-checks", className: "rows" }),
   );
-  form.onsubmit = (event) => { event.preventDefault(); work("settings.saving", async () => { await save(); await refresh(); showMessage(say("settings.saved")); }); };
+  form.onsubmit = (event) => { event.preventDefault(); work("settings.saving", async () => { await save(); await refresh(); document.dispatchEvent(new CustomEvent("configured")); showMessage(say("settings.saved")); }); };
   if (!saved.editable) return;
   $("settings-list").onclick = () => work("settings.listing", listModels);
   $("settings-test").onclick = () => work("settings.testing", () => test(checkRow));

@@ -56,7 +56,7 @@ async def _show_settings(request: Request) -> Response:
             "values": shown,
             "has": {name: bool(getattr(config, name)) for name in SECRETS},
             "environment": sorted(set(config.origin.env) & {*TEXTS, *SECRETS, *LIMITS}),
-            "editable": _is_editable(request),
+            "editable": is_editable(request),
             "file": str(config.config_path),
         }
     )
@@ -105,7 +105,7 @@ async def _read_changes(request: Request) -> Config:
 
     An empty key means the stored one, which goes to no other host than before.
     """
-    if not _is_editable(request):
+    if not is_editable(request):
         raise build_refusal(
             403, "not_editable", "this server's settings are not changed in the browser", fix="use nexi config on the server"
         )
@@ -131,5 +131,5 @@ def _host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def _is_editable(request: Request) -> bool:
+def is_editable(request: Request) -> bool:
     return bool(getattr(request.app.state, "edits_settings", False))

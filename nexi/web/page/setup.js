@@ -8,12 +8,18 @@ const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v
 
 export async function fillSetup() {
   $("doctor-go").onclick = examine;
-  fillSettings(fillSetup, checkRow).catch((error) => setPanelMessage("setup", error.message));
+  fillSettingsAt($("setup-settings"), fillSetup).catch((error) => setPanelMessage("setup", error.message));
   const parts = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
     element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-unset", textContent: say("setup.unset") })),
     element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...fixLines(part.fix)),
   ]));
+}
+
+// The one form of settings, where it is wanted.
+export function fillSettingsAt(place, refresh = () => {}) {
+  place.append($("settings"));
+  return fillSettings(refresh, checkRow);
 }
 
 const command = (text) => element("code", { textContent: text, className: "fix" });

@@ -19,7 +19,7 @@ from nexi.errors import StoreError
 from nexi.web.payload import json_reply
 from nexi.web.problems import build_refusal
 
-__all__ = ["routes"]
+__all__ = ["place_of", "ready_services", "routes"]
 
 
 DOCTOR_TIMEOUT_S = 30.0
@@ -69,6 +69,12 @@ def _describe_model(endpoint: Endpoint) -> str:
 def place_of(url: str) -> str:
     """Host and port of an address: what stands before and after them may be secret."""
     return urlsplit(url).netloc.rpartition("@")[2] or "an address of its own"
+
+
+def ready_services(config: Config) -> tuple[str, ...]:
+    """The search services that need nothing more to be asked."""
+    rows = zip(config.search_chain(), _search_rows(config), strict=True)
+    return tuple(name for name, (_, is_ready, _, _) in rows if is_ready)
 
 
 def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:

@@ -1,10 +1,11 @@
 // Watching: the events of a run as they come; after a broken connection they resume without a gap and without a repeat.
 // Events are handled in short slices and painted a few times a second, so that a run of ten thousand never holds up the page.
-import { drawActivity, foldActivity } from "./activity.js";
-import { $, addNote, call, hostOf, joinProblem, setStatus, withToken } from "./core.js";
+import { drawActivity, foldActivity, hideEmptyActivity } from "./activity.js";
+import { $, addNote, call, hostOf, setStatus, withToken } from "./core.js";
 import { renderSoon } from "./draft.js";
 import { parseFrame, splitFrames } from "./frames.js";
 import { hidePlan, showPlan } from "./plan.js";
+import { showProblem } from "./problem.js";
 import { showAnswer, showTools } from "./read.js";
 import { drawLiveSources } from "./sources.js";
 import { showSpent } from "./spent.js";
@@ -109,20 +110,22 @@ async function finishRun() {
   if (state.run) document.dispatchEvent(new CustomEvent("answered"));
 }
 
-// A plan that a person did not want is no failure.
+// What the person stopped, or a plan that they did not want, is no failure.
 export function showFailure(problem) {
-  if (problem.code !== "not_approved") addNote(joinProblem(problem.message, problem.cause, problem.fix), true);
-  setStatus(say(problem.code === "not_approved" ? "watch.cancelled" : "watch.no_answer"));
+  const isRefused = problem.code === "not_approved", isStopped = problem.stop === "cancelled" || problem.code === "cancelled";
+  if (!isRefused && !isStopped) showProblem(problem);
+  setStatus(say(isRefused ? "watch.cancelled" : isStopped ? "watch.stopped" : "watch.no_answer"));
   hidePlan();
   stopFollowing();
+  hideEmptyActivity();
   showTools();
-  document.dispatchEvent(new CustomEvent("failed"));
+  document.dispatchEvent(new CustomEvent("failed", { detail: isRefused || isStopped ? "" : "failed" }));
 }
 
 async function showBrokenRun(id) {
   stopFollowing();
   const run = await call(`/v1/runs/${id}`);
-  if (run.error) return showFailure(run.error);
+  if (run.error) return showFailure({ ...run.error, stop: run.stop });
   setStatus("");
   addNote(say("watch.broken", { id }), true);
   showTools();
@@ -152,7 +155,7 @@ const tellPlan = (isWaiting) => document.dispatchEvent(new CustomEvent("planned"
 const EVENT_HANDLERS = {
   run_started(event) {
     $("asked").textContent = event.query;
-    setRequest({ effort: event.effort, mode: event.mode, ...event.settings?.asked });
+    setRequest({ effort: event.effort, mode: event.mode, ...event.settings?.asked, ...event.request });
     setPreviousRun(event.settings?.continues || "");
     document.dispatchEvent(new CustomEvent("started"));
   },

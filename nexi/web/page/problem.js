@@ -1,0 +1,33 @@
+// A failure as a card: what happened, one cause, one fix, and the buttons that help with its code. Acting on them is for the page.
+import { $, element } from "./core.js";
+import { say } from "./texts.js";
+
+const SEARCH = { fix: "card.fix_search", buttons: ["retry", "setup", "knowledge"] };
+const MODEL = { fix: "card.fix_model", buttons: ["retry", "setup"] };
+const BUSY = { fix: "card.fix_busy", buttons: ["retry"] };
+const LIMIT = { fix: "card.fix_limit", buttons: ["retry", "setup"] };
+const NONE = { buttons: [] };
+
+// By the code of the error; one that is not here can be retried, and says what its sender says.
+export const CARDS = {
+  no_evidence: SEARCH, backend: SEARCH, network: SEARCH, refused: SEARCH, wrong_url: SEARCH, json_disabled: SEARCH, limiter: SEARCH, captcha: SEARCH, empty_or_blocked: SEARCH,
+  connect: MODEL, dns: MODEL, tls: MODEL, auth: MODEL, not_found: MODEL, html_reply: MODEL, bad_reply: MODEL, payment: MODEL, context_overflow: MODEL,
+  llm: BUSY, stream_closed: BUSY, timeout: BUSY, rate_limit: BUSY, server: BUSY, server_error: BUSY, empty_reply: BUSY,
+  not_verified: { fix: "card.fix_unverified", buttons: ["retry"] }, budget_spent: LIMIT, quota_reached: LIMIT,
+  config: { buttons: ["setup"] }, question: NONE, no_such_run: NONE, damaged_log: NONE, bad_request: NONE,
+};
+const OTHER = { buttons: ["retry"] };
+
+export const cardOf = (code) => (Object.hasOwn(CARDS, code) ? CARDS[code] : OTHER);
+
+const sentence = (text) => { const plain = (text || "").trim(); return plain ? plain[0].toUpperCase() + plain.slice(1) + (/[.!?…。？]$/.test(plain) ? "" : ".") : ""; };
+
+export function showProblem({ code = "", message, cause, fix }) {
+  const card = cardOf(code), advice = card.fix ? say(card.fix) : sentence(fix);
+  const button = (name) => element("button", { type: "button", textContent: say(`card.${name}`), className: name === "retry" ? "main" : "", onclick: () => document.dispatchEvent(new CustomEvent(`wants-${name}`)) });
+  $("notes").append(element("section", { className: "problem" },
+    element("h2", { textContent: sentence(message).replace(/\.$/, ""), dir: "auto" }),
+    ...(cause ? [element("p", { textContent: sentence(cause), dir: "auto" })] : []),
+    ...(advice ? [element("p", { dir: "auto" }, element("b", { textContent: say("setup.fix") }), ` ${advice}`)] : []),
+    ...(card.buttons.length ? [element("p", { className: "tools" }, ...card.buttons.map(button))] : [])));
+}
