@@ -79,7 +79,9 @@ verified, 94.5 words, 4.5 pages, 6.0 calls, 3,206 tokens and 347 seconds: most o
 now only introduce a report that quotes the pages.
 
 The questions were written before the writer of reports; its weights were chosen by them. Seven passages were added to the
-labels after the first reports had quoted them. Before there was a writer, 65.3 % of the parts were covered, 29.7 % of the
+labels after the first reports had quoted them. The length of a section's evidence was chosen by them too,
+from 300, 400, 600 and 900 words (covered 72.3, 70.3, 76.2 and 77.2, stray 8.8, 12.6, 10.1 and 11.8): between these, chance
+decides as much as length. Before there was a writer, 65.3 % of the parts were covered, 29.7 % of the
 sentences were stray, and a report had 148 words.
 
 """

@@ -38,7 +38,7 @@ WEAK = 0.3  # what a word counts that says little
 BESIDE, ASPECT, PAIR = 0.7, 0.6, 0.25  # what a word counts beside the best sentence, as another word for it, with its neighbour
 OPENING_SENTENCES = 60
 MAX_OUTLINE_PAGES = 8
-MAX_EVIDENCE_WORDS = 900  # of a section that a model writes
+MAX_EVIDENCE_WORDS = 600  # of a section that a model writes
 MIN_OF_BEST_EVIDENCE = 0.4  # of the best passage of a section, from which another is evidence
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
 
@@ -116,6 +116,7 @@ def choose_evidence(
     """The passages from which a model writes each section, best first, each passage in one section.
 
     A section has its subject and the numbers of its pages; without any that can be read it has all pages about its subject.
+    Of its pages, those about its subject come alone where there are any: a model also names pages it read for other parts.
     """
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
     if not readable:
@@ -123,7 +124,7 @@ def choose_evidence(
     writer = _ReportWriter(question, [subject for subject, _ in sections], readable)
     for place, (_, numbers) in enumerate(sections):
         if named := frozenset(n for n, page in enumerate(readable) if page.number in numbers):
-            writer.allowed[place] = named
+            writer.allowed[place] = named & writer.allowed[place] or named
             writer.names[place] = frozenset()
     return [[writer.cut_passage(quotation) for quotation in found] for found in writer.choose_evidence()]
 
