@@ -1,0 +1,362 @@
+"""A team server under load: 3 servers, 4 workers and 200 people on this machine; a worker and a server are killed on the way.
+
+    python -m bench.team_load [--people 200] [--servers 3] [--workers 4] [--save]
+
+Each person asks one question at one server, follows the run at another and reads the answer at a third; half of them also ask
+for the run of somebody else. The model is scripted (0.3 s a call) and the web is in memory (0.1 s a page), each a process of
+its own. Postgres is the one of the tests, with fsync on. CPU is as the kernel counts it, for servers, workers and Postgres.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from bench.__main__ import free_port, wait_for
+from nexi.app.team import People
+from nexi.postgres.database import Database
+from rig.postgres import PostgresServer, running_postgres
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "bench" / "team_load.md"
+TICKS = os.sysconf("SC_CLK_TCK")
+ARRIVE_S = 60.0  # everybody asks within this time
+PATIENCE_S = 500.0
+TOWNS = 50
+MODEL_MS, PAGE_MS = 300, 100
+WORKER_RUNS = 4
+
+
+@dataclass
+class Figures:
+    """What was measured."""
+
+    took: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in ("ask", "state", "result")})
+    waited: list[float] = field(default_factory=list)  # between the question and the beginning of its run
+    total: list[float] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    connections: int = 0
+
+
+# what is asked, and where it is answered
+
+
+def year_of(town: int) -> int:
+    return 1700 + 3 * town
+
+
+def write_corpus(folder: Path) -> None:
+    body = "<html><head><title>{0}</title></head><body><main><h1>{0}</h1><p>{1}</p></main></body></html>"
+    pages = []
+    for town in range(TOWNS):
+        text = f"The lighthouse of Town{town} was built in {year_of(town)}. It is {20 + town} metres tall. " * 3
+        for site in ("museum", "coast"):
+            title = f"The lighthouse of Town{town}"
+            pages.append({"url": f"http://{site}{town}.test/lighthouse", "title": title, "html": body.format(title, text)})
+    (folder / "pages.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf-8")
+
+
+class Fleet:
+    """The processes of the team."""
+
+    def __init__(self, url: str, home: Path, web: str, model: str) -> None:
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "NEXI_HOME": str(home / "nexi"),
+            "PYTHONPATH": str(ROOT),
+            "NEXI_DATABASE_URL": url,
+            "OPENAI_BASE_URL": f"{model}/v1",
+            "OPENAI_API_KEY": "none",
+            "NEXI_MODEL": "scripted",
+            "SEARXNG_URL": web,
+            "HTTP_PROXY": web,
+            "NO_PROXY": "127.0.0.1",
+        }
+        (home / "nexi").mkdir()
+        config = {"verify_judge": False, "suggestions": False, "respect_robots": False, "page_cache": False}
+        (home / "nexi" / "config.json").write_text(json.dumps(config))
+        self.servers: dict[str, subprocess.Popen[bytes]] = {}
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._ended_cpu: Counter[str] = Counter()
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "nexi", *words, "--log-level", "error"]
+        return subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start_server(self) -> None:
+        port = free_port()
+        base = f"http://127.0.0.1:{port}"
+        self.servers[base] = self._start("serve", "--port", str(port), "--drain", "5")
+        wait_for(f"{base}/readyz")
+
+    def start_worker(self) -> None:
+        port = free_port()
+        self.workers.append(self._start("work", "--max-runs", str(WORKER_RUNS), "--port", str(port)))
+        wait_for(f"http://127.0.0.1:{port}/readyz")
+
+    def kill_one_of_each(self) -> None:
+        """A machine is lost: the server stays away, the worker is started again."""
+        base = next(iter(self.servers))
+        for name, process in (("server", self.servers.pop(base)), ("worker", self.workers.pop(0))):
+            self._ended_cpu[name] += cpu_seconds(process.pid)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.start_worker()
+
+    def cpu(self) -> dict[str, float]:
+        servers = sum(cpu_seconds(p.pid) for p in self.servers.values()) + self._ended_cpu["server"]
+        workers = sum(cpu_seconds(p.pid) for p in self.workers) + self._ended_cpu["worker"]
+        return {"servers": servers, "workers": workers}
+
+    def memory_mb(self) -> dict[str, float]:
+        return {
+            "servers": max(memory_mb(p.pid) for p in self.servers.values()),
+            "workers": max(memory_mb(p.pid) for p in self.workers),
+        }
+
+    def stop(self) -> None:
+        for process in (*self.servers.values(), *self.workers):
+            process.kill()
+            process.wait()
+
+
+def cpu_seconds(pid: int, *, with_ended: bool = False) -> float:
+    """CPU time of a process, and with `with_ended` of the children that it has waited for."""
+    numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return sum(int(n) for n in numbers[11 : 15 if with_ended else 13]) / TICKS
+
+
+def memory_mb(pid: int) -> float:
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def postgres_cpu(server: PostgresServer) -> float:
+    postmaster = int((server._folder / "data" / "postmaster.pid").read_text().split()[0])
+    total = cpu_seconds(postmaster, with_ended=True)
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if (folder / "stat").read_text().rpartition(") ")[2].split()[1] == str(postmaster):
+                    total += cpu_seconds(int(folder.name))
+            except OSError:
+                continue  # it has ended
+    return total
+
+
+# the people
+
+
+class Person:
+    """One of those who ask."""
+
+    def __init__(self, number: int, token: str, fleet: Fleet, figures: Figures, client: httpx2.AsyncClient) -> None:
+        self._number, self._fleet, self._figures, self._client = number, fleet, figures, client
+        self._headers = {"authorization": f"Bearer {token}"}
+        self._turn = number
+        self.run_id = ""
+
+    async def _send(self, kind: str, method: str, path: str, body: Any = None) -> httpx2.Response:
+        """One request, at the next server; one that does not answer is left for another."""
+        for _ in range(20):
+            servers = list(self._fleet.servers)
+            self._turn += 1
+            base, began = servers[self._turn % len(servers)], time.perf_counter()
+            try:
+                reply = await self._client.request(method, base + path, json=body, headers=self._headers)
+            except httpx2.TransportError:
+                self._figures.counts["requests that went to another server"] += 1
+                await asyncio.sleep(0.2)
+                continue
+            self._figures.took[kind].append(time.perf_counter() - began)
+            if reply.status_code not in (429, 503):
+                return reply
+            self._figures.counts[f"answered {reply.status_code}"] += 1
+            await asyncio.sleep(1.0)
+        raise RuntimeError(f"{method} {path} was never answered")
+
+    async def ask(self, others: list[Person]) -> None:
+        town, began = self._number % TOWNS, time.perf_counter()
+        question = f"When was the lighthouse of Town{town} built?"
+        reply = await self._send("ask", "POST", "/v1/runs", {"question": question})
+        self.run_id = reply.json()["id"]
+        while (status := (await self._send("state", "GET", f"/v1/runs/{self.run_id}")).json())["state"] == "running":
+            await asyncio.sleep(1.0)
+        self._figures.total.append(time.perf_counter() - began)
+        self._figures.waited.append(max(0.0, self._figures.total[-1] - status.get("seconds", 0.0)))
+        result = (await self._send("result", "GET", f"/v1/runs/{self.run_id}/result")).text
+        self._figures.counts[status["state"]] += 1
+        self._figures.counts["with the right year"] += str(year_of(town)) in result
+        if self._number % 2 and (other := next((o for o in others if o is not self and o.run_id), None)):
+            stranger = await self._send("state", "GET", f"/v1/runs/{other.run_id}")
+            self._figures.counts["runs of others refused" if stranger.status_code == 404 else "RUNS OF OTHERS SHOWN"] += 1
+
+
+async def ask_all(fleet: Fleet, tokens: list[str], figures: Figures, database: Database) -> None:
+    chance = random.Random(21)
+    limits = httpx2.Limits(max_connections=400, max_keepalive_connections=50)
+    async with httpx2.AsyncClient(timeout=60, limits=limits, trust_env=False) as client:
+        people = [Person(number, token, fleet, figures, client) for number, token in enumerate(tokens)]
+
+        async def come_and_ask(person: Person) -> None:
+            await asyncio.sleep(chance.uniform(0, ARRIVE_S))
+            await person.ask(people)
+
+        async def disturb() -> None:
+            while len(figures.total) < len(people) // 3:
+                await asyncio.sleep(0.5)
+            await asyncio.to_thread(fleet.kill_one_of_each)
+
+        async def watch() -> None:
+            while True:
+                rows = await asyncio.to_thread(
+                    database.fetch, "select count(*) from pg_stat_activity where usename is not null"
+                )
+                figures.connections = max(figures.connections, rows[0][0])
+                await asyncio.sleep(2)
+
+        watching = asyncio.create_task(watch())
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.gather(disturb(), *map(come_and_ask, people))
+        finally:
+            watching.cancel()
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[tuple[str, str]]:
+    """(web, model) base URLs."""
+    write_corpus(folder)
+    with ExitStack() as stack:
+        web, model = free_port(), free_port()
+        for words, port in (
+            (["rig.miniweb", str(folder), "--latency-ms", str(PAGE_MS), "--url-mode", "original"], web),
+            (["rig.scripted_llm", "--latency-ms", str(MODEL_MS)], model),
+        ):
+            command = [sys.executable, "-m", *words, "--port", str(port)]
+            child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(child.wait)
+            stack.callback(child.kill)
+            wait_for(f"http://127.0.0.1:{port}/stats")
+        yield f"http://127.0.0.1:{web}", f"http://127.0.0.1:{model}"
+
+
+def measure(people: int, servers: int, workers: int) -> tuple[Figures, dict[str, Any]]:
+    figures = Figures()
+    with tempfile.TemporaryDirectory() as folder, running_postgres() as postgres, world(Path(folder)) as (web, model):
+        database = Database(postgres.url).open()
+        everybody = People(database)
+        tokens = [everybody.add_token(everybody.add(f"Person {n}"), "load") for n in range(people)]
+        fleet = Fleet(postgres.url, Path(folder), web, model)
+        try:
+            for _ in range(servers):
+                fleet.start_server()
+            for _ in range(workers):
+                fleet.start_worker()
+            before, sql_before, began = fleet.cpu(), postgres_cpu(postgres), time.monotonic()
+            asyncio.run(ask_all(fleet, tokens, figures, database))
+            seconds = time.monotonic() - began
+            cpu = {name: now - before[name] for name, now in fleet.cpu().items()}
+            cpu["Postgres"] = postgres_cpu(postgres) - sql_before
+            memory = fleet.memory_mb()
+        finally:
+            fleet.stop()
+        facts, size, commits, two = database.fetch(
+            "select (select count(*) from facts), pg_database_size(current_database()), "
+            "(select xact_commit from pg_stat_database where datname = current_database()), "
+            "(select count(*) from facts later join facts earlier on later.run = earlier.run and later.n = earlier.n + 1 "
+            "where later.epoch < earlier.epoch)"
+        )[0]
+        tables = dict(
+            database.fetch(
+                "select relname, pg_total_relation_size(oid) from pg_class where relkind = 'r' "
+                "and relname in ('facts', 'pages', 'chunks', 'runs')"
+            )
+        )
+        database.close()
+    about = {"seconds": seconds, "cpu": cpu, "memory": memory, "facts": facts, "bytes": size, "commits": commits, "two": two}
+    return figures, {**about, "tables": tables}
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
+
+
+def render(figures: Figures, about: dict[str, Any], people: int, servers: int, workers: int) -> str:
+    runs = max(1, len(figures.total))
+    names = {"ask": "`POST /v1/runs`", "state": "`GET /v1/runs/ID`", "result": "`GET /v1/runs/ID/result`"}
+    rows = [(names[kind], took, 1000.0, "ms") for kind, took in figures.took.items()]
+    rows += [
+        ("from the question to its run", figures.waited, 1.0, "s"),
+        ("from the question to the answer", figures.total, 1.0, "s"),
+    ]
+    cpu, memory = about["cpu"], about["memory"]
+    lines = [
+        "# A team server under load",
+        "",
+        f"`python -m bench.team_load --save`: {people} people who ask within {ARRIVE_S:g} s, {servers} servers, {workers} "
+        f"workers with {WORKER_RUNS} runs each, one Postgres (fsync on), a scripted model ({MODEL_MS} ms a call) and a web in "
+        f"memory ({PAGE_MS} ms a page), all on {os.cpu_count()} cores that other work shares. After a third of the answers, "
+        "one server and one worker are killed (`kill -9`); the worker is started again.",
+        "",
+        "| | count |",
+        "|---|---|",
+        *(f"| {name} | {count} |" for name, count in sorted(figures.counts.items())),
+        f"| facts written by two at once | {about['two']} |",
+        f"| connections to Postgres, at most | {figures.connections} |",
+        "",
+        "| | p50 | p95 | max |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {' | '.join(f'{percentile(values, share) * factor:.0f} {unit}' for share in (0.5, 0.95, 1.0))} |"
+            for name, values, factor, unit in rows
+        ),
+        "",
+        "| | CPU for one run | memory of one process |",
+        "|---|---|---|",
+        f"| servers | {1000 * cpu['servers'] / runs:.0f} ms | {memory['servers']:.0f} MB |",
+        f"| workers | {1000 * cpu['workers'] / runs:.0f} ms | {memory['workers']:.0f} MB |",
+        f"| Postgres | {1000 * cpu['Postgres'] / runs:.0f} ms | |",
+        "",
+        f"{runs} runs in {about['seconds']:.0f} s. For one run: {about['facts'] / runs:.0f} facts, "
+        f"{about['commits'] / runs:.0f} transactions, "
+        + ", ".join(f"{size / runs / 1000:.0f} kB in `{name}`" for name, size in sorted(about["tables"].items()))
+        + ".",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--servers", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--save", action="store_true")
+    chosen = parser.parse_args()
+    figures, about = measure(chosen.people, chosen.servers, chosen.workers)
+    text = render(figures, about, chosen.people, chosen.servers, chosen.workers)
+    print(text)
+    if chosen.save:
+        TABLE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
