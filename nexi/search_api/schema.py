@@ -185,7 +185,9 @@ def read_query_text(data: object) -> str:
     """The text of a request's query in either form. Raises QuestionError about the form that was meant."""
     query = data.get("query") if isinstance(data, Mapping) else None
     if isinstance(query, Mapping):
-        return str(check_object(query, QUERY_OBJECT, "query.")["text"])
+        own = check_object(query, QUERY_OBJECT, "query.")
+        read_language(own.get("lang") or "")
+        return str(own["text"])
     return str(check_object(data, {"type": "object", "properties": {"query": QUERY}, "required": ["query"]})["query"])
 
 

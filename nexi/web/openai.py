@@ -300,7 +300,7 @@ def openapi() -> dict[str, Any]:
         "One model.", TAG, ok=some, error=ERROR, parameters=build_parameters({"model": ("Its name.", {"type": "string"})})
     )
     both = build_responses({200: whole}, ERROR)
-    both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    both["200"]["content"]["text/event-stream"] = {"schema": {}}
     return {
         "/v1/chat/completions": {
             "post": build_operation("Answer a conversation.", TAG, body=BODY, ok=whole, error=ERROR, responses=both)

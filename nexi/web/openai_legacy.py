@@ -202,7 +202,7 @@ def openapi() -> dict[str, Any]:
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
     vectors = {"type": "object", "required": ["object", "data", "model", "usage"]}
     both = build_responses({200: whole}, ERROR)
-    both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    both["200"]["content"]["text/event-stream"] = {"schema": {}}
     prompt = build_operation("Answer a prompt.", TAG, body=COMPLETION_BODY, ok=whole, error=ERROR, responses=both)
     return {
         "/v1/completions": {"post": prompt},

@@ -433,6 +433,6 @@ def openapi() -> dict[str, Any]:
     """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
     both = build_responses({200: whole}, ERROR)
-    both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    both["200"]["content"]["text/event-stream"] = {"schema": {}}
     operation = build_operation("Answer, as the Responses API does.", TAG, body=BODY, ok=whole, error=ERROR, responses=both)
     return {"/v1/responses": {"post": operation}}

@@ -147,5 +147,5 @@ def openapi() -> dict[str, Any]:
     shown = build_operation("The report as Tavily gives it.", TAG, ok=ended, error=error, parameters=identifier)
     shown["responses"]["202"] = {"description": "Not ended yet.", "content": shown["responses"]["200"]["content"]}
     started = build_operation("Research as Tavily does.", TAG, body=BODY, ok=begun, error=error)
-    started["responses"]["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    started["responses"]["200"]["content"]["text/event-stream"] = {"schema": {}}
     return {"/tavily/research": {"post": started}, "/tavily/research/{id}": {"get": shown}}

@@ -14,6 +14,7 @@ TOOL = Path(__file__).resolve().parents[2] / ".venv-clients" / "bin" / "schemath
 TOKEN = "a-token-for-clients"
 RULES = GuardRules(token=TOKEN, per_minute=1e9, burst=1e9)
 LEFT_OUT = r"/v1/runs/\{id\}/events"  # a stream is read by tests/web
+LIMIT_S = 900  # of a busy machine; an idle one takes a minute or two
 SEMANTIC = "positive_data_acceptance"  # addresses that lead nowhere and runs without an answer are refused, however well-formed
 
 
@@ -24,10 +25,10 @@ async def test_what_the_document_says_holds_for_what_schemathesis_makes_of_it(tm
         process = await asyncio.create_subprocess_exec(
             *(str(TOOL), "run", f"{served.base}/openapi.json", "-H", f"Authorization: Bearer {TOKEN}"),
             *("--checks", "all", "--exclude-checks", SEMANTIC, "--exclude-path-regex", LEFT_OUT),
-            *("--phases", "coverage,fuzzing,stateful", "--max-examples", "4", "--seed", "8", "--request-timeout", "20"),
+            *("--phases", "coverage,fuzzing,stateful", "--max-examples", "2", "--seed", "8", "--request-timeout", "20"),
             cwd=tmp_path,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        told, _ = await asyncio.wait_for(process.communicate(), 300)
+        told, _ = await asyncio.wait_for(process.communicate(), LIMIT_S)
         assert process.returncode == 0, told.decode(errors="replace")[-8000:]

@@ -167,6 +167,11 @@ async def test_numbers_of_a_request_are_used(tmp_path: Path) -> None:
     assert (answer["pick"], llm.settings[0][:2]) == ([11, 10, 9, 8, 7], (128, 0.2))
 
 
+async def test_a_language_that_is_none_is_refused_as_in_a_search(tmp_path: Path) -> None:
+    with pytest.raises(QuestionError, match="expected a language like en or pt-BR"):
+        await rank(tmp_path, {**REQUEST, "query": {"text": "send a photo", "lang": "no language"}}, Reply('{"pick":[1]}'))
+
+
 async def test_a_query_may_be_an_object_as_in_a_search(tmp_path: Path) -> None:
     answer, llm = await rank(tmp_path, {**REQUEST, "query": {"text": "send a photo", "lang": "en"}}, Reply('{"pick":[1]}'))
     assert (answer["pick"], llm.requests[0][1].content.splitlines()[0]) == ([1], "Question: send a photo")
