@@ -20,17 +20,19 @@ from typing import Any, Protocol, TypeVar
 from nexi.errors import ConfigError, StoreError
 from nexi.install import install_command
 
-__all__ = ["DEFAULT_LEASE_S", "Database", "HeldRun", "clean_text", "list_migrations"]
+__all__ = ["DEFAULT_LEASE_S", "MAX_RETRY_S", "UNLIMITED", "Database", "HeldRun", "clean_text", "list_migrations"]
 
 T = TypeVar("T")
 DEFAULT_LEASE_S = 4.0  # a worker that is lost is replaced after this, and a sweep
 MAX_CONNECTIONS = 8
 MAX_RETRY_S = 30.0  # a restart of the database takes less
+MAX_STATEMENT_S = 60.0  # a database that is slower than that is as good as none
 MIGRATION_LOCK = 0x6E657869
 JOBS_STEP = 2  # whose text is the library's
 CHANNEL = "nexi_facts"
 _NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
 _RENEWALS_PER_LEASE = 4
+UNLIMITED = "set local statement_timeout = 0"  # for a transaction that may take long
 ROLE = "nexi_person"  # of statements that belong to one person; see migrations/005_owners.sql
 _BE_ALONE = "select pg_advisory_xact_lock(hashtextextended(%s::uuid::text, 0))"  # as take_run in migrations/030_quotas.sql
 _BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', %s, true)"
@@ -62,10 +64,16 @@ class Database:
     """The database of a team server. `open` brings its schema up to date; `close` gives every lease back."""
 
     def __init__(
-        self, url: str, *, lease_s: float = DEFAULT_LEASE_S, max_connections: int = MAX_CONNECTIONS, patience_s: float = 10.0
+        self,
+        url: str,
+        *,
+        lease_s: float = DEFAULT_LEASE_S,
+        max_connections: int = MAX_CONNECTIONS,
+        patience_s: float = 10.0,
+        statement_s: float = MAX_STATEMENT_S,
     ) -> None:
         self._driver, self._pool_module = _load_driver()
-        self.url, self.lease_s, self._patience_s = url, lease_s, patience_s
+        self.url, self.lease_s, self._patience_s, self._statement_s = url, lease_s, patience_s, statement_s
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self.threads = ThreadPoolExecutor(max_connections, thread_name_prefix="nexi-postgres")
         from nexi.postgres.commits import Committer  # which is written in terms of this class
@@ -85,7 +93,13 @@ class Database:
         """Connect and migrate. Raises ConfigError when the database cannot be used."""
         options = {"autocommit": True, "application_name": "nexi"}
         self._pool = self._pool_module.ConnectionPool(
-            self.url, min_size=1, max_size=self._max_connections, kwargs=options, open=False, timeout=5.0
+            self.url,
+            min_size=1,
+            max_size=self._max_connections,
+            kwargs=options,
+            configure=self._limit_statements,
+            open=False,
+            timeout=5.0,
         )
         try:
             self._pool.open(wait=True, timeout=self._patience_s)
@@ -97,6 +111,9 @@ class Database:
                 "the database cannot be used", cause=_first_line(error), fix="check NEXI_DATABASE_URL and that Postgres runs"
             ) from error
         return self
+
+    def _limit_statements(self, connection: Any) -> None:
+        connection.execute("select set_config('statement_timeout', %s, false)", (f"{self._statement_s * 1000:.0f}",))
 
     def close(self) -> None:
         self.committer.close()
@@ -124,14 +141,16 @@ class Database:
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             raise self._store_error(error) from error
 
-    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def fetch(
+        self, statement: str, values: Mapping[str, Any] | None = None, *, patience_s: float = MAX_RETRY_S
+    ) -> list[tuple[Any, ...]]:
         """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError."""
 
         def ask() -> list[tuple[Any, ...]]:
             with self._pool.connection() as connection:
                 return _rows_of(connection.execute(statement, values))
 
-        return self._try_until(ask, time.monotonic() + MAX_RETRY_S)
+        return self._try_until(ask, time.monotonic() + patience_s)
 
     def fetch_as(
         self, owner: str, statement: str, values: Mapping[str, Any] | None = None, *, is_alone: bool = False
@@ -295,6 +314,7 @@ def _migrate(connection: Any) -> None:
     """Bring the schema forward, one process at a time. Raises ConfigError where it is newer than this nexi."""
     steps = list_migrations()
     with connection.transaction():
+        connection.execute(UNLIMITED)
         connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
         connection.execute(
             "create table if not exists schema_steps (step int primary key, at timestamptz not null default now())"

@@ -10,13 +10,14 @@ import hashlib
 import json
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
-from nexi.errors import NexiError
-from nexi.postgres.database import Database, clean_text
+from nexi.errors import NexiError, StoreError
+from nexi.postgres.database import MAX_RETRY_S, UNLIMITED, Database, clean_text
 from nexi.types import Principal
 
 __all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
@@ -61,8 +62,8 @@ class StoredToken(Struct, frozen=True):
 class People:
     """Everybody of one team server. Its methods block; each raises StoreError."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, database: Database, *, patience_s: float = MAX_RETRY_S) -> None:
+        self.database, self._patience_s = database, patience_s
 
     def add(self, name: str, role: str = "user") -> str:
         """A new person, by her id."""
@@ -100,6 +101,7 @@ class People:
     def remove(self, person: str) -> None:
         """Delete a person with everything of hers. What others have read too stays theirs; the audit log keeps her id."""
         with self.database.transaction() as connection:
+            connection.execute(UNLIMITED)
             texts = connection.execute(
                 "select digest from page_owners where owner = %(person)s "
                 "union select digest from run_pages join runs using (run) where owner = %(person)s",
@@ -150,7 +152,8 @@ class People:
             return None
         person, name, role, scopes, token, is_stale = rows[0]
         if is_stale:
-            self._fetch("update tokens set last_used = now() where id = %(id)s", id=token)
+            with suppress(StoreError):  # a database that is read-only still says who somebody is
+                self._fetch("update tokens set last_used = now() where id = %(id)s", id=token)
         return Principal(str(person), name, role, tuple(scopes))
 
     def begin_session(self, person: str) -> str:
@@ -163,15 +166,24 @@ class People:
         return secret
 
     def find_by_session(self, secret: str) -> Principal | None:
+        """Whose session this is; None where it is unknown, idle for too long, too old, or its person disabled."""
+        digest = _digest(secret)
         rows = self._fetch(
-            "update sessions set used = now() from people where people.id = sessions.person and digest = %(digest)s "
+            "select people.id, people.name, people.role, used < now() - interval '1 minute' from sessions "
+            "join people on people.id = sessions.person where digest = %(digest)s "
             "and not disabled and used > now() - make_interval(hours => %(idle)s) "
-            "and sessions.created > now() - make_interval(days => %(days)s) returning people.id, people.name, people.role",
-            digest=_digest(secret),
+            "and sessions.created > now() - make_interval(days => %(days)s)",
+            digest=digest,
             idle=SESSION_IDLE_HOURS,
             days=SESSION_DAYS,
         )
-        return Principal(str(rows[0][0]), rows[0][1], rows[0][2], SCOPES) if rows else None
+        if not rows:
+            return None
+        person, name, role, is_stale = rows[0]
+        if is_stale:
+            with suppress(StoreError):
+                self._fetch("update sessions set used = now() where digest = %(digest)s", digest=digest)
+        return Principal(str(person), name, role, SCOPES)
 
     def end_session(self, secret: str) -> None:
         self._fetch("delete from sessions where digest = %(digest)s", digest=_digest(secret))
@@ -334,7 +346,7 @@ class People:
         return kept
 
     def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self.database.fetch(statement, values)
+        return self.database.fetch(statement, values, patience_s=self._patience_s)
 
 
 _TEXTS = "select digest, body from page_owners join pages using (digest) where owner = %(person)s order by digest"

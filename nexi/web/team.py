@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from nexi.app.pool import PersonalPool
 from nexi.app.team import People, PersonPacing, Team
+from nexi.errors import StoreError
 from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app, shares
 from nexi.web.account import ADMIN_PATH, AccountDoor
@@ -32,7 +33,7 @@ from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, una
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.login import COOKIE, LoginDoor
 from nexi.web.metrics import Metrics
-from nexi.web.problems import build_refusal
+from nexi.web.problems import Refused, build_refusal, problem_of
 
 __all__ = ["create_team_app"]
 
@@ -41,11 +42,12 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
 FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
+IDENTIFY_S = 2.0  # a request waits no longer for a database that is away
 
 
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
     """The app of one server process of a team."""
-    people, metrics = People(team.database), Metrics()
+    people, metrics = People(team.database, patience_s=IDENTIFY_S), Metrics()
     login = LoginDoor(team.config, people)
     account = AccountDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
@@ -99,7 +101,10 @@ class _Identification:
 
     async def identify(self, headers: Headers, scope: Scope) -> Principal:
         """Raises Refused."""
-        principal = await asyncio.to_thread(self._find, headers)
+        try:
+            principal = await asyncio.to_thread(self._find, headers)
+        except StoreError as error:
+            raise Refused(problem_of(error)) from error
         if principal is None:
             raise unauthorized()
         if wait := await self._pacing.try_take(principal.person):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ async def fill_account(served: ServedTeam, person: str, other: str) -> str:
     people.begin_session(person)
     people.add_link(person)
     served.team.state_of(person).sharing.set_audience(run_id, RunAudience(people=(other,)))
-    served.team.add_schedule(person, "What is new?", timedelta(days=1))
+    served.team.add_schedule(person, "What is new?", timedelta(days=1), datetime.now(UTC) + timedelta(days=1))
     database.fetch(
         "insert into identities values ('https://id.example', %(p)s::text, %(p)s::uuid, 'ada@example.org')", {"p": person}
     )
