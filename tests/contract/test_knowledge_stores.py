@@ -6,6 +6,7 @@ import asyncio
 import math
 from array import array
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -38,7 +39,17 @@ def make_postgres(request: pytest.FixtureRequest) -> KnowledgeStore:
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
     from nexi.stores.pgvector import PgvectorStore
 
+    empty_team_collection(database)
     return PgvectorStore(database, make_person())
+
+
+def empty_team_collection(database: Any) -> None:
+    """Forget what tests of the same process have stored for the whole team, which everybody reads."""
+    for table in ("embeddings", "bodies"):
+        database.fetch(f"delete from {table} where collection = (select id from collections where owner is null)")  # noqa: S608
+    database.fetch(
+        "update collections set chunks = 0, terms = 0, pages = 0, bytes = 0, generation = generation + 1 where owner is null"
+    )
 
 
 MAKERS: dict[str, Make] = {
@@ -423,6 +434,7 @@ async def make_stores(request: pytest.FixtureRequest, kind: str) -> tuple[Knowle
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
     from nexi.stores.pgvector import PgvectorStore
 
+    empty_team_collection(database)
     ada, eve = (PgvectorStore(database, make_person()) for _ in range(2))
     return ada, eve, PgvectorStore(database, None)
 
