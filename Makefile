@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model test-faults soak test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -83,6 +83,10 @@ train-pair-model: $(VENV)/dev.stamp .venv-train/stamp  ## fine-tune BASE (a fold
 	@test -n "$(BASE)" -a -n "$(OUT)" -a -n "$(LICENCE)" || { echo 'say BASE=folder OUT=folder LICENCE=name'; exit 2; }
 	$(BIN)/python -m evals.pair_training.prepare --out $(OUT)/rows
 	.venv-train/bin/python -m evals.pair_training.fit --base $(BASE) --rows $(OUT)/rows --out $(OUT) --licence "$(LICENCE)" $(if $(SAMPLE),--sample $(SAMPLE))
+
+# It needs numpy, which the environment for development has, and nothing random: the same pages give the same file.
+train-extraction: $(VENV)/dev.stamp  ## learn what is content on a page from the annotated pages and write nexi/extract/weights.json (needs ../shared/data); FOLDS=5 measures it on unseen sites
+	$(if $(FOLDS),$(BIN)/python -m evals.extraction.weights --folds $(FOLDS) $(if $(PEERS),--peers) $(if $(SAVE),--save),$(BIN)/python -m evals.extraction.weights nexi/extract/weights.json)
 
 bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
 	$(BIN)/python -m bench --save

@@ -7,10 +7,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evals.extraction import __main__ as command
-from evals.extraction import corpus, scoring
+from evals.extraction import corpus, scoring, weights
 
 FLOORS = json.loads(command.FLOORS.read_text(encoding="utf-8"))
 KEPT = scoring.Structure(dict.fromkeys(scoring.KINDS, 10), dict.fromkeys(scoring.KINDS, 10), 1.0)
@@ -79,3 +80,24 @@ def test_without_the_data_one_line_says_what_is_missing(
     monkeypatch.setattr(sys, "argv", ["extraction", "--data", str(tmp_path)])
     assert command.main() == 0
     assert capsys.readouterr().out.startswith(f"extraction: skipped, {corpus.ANNOTATED} and ")
+
+
+def test_the_learner_finds_the_lowest_point_of_a_convex_function() -> None:
+    scales, lowest = np.array([1.0, 30.0, 0.5]), np.array([3.0, -2.0, 0.25])
+
+    def cost(place: weights.Vector) -> tuple[float, weights.Vector]:
+        return float(scales @ (place - lowest) ** 2), 2 * scales * (place - lowest)
+
+    assert np.allclose(weights.minimize(cost, 3), lowest, atol=1e-2)
+
+
+def test_the_pages_of_one_site_are_in_one_fold() -> None:
+    pages = [corpus.Page("", f"https://{host}/{n}", "article", "") for n, host in enumerate(("a.news.test", "news.test") * 2)]
+    assert len({weights.fold_of(page, 5) for page in pages}) == 1
+
+
+def test_weights_are_learned_for_names_that_stand_on_enough_pages() -> None:
+    page = [({"bias", "t:p"}, 1.0, 0.5), ({"bias", "t:li"}, 0.0, 0.5)]
+    rare = [({"bias", "t:p", "rare"}, 1.0, 1.0)]
+    found = weights.learned([*[page] * weights.SEEN_ON * 20, rare])
+    assert (found["t:p"] > 0, found["t:li"] < 0, "rare" in found) == (True, True, False)

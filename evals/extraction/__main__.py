@@ -99,10 +99,10 @@ def _error(values: Sequence[float]) -> float:
     return math.sqrt(sum((value - mean) ** 2 for value in values)) / max(1, len(values))
 
 
-def save(text: str, file: Path = RESULTS) -> None:
+def save(text: str, file: Path = RESULTS, mark: str = "table") -> None:
     """Put the table between its two marks."""
     old = file.read_text(encoding="utf-8")
-    new = re.sub(r"(<!-- table -->\n).*?(\n<!-- end -->)", lambda found: found[1] + text + found[2], old, flags=re.DOTALL)
+    new = re.sub(rf"(<!-- {mark} -->\n).*?(\n<!-- end -->)", lambda found: found[1] + text + found[2], old, flags=re.DOTALL)
     file.write_text(new, encoding="utf-8")
 
 

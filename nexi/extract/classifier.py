@@ -7,6 +7,7 @@ one weight, so the judgement can be read off. The weights are learned by `evals/
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -15,17 +16,27 @@ from math import exp
 
 from nexi.extract import features
 from nexi.extract.layout import Block, Layout, tag_set
+from nexi.extract.page_head import ARTICLE, GOODS, PageHead
 
 __all__ = ["classify_blocks"]
 
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
+LEAST_OF_GOODS = 0.3  # a shop repeats much that is a little likely
+ARTICLE_CUT = 0.65  # an article is of one piece: what is doubtful in it is a teaser, a byline, a comment
+ARTICLE_SHARE = 0.5  # of the words kept otherwise; where a high cut leaves less, the page is no such article
 MOSTLY = 0.7
 BANNER = 0.3  # of the page's text; what has more is a wrapper
 MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
 FEW_LINES = 300  # characters
 
+DECLARED_SHARE = 0.5  # of a declared article that is found in the page, and of what would be kept
+SURE_CHARS = 40  # a shorter text may stand in an article by chance
+EDGE_CHARS = 60  # by which a paragraph is found though a link or a note in it differs
+SHORT_CHARS = 120  # headings and items between the paragraphs of a declared article stay
+
+_WORD = re.compile(r"\w+")
 _UNITS = tag_set("table ul ol dl")
 _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 
@@ -48,15 +59,39 @@ def scale_of(learned: Mapping[str, float]) -> features.Scale:
     return features.Scale(lambda names: sum([learned.get(name, 0.0) for name in names]))
 
 
-def classify_blocks(layout: Layout) -> list[bool]:
+def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]:  # noqa: B008  # immutable
     """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
     banners = _find_banners(layout)
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
-    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _score_blocks(layout))]
-    cut = _choose_threshold(layout.blocks, chances)
+    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _score_blocks(layout, head))]
+    cut = _choose_threshold(layout.blocks, chances, LEAST_OF_GOODS if head.genre == GOODS else LEAST)
+    if head.genre == ARTICLE and _keeps_enough(layout.blocks, chances, cut):
+        cut = ARTICLE_CUT
     kept = _keep_code_boxes(layout, _keep_gaps(layout.blocks, [chance >= cut for chance in chances]))
+    if head.genre == ARTICLE and head.article:
+        kept = _keep_declared(layout.blocks, kept, head.article)
     return [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
+
+
+def _keep_declared(blocks: list[Block], kept: list[bool], article: str) -> list[bool]:
+    """What the page declares to be its article, with the short blocks between; unchanged where the two hardly agree."""
+    declared = _join_words(article)
+    texts = [_join_words(block.text) for block in blocks]
+    inside = [len(text) > SURE_CHARS and (text[:EDGE_CHARS] in declared or text[-EDGE_CHARS:] in declared) for text in texts]
+    found = sum(len(text) for text, is_inside in zip(texts, inside, strict=True) if is_inside)
+    before = sum(len(text) for text, keep in zip(texts, kept, strict=True) if keep)
+    if found < DECLARED_SHARE * max(len(declared), before) or not found:
+        return kept
+    first, last = inside.index(True), len(inside) - inside[::-1].index(True)
+    return [
+        is_inside or (keep and first < n < last and (len(text) <= SHORT_CHARS or text in declared))
+        for n, (keep, is_inside, text) in enumerate(zip(kept, inside, texts, strict=True))
+    ]
+
+
+def _join_words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 def _find_banners(layout: Layout) -> set[int]:
@@ -79,8 +114,8 @@ def _names_banner(key: str) -> bool:
     return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter"))
 
 
-def _score_blocks(layout: Layout) -> list[float]:
-    scores: list[float] = features.PageFeatures(layout, _load_scale()).judge()
+def _score_blocks(layout: Layout, head: PageHead) -> list[float]:
+    scores: list[float] = features.PageFeatures(layout, _load_scale(), head).judge()
     return scores
 
 
@@ -143,7 +178,7 @@ def _keep_code_boxes(layout: Layout, kept: list[bool]) -> list[bool]:
     return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
 
 
-def _choose_threshold(blocks: list[Block], chances: list[float]) -> float:
+def _choose_threshold(blocks: list[Block], chances: list[float], least: float) -> float:
     """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
     expected = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
     best, cut, right, taken = 0.0, MOST, 0.0, 0
@@ -152,4 +187,11 @@ def _choose_threshold(blocks: list[Block], chances: list[float]) -> float:
         taken += words
         if taken and (balance := 2 * right / (taken + expected)) > best:
             best, cut = balance, chance
-    return max(LEAST, min(MOST, cut))
+    return max(least, min(MOST, cut))
+
+
+def _keeps_enough(blocks: list[Block], chances: list[float], cut: float) -> bool:
+    """Whether most of the words above this cut are above the cut of articles too."""
+    kept = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= cut)
+    sure = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= ARTICLE_CUT)
+    return sure >= ARTICLE_SHARE * kept

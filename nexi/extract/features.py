@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from nexi.extract.layout import Block, Box, Layout, tag_set
+from nexi.extract.page_head import ARTICLE, PageHead
 
 Shape = tuple[int | str, ...]
 Inherited = tuple[frozenset[str], Any]  # the names around a box, and their sum
@@ -24,6 +25,9 @@ LEVELS = 4  # boxes around a block that are looked at
 MAX_REMEMBERED = 50_000
 MAX_KEY = 300  # characters of a class and an id
 SHORT = 21  # words; what has fewer is searched for the cues of furniture
+MAX_SECTION_WORDS = 9  # a longer heading is a sentence about something
+MAX_TITLE_WORDS = 40  # of a block that is compared with the title
+MIN_DESCRIPTION = 30  # characters; a shorter one may stand anywhere
 
 _WORDS = (2, 3, 5, 8, 13, 21, 41, 81)
 _LINKED = (0.01, 0.2, 0.5, 0.8, 0.999)
@@ -33,6 +37,10 @@ _RUNNING = (0.01, 0.3, 0.6, 0.9)
 _PLACE = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
 _TIMES = (2, 3, 5, 9, 20)
 _AFTER = (1, 3, 10, 30, 100)
+_OVERLAP = (0.3, 0.6, 0.9)
+_COMMENTED = (0.1, 0.4, 0.7, 0.9)
+_OUTSIDE = (300, 1_000, 3_000)
+_SINCE = (2, 6, 20)
 _WORDS_OF = tuple(bisect_right(_WORDS, words) for words in range(_WORDS[-1] + 1))
 
 _AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
@@ -45,6 +53,22 @@ _NAMES = tag_set(
     " title intro lead hero copy legal disclaim pag filter sort search tool action button btn link logo brand user profile"
     " avatar signature quote vote rating star stat count similar upsell carousel slider gallery tab accordion faq toc sr-only"
     " skip print mobile top bottom left right section wrapper container block module column row page site global"
+)
+
+# Names that mean one thing around an article and another around a thread or a list: learned for articles apart.
+_IN_ARTICLES = tag_set(
+    "comment reply related recommend popular trend latest recent more share social newsletter sidebar side widget list grid"
+    " card item tag categor meta byline author bio date time caption promo tool foot similar summary result post entry content"
+    " body article story text thread message answer review descri product"
+)
+_HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
+_COMMENTS = re.compile(r"comment|disqus|respond|replies")
+_SECTION = re.compile(
+    r"\b(?:(comments?|responses?|repl(?:y|ies)|discussion|thoughts on|leave a)|(related|similar|recommended|you (?:may|might)"
+    r"|read next|keep reading|more (?:from|in|on|stories|news|posts|articles|like)|also (?:read|on|see|like)|see also|read more"
+    r"|most (?:read|popular|viewed)|popular|trending|latest|recent|top stories|don.t miss|up next|previous|next|explore"
+    r"|featured)|(about|author|share|follow|tags|topics|categories|subscribe|newsletter|sign up|contact|archives?|advertis\w+"
+    r"|sponsored|search|menu|navigation|get in touch|ready to|join))\b"
 )
 
 
@@ -110,14 +134,17 @@ class Scale:
             found = self.remember((level, shape), names)
         return found
 
-    def form(self, kind: str, words: int, linked: int, tag: str) -> Sum:
-        found = self.sums.get((kind, words, linked, tag))
+    def form(self, kind: str, genre: str, words: int, linked: int, tag: str) -> Sum:
+        found = self.sums.get((kind, genre, words, linked, tag))
         if found is None:
             known = tag if tag in _TAGS else "other"
-            found = self.remember((kind, words, linked, tag), (
+            names: tuple[str, ...] = (
                 "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
                 f"t:{known}", f"pt{kind}{known}", f"tw{known}{words // 2}",
-            ))  # fmt: skip
+            )  # fmt: skip
+            if genre == ARTICLE:
+                names += (f"g{kind}", f"gw{words}", f"gd{linked}", f"gt{known}")
+            found = self.remember((kind, genre, words, linked, tag), names)
         return found
 
     def place(self, kind: str, place: int, after: int | str) -> Sum:
@@ -130,6 +157,34 @@ class Scale:
         found = self.sums.get(looks)
         if found is None:
             found = self.remember(looks, [side + look for side, look in zip("eabg", looks, strict=True)])
+        return found
+
+    def zone(self, page: str, zone: str, words: int, linked: int) -> Sum:
+        """Before, inside or after the densest box; `page` is the kind and the genre."""
+        key = (page, zone, words, linked)
+        found = self.sums.get(key)
+        if found is None:
+            names: tuple[str, ...] = (f"zk{page[0]}{zone}{words}",)
+            if page[1] == ARTICLE:
+                names += (f"z{zone}", f"zw{zone}{words}", f"zd{zone}{linked}")
+            found = self.remember(key, names)
+        return found
+
+    def section(self, section: str, genre: str, zone: str, words: int, linked: int, since: int) -> Sum:
+        """Under a heading such as "Related"; `since` is how many blocks are between."""
+        key = (section, genre, zone, words, linked, since)
+        found = self.sums.get(key)
+        if found is None:
+            names: tuple[str, ...] = (f"sw{section}{words}", f"sn{section}{since}", f"sd{zone}{section}{linked}")
+            found = self.remember(key, (*names, f"s{zone}{section}") if genre == ARTICLE else names)
+        return found
+
+    def likeness(self, overlap: int, is_whole: bool, words: int, tag: str, zone: str) -> Sum:
+        key = ("title", overlap, is_whole, words, tag, zone)
+        found = self.sums.get(key)
+        if found is None:
+            names = [f"tl{overlap}{words // 2}", f"tl{overlap}{tag}{zone}"]
+            found = self.remember(key, [*names, f"tl{tag}", f"tl{zone}"] if is_whole else names)
         return found
 
     def sum_of_repeats(self, kind: str, times: int, most: int) -> Sum:
@@ -154,8 +209,8 @@ class Scale:
 class PageFeatures:
     """Judges the blocks of one page."""
 
-    def __init__(self, layout: Layout, scale: Scale) -> None:
-        self.blocks, self.boxes, self.root = layout.blocks, layout.boxes, layout.root
+    def __init__(self, layout: Layout, scale: Scale, head: PageHead = PageHead()) -> None:  # noqa: B008  # immutable
+        self.blocks, self.boxes, self.root, self.head = layout.blocks, layout.boxes, layout.root, head
         self.chars, self.scale = max(1, layout.chars), scale
         running = self.root.paragraphs / self.chars
         self.kind = "A" if running > 0.6 else "B" if running > 0.3 else "C"
@@ -166,6 +221,7 @@ class PageFeatures:
         self._heart = self._find_heart()
         self._alike: dict[tuple[int, str, str], Sum] = {}
         self._inherit()
+        self._commented = self._find_comments()
 
     def judge(self) -> list[Sum]:
         """What all traits of each block come to."""
@@ -174,10 +230,90 @@ class PageFeatures:
         linked = [bisect_right(_LINKED, b.linked / len(b.text)) if b.linked else 0 for b in blocks]
         looks = [f"{w}{d // 2}{b.box.tag[0]}" for w, d, b in zip(words, linked, blocks, strict=True)]
         sides = zip(["", "", *looks], ["", *looks], [*looks[1:], ""], [*looks[2:], "", ""], strict=False)
-        result = [scale.form(kind, w, d, b.box.tag) for w, d, b in zip(words, linked, blocks, strict=True)]
+        genre = self.head.genre
+        result = [scale.form(kind, genre, w, d, b.box.tag) for w, d, b in zip(words, linked, blocks, strict=True)]
         result = [sum_ + scale.beside(side) for sum_, side in zip(result, sides, strict=False)]
         result = [sum_ + self._box(block.box) + self._text(block) for sum_, block in zip(result, blocks, strict=True)]
-        return [sum_ + place for sum_, place in zip(result, self._places(), strict=True)]
+        result = [sum_ + place for sum_, place in zip(result, self._places(), strict=True)]
+        return [sum_ + about for sum_, about in zip(result, self._sections(words, linked), strict=True)]
+
+    def _sections(self, words: list[int], linked: list[int]) -> list[Sum]:
+        """What the heading above a block, the title of the page, and comments around it say of it."""
+        scale, genre, title = self.scale, self.head.genre, self.head.title
+        start = self.head.description[:60].lower() if len(self.head.description) > MIN_DESCRIPTION else ""
+        zones, comments = self._zones(), self._sums_of_comments()
+        page = self.kind + genre
+        result = [scale.zone(page, zone, w, d) for zone, w, d in zip(zones, words, linked, strict=True)]
+        if self._commented:
+            inside = [id(block.box) in self._commented for block in self.blocks]
+            result = [sum_ + comments[is_comment] for sum_, is_comment in zip(result, inside, strict=True)]
+        section, since = "", 0
+        for n, block in enumerate(self.blocks):
+            tag, text, size = block.box.tag, block.text, block.words
+            if size < MAX_SECTION_WORDS and (tag in _HEADINGS or text[-1] == ":"):
+                found = _SECTION.search(text.lower())
+                section, since = "CRO"[(found.lastindex or 1) - 1] if found else "", 0
+            elif tag in _HEADINGS:
+                section = ""
+            since += 1
+            if section:
+                near = bisect_right(_SINCE, since)
+                result[n] = result[n] + scale.section(section, genre, zones[n], words[n], linked[n], near)
+            if size < MAX_TITLE_WORDS and not title.isdisjoint(own := set(text.lower().split())):
+                same = len(title & own)
+                is_whole = same >= 0.8 * len(title)
+                overlap = bisect_right(_OVERLAP, same / len(own))
+                result[n] = result[n] + scale.likeness(overlap, is_whole, words[n], tag[:2], zones[n])
+            if start and text[:60].lower() == start:
+                result[n] = result[n] + scale.text((f"ds{genre}", f"ds{zones[n]}", f"ds{tag[:2]}"))
+        return result
+
+    def _zones(self) -> str:
+        """For each block a letter: before, inside or after the paragraphs of the densest box."""
+        inside = [n for n, block in enumerate(self.blocks) if block.box.paragraphs and self._is_near_heart(block.box)]
+        first, last = (inside[0], inside[-1] + 1) if inside else (len(self.blocks), len(self.blocks))
+        return "b" * first + "i" * (last - first) + "a" * (len(self.blocks) - last)
+
+    def _is_near_heart(self, box: Box) -> bool:
+        around: Box | None = box
+        for _ in range(3):
+            if around is None:
+                return False
+            if self._heart.get(id(around)) == 0:
+                return True
+            around = around.parent
+        return False
+
+    def _find_comments(self) -> set[int]:
+        """The boxes that call themselves comments, and what is in them; one around the whole page is none."""
+        found: set[int] = set()
+        for box in self.boxes:
+            if id(box.parent) in found or (
+                box.blocks
+                and box.key
+                and box.parent is not None
+                and box.chars < 0.95 * self.chars
+                and _COMMENTS.search(box.key)
+            ):
+                found.add(id(box))
+        return found
+
+    def _sums_of_comments(self) -> tuple[Sum, Sum]:
+        """For a block outside of the comments and for one in them; a page without comments says nothing."""
+        if not self._commented:
+            return self.scale.nothing, self.scale.nothing
+        inside = sum(block.box.paragraphs for block in self.blocks if id(block.box) in self._commented)
+        outside = bisect_right(_OUTSIDE, self.root.paragraphs - inside)
+        share = bisect_right(_COMMENTED, inside / (self.root.paragraphs or 1))
+        heart = int(any(self._heart.get(key) == 0 for key in self._commented))
+        return self._sum_of_comment(0, share, outside, heart), self._sum_of_comment(1, share, outside, heart)
+
+    def _sum_of_comment(self, in_comments: int, share: int, outside: int, heart: int) -> Sum:
+        genre, start = self.head.genre, f"cm{in_comments}"
+        return self.scale.text((
+            f"{start}s{share}", f"{start}o{outside}", f"{start}{genre}", f"{start}h{heart}", f"{start}h{heart}{genre}{outside}",
+            f"{start}h{heart}s{share}",
+        ))  # fmt: skip
 
     def _places(self) -> list[Sum]:
         scale, kind, chars = self.scale, self.kind, self.chars
@@ -219,7 +355,10 @@ class PageFeatures:
 
     def _with(self, inherited: Inherited, box: Box) -> Inherited:
         names, result = inherited
-        new = {"anc:" + name for name in self.scale.names(box.key)}
+        own = self.scale.names(box.key)
+        new = {"anc:" + name for name in own}
+        if self.head.genre == ARTICLE:
+            new |= {"art:" + name for name in own & _IN_ARTICLES}
         if box.tag in _AROUND:
             new.add("in:" + box.tag)
         new -= names

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nexi import urls
 from nexi.extract import classifier, invisible, markup_limits
 from nexi.extract.layout import Layout
+from nexi.extract.page_head import PageHead, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def read_html(html: str, url: str) -> Extracted:
     tree = _parse_tree(html)
     base = _base_url(tree, url)
     about, everywhere = _About(tree), _find_hrefs(tree.body)
-    main = _main_part(tree)
+    main = _main_part(tree, read_page_head(tree))
     text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
     headings, code_languages = read_outline(text)
     return Extracted(
@@ -87,8 +88,10 @@ def main_text(html: str, url: str) -> str:
     if _is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
-    base, main = _base_url(tree, url), _main_part(tree)
-    return _to_markdown(main.html, base) if main is not None else _plain_words(html)
+    base, head = _base_url(tree, url), read_page_head(tree)
+    main = _main_part(tree, head)
+    text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
+    return text if text.strip() else head.article or head.description  # a script would write the rest
 
 
 def is_cut(html: str) -> bool:
@@ -177,13 +180,13 @@ def _replace_node(node: Any, block: Any) -> None:
     node.decompose()
 
 
-def _main_part(tree: Any) -> Any:
+def _main_part(tree: Any, head: PageHead) -> Any:
     """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
     _drop_hidden(tree)
     layout = Layout(tree.body)
     if layout.deepest > MAX_DEPTH:
         return None
-    _keep_content(layout)
+    _keep_content(layout, head)
     _prepare_for_writer(tree)
     return tree.body
 
@@ -200,9 +203,9 @@ def _prepare_for_writer(tree: Any) -> None:
     _plain_links(main)
 
 
-def _keep_content(layout: Layout) -> None:
+def _keep_content(layout: Layout, head: PageHead) -> None:
     """Drop the blocks that are no content."""
-    kept = classifier.classify_blocks(layout)
+    kept = classifier.classify_blocks(layout, head)
     if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
         kept = [not block.box.is_within("nav", "footer") for block in layout.blocks]

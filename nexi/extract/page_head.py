@@ -1,0 +1,84 @@
+"""What a page says it is: an article, a thread, something for sale, or nothing of the kind; and the words of its title.
+
+Above sit `features` and `markup`; below, a tree of resiliparse. Comments under an article are no part of it and the posts of
+a thread are, so blocks are judged by what the page is. Pages say it in Open Graph, schema.org and the classes of WordPress.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from itertools import islice
+from typing import Any, NamedTuple
+
+from nexi.extract.layout import tag_set
+
+ARTICLE, MAYBE_ARTICLE, THREAD, GOODS, OTHER = "abfpo"
+
+MAX_HEAD_PARTS = 2_000
+MAX_TITLE_CHARS = 300
+MAX_LINKED_DATA_CHARS = 200_000
+
+_PARTS = 'meta[content], [itemtype], script[type="application/ld+json"]'
+_BODY = re.compile(r'"articleBody"\s*:\s*("(?:[^"\\]|\\.)*+")')
+_TAG = re.compile(r"<[^<>]*>")
+_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]+)"')
+_POST = re.compile(r"\bsingle-post\b|\bpost-template|\bblog-item\b|\bpostid-")
+_DATES = tag_set("article:published_time pubdate datepublished")
+_THREADS = tag_set("DiscussionForumPosting QAPage")
+_ARTICLES = tag_set(
+    "Article NewsArticle BlogPosting TechArticle ReportageNewsArticle OpinionNewsArticle AnalysisNewsArticle LiveBlogPosting"
+    " Blog ReviewNewsArticle ScholarlyArticle MedicalScholarlyArticle Recipe HowTo"
+)
+_GOODS = tag_set("Product Offer AggregateOffer ItemList CollectionPage ProductGroup")
+
+
+class PageHead(NamedTuple):
+    """The genre of a page as one letter, the words of its title in lower case, its description, and the text of its article."""
+
+    genre: str = OTHER
+    title: frozenset[str] = frozenset()
+    description: str = ""
+    article: str = ""
+
+
+def read_page_head(tree: Any) -> PageHead:
+    """Read it before anything is dropped from the tree."""
+    meta: dict[str, str] = {}
+    types: set[str] = set()
+    article = ""
+    for node in islice(tree.document.query_selector_all(_PARTS), MAX_HEAD_PARTS):
+        if kind := node.getattr("itemtype"):
+            types.add(kind.rpartition("/")[2])
+        elif node.tag == "script":
+            linked_data = node.text[:MAX_LINKED_DATA_CHARS]
+            types.update(_TYPE.findall(linked_data))
+            article = article or _read_article(linked_data)
+        else:
+            name = node.getattr("property") or node.getattr("name") or node.getattr("itemprop") or ""
+            meta.setdefault(name.lower(), node.getattr("content") or "")
+    title = (meta.get("og:title") or tree.title or "")[:MAX_TITLE_CHARS].lower()
+    description = meta.get("description") or meta.get("og:description") or ""
+    genre = _find_genre(meta, types, (tree.body.getattr("class") or "").lower())
+    return PageHead(genre, frozenset(title.split()), description, article)
+
+
+def _read_article(linked_data: str) -> str:
+    """The text that the page declares to be its article, without markup."""
+    found = _BODY.search(linked_data) if '"articleBody"' in linked_data else None
+    try:
+        return _TAG.sub(" ", html.unescape(json.loads(found[1], strict=False))) if found else ""
+    except ValueError:
+        return ""
+
+
+def _find_genre(meta: dict[str, str], types: set[str], body_class: str) -> str:
+    open_graph = meta.get("og:type", "").strip().lower()
+    if types & _THREADS:
+        return THREAD
+    if types & _ARTICLES or not _DATES.isdisjoint(meta) or _POST.search(body_class):
+        return ARTICLE
+    if open_graph == "article":
+        return MAYBE_ARTICLE
+    return GOODS if types & _GOODS or open_graph.startswith("product") else OTHER

@@ -1,0 +1,83 @@
+"""A page says what it is: of an article the comments, teasers and bylines go, and of a thread the posts stay."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from resiliparse.parse.html import HTMLTree
+
+from nexi.extract import extract, to_markdown
+from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, THREAD, PageHead, read_page_head
+
+SENTENCE = "The council voted on Tuesday to rebuild the old harbour wall, which the storm of March had broken in three places. "
+REMARK = "I walked past the wall yesterday and I think that the council should have acted years ago, as everybody here knew. "
+STORY = "".join(f"<p>{SENTENCE * 3}Part {n}.</p>" for n in range(6))
+COMMENTS = "".join(f"<li class=comment><p>{REMARK * 2}Remark {n}.</p></li>" for n in range(6))
+THREAD_HEAD = '<script type="application/ld+json">{"@type": "DiscussionForumPosting"}</script>'
+ARTICLE_HEAD = '<script type="application/ld+json">{"@type": "NewsArticle"}</script>'
+
+
+def head_of(head: str, body: str = "") -> PageHead:
+    return read_page_head(HTMLTree.parse(f"<html><head>{head}</head><body {body}><p>Text</p></body></html>"))
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "genre"),
+    [
+        (ARTICLE_HEAD, "", ARTICLE),
+        ('<script type="application/ld+json">{"@graph": [{"@type": ["BlogPosting", "Thing"]}]}</script>', "", ARTICLE),
+        ('<meta property="article:published_time" content="2026-01-01">', "", ARTICLE),
+        ("", 'class="wp single-post postid-3"', ARTICLE),
+        ("", 'itemscope itemtype="https://schema.org/Article"', ARTICLE),
+        ('<meta property="og:type" content="article">', "", MAYBE_ARTICLE),
+        (THREAD_HEAD + ARTICLE_HEAD, "", THREAD),
+        ('<script type="application/ld+json">{"@type":"Product"}</script>', "", GOODS),
+        ('<meta property="og:type" content="product.item">', "", GOODS),
+        ('<meta property="og:type" content="website">', "", OTHER),
+    ],
+)
+def test_the_genre_of_a_page_is_what_it_says_of_itself(head: str, body: str, genre: str) -> None:
+    assert head_of(head, body).genre == genre
+
+
+def test_the_head_has_the_words_of_the_title_the_description_and_the_declared_article() -> None:
+    body = json.dumps({"@type": "Article", "articleBody": 'He said <b>"no"</b> &amp; left.'})
+    found = head_of(
+        f'<title>Other</title><meta property="og:title" content="The Wall"><meta name=description content="About it.">'
+        f'<script type="application/ld+json">{body}</script>'
+    )
+    assert found == PageHead(ARTICLE, frozenset({"the", "wall"}), "About it.", 'He said  "no"  & left.')
+
+
+def test_the_comments_under_an_article_go_and_the_posts_of_a_thread_stay() -> None:
+    comments = f"<div id=comments><h2>6 Comments</h2><ol>{COMMENTS}</ol></div>"
+    article = f"<html><head>{ARTICLE_HEAD}</head><body><h1>Wall</h1><div class=content>{STORY}</div>{comments}</body></html>"
+    thread = f"<html><head>{THREAD_HEAD}</head><body><h1>Wall</h1><p>What do you think?</p>{comments}</body></html>"
+    text = to_markdown(article, "")
+    assert ("Part 5" in text, "Remark" in text) == (True, False)
+    assert to_markdown(thread, "").count("Remark") == 6
+
+
+def test_of_a_page_that_declares_its_article_no_other_paragraph_is_kept() -> None:
+    plea = (
+        f"<p>{'Our reporters work day and night so that you can read this, and they would be glad of your support. ' * 2}</p>"
+    )
+    page = f"<div><h1>Wall</h1>{STORY}{plea}{STORY}</div>"
+    declared = json.dumps({"@type": "NewsArticle", "articleBody": STORY})
+    texts = [
+        to_markdown(f"<head><script type='application/ld+json'>{data}</script></head><body>{page}</body>", "")
+        for data in ('{"@type": "NewsArticle"}', declared)
+    ]
+    assert [(text.count("Part"), "Our reporters" in text) for text in texts] == [(12, True), (12, False)]
+
+
+def test_a_declared_article_that_the_page_does_not_show_changes_nothing() -> None:
+    declared = json.dumps({"@type": "NewsArticle", "articleBody": "Quite another text, of which this page has not a word."})
+    head = f"<head><script type='application/ld+json'>{declared}</script></head>"
+    assert to_markdown(f"{head}<body><div>{STORY}</div></body>", "").count("Part") == 6
+
+
+def test_a_page_that_a_script_would_write_is_its_description_as_markdown_and_no_text_to_a_reader() -> None:
+    html = "<html><head><meta name=description content='All about walls.'></head><body><script>go()</script></body></html>"
+    assert (to_markdown(html, ""), extract(html, "text/html", "").text) == ("All about walls.", "")
