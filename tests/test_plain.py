@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.plain import plain, strip_markdown
+from nexi.text.plain import plain, strip_heading_marks, strip_markdown
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,7 @@ def test_every_place_leads_back_to_the_stored_text() -> None:
     stored = r"The [Moon](https://moon.example) is snake\_case far."
     seen = plain(stored)
     assert stored[seen.stored_place(seen.text.index("far")) :] == "far."
+
+
+def test_headings_lose_their_number_signs_and_nothing_else_does() -> None:
+    assert strip_heading_marks("a #1\n## Part 2\n#hashtag\n####### seven") == "a #1\nPart 2\n#hashtag\n####### seven"

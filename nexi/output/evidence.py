@@ -12,6 +12,7 @@ from nexi.output.controls import clean_line
 from nexi.output.proof import GOOD, claim_json, describe_evidence, verdict_words
 from nexi.output.streams import columns_of, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
+from nexi.text.plain import strip_heading_marks
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -95,8 +96,8 @@ def _context_of(evidence: Evidence, text: str) -> tuple[str, str]:
     """What stands before and after a passage in the stored text, cut at words."""
     if not text or text[evidence.start : evidence.end] != evidence.span:
         return "", ""
-    before = clean_line(text[max(0, evidence.start - CONTEXT_CHARS) : evidence.start]).strip()
-    after = clean_line(text[evidence.end : evidence.end + CONTEXT_CHARS]).strip()
+    before = clean_line(strip_heading_marks(text[max(0, evidence.start - CONTEXT_CHARS) : evidence.start])).strip()
+    after = clean_line(strip_heading_marks(text[evidence.end : evidence.end + CONTEXT_CHARS])).strip()
     if evidence.start > CONTEXT_CHARS and " " in before:
         before = "… " + before.split(" ", 1)[1]
     if evidence.end + CONTEXT_CHARS < len(text) and " " in after:

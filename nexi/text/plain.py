@@ -41,6 +41,7 @@ _STRONG = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*\
 _EMPHASIS = re.compile(r"(?<![\w_\\])(_{1,2})(?=[^\s_])([^_\n]{1,400}?)(?<=[^\s_\\])\1(?![\w_])")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>|<!--")
 _ESCAPE = re.compile(rf"\\({_ESCAPED})")
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
 
@@ -109,6 +110,11 @@ def strip_markdown(markdown: str) -> str:
         if mark in text:
             text = _outside_code(text, pattern, kept)
     return _SPACE.sub(" ", text.replace("¶", " ")).strip()
+
+
+def strip_heading_marks(markdown: str) -> str:
+    """Stored Markdown as its page shows it: headings without their number signs."""
+    return _HEADING.sub("", markdown)
 
 
 def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:

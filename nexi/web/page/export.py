@@ -17,6 +17,7 @@ from msgspec import Struct
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import strip_sources_section
 from nexi.app.mark_figures import describe_mark
+from nexi.text.plain import strip_heading_marks
 from nexi.types import Claim, Conflict, Evidence, Review, Source
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
@@ -27,7 +28,6 @@ AROUND = 200
 LONGEST_SPAN = 4000
 LONGEST_TITLE = 300
 
-_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)  # of the stored Markdown, which a reader of the page never saw
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -220,7 +220,7 @@ def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
     start, end = one.start, min(one.end, one.start + LONGEST_SPAN)
     before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
     lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
-    parts = [_escape_text(_HEADING.sub("", part)) for part in (before, text[start:end], after)]
+    parts = [_escape_text(strip_heading_marks(part)) for part in (before, text[start:end], after)]
     quoted = f"{lead}{parts[0]}<mark>{parts[1]}</mark>{parts[2]}{tail}"
     return f'<blockquote class="passage" dir="auto">{quoted}</blockquote>{_link_to_passage(one, source, text)}'
 

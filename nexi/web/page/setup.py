@@ -100,7 +100,11 @@ def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else "one file, beside the runs"
     yield "Knowledge", on, where if on else "off: nothing that is read is kept", "" if on else "nexi config set knowledge true"
     embedding = config.embedding_endpoint()
-    vectors = f"{embedding.model} at {place_of(embedding.base_url)}" if embedding else "static vectors where they are installed"
+    vectors = (
+        f"{embedding.model} at {place_of(embedding.base_url)}"
+        if embedding
+        else "MiniLM or static vectors where installed, else words alone"
+    )
     yield (
         "Vectors",
         bool(config.use_hybrid_search),
