@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from nexi.knowledge.retrieval import Retriever
     from nexi.knowledge.settings import KnowledgeSettings
 
-__all__ = ["Knowledge", "fetches_its_model", "open_temporary_knowledge", "settings_of"]
+__all__ = ["Knowledge", "fetches_its_model", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
 
 
 BATCH = 64
+MEASURE_EVERY_S = 30.0
 SOURCES_AT_ONCE = 500
 
 
@@ -50,6 +51,7 @@ class Knowledge:
         self._embedder: Embedder | None = None
         self._sought_embedder = False
         self._vectors: bool | None = None
+        self._size, self._measure_at = 0, 0.0
 
     @property
     def config(self) -> Config:
@@ -240,8 +242,11 @@ class Knowledge:
         most = self.config.knowledge_max_mb
         if not most or self.is_remote:
             return False
-        if self._ports.shared.state:
-            return (await (await self.open_store()).stats()).bytes > most * 1_000_000
+        if self._ports.shared.state:  # counting all of it for each page would cost more than storing the page
+            if self.clock.monotonic() >= self._measure_at:
+                self._measure_at = self.clock.monotonic() + MEASURE_EVERY_S
+                self._size = (await (await self.open_store()).stats()).bytes
+            return self._size > most * 1_000_000
         return await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
 
 
@@ -296,6 +301,15 @@ def _open_qdrant(config: Config) -> Any:
         replicas=config.qdrant_replicas,
         person=config.person,
     )
+
+
+async def remove_remote_knowledge(config: Config) -> None:
+    """Delete what Qdrant has of the person of a config. Raises StoreError."""
+    store = _open_qdrant(config)
+    try:
+        await store.remove_person()
+    finally:
+        await store.aclose()
 
 
 @asynccontextmanager

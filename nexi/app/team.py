@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.app.assembly import Nexi
 from nexi.app.clock import SystemClock
+from nexi.app.knowledge import remove_remote_knowledge
 from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
@@ -72,7 +73,9 @@ class Team:
         return PostgresState(self.database, owner, self.clock, knowledge)
 
     def remove_person(self, person: str) -> None:
-        """Delete a person with everything of hers, in the database and in her folder on this machine. It blocks."""
+        """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""
+        if self.config.qdrant_url:  # first: while it fails, she is still there to be deleted
+            asyncio.run(remove_remote_knowledge(self.config.for_person(person)))
         People(self.database).remove(person)
         shutil.rmtree(self.config.for_person(person).personal_dir, ignore_errors=True)
 

@@ -67,13 +67,15 @@ def _disable_user(person: str, undo: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def _remove_user(person: str, yes: bool) -> None:
     """Delete a person with all runs, history, tokens and files."""
+    from nexi.app.team import Team
+    from nexi.config import load_config
+
     with _open_people() as people:
         found = people.find(person)
         if not yes:
             click.confirm(f"Delete {person} and everything of theirs?", abort=True, err=True)
         people.record(None, "remove_user", found)
-        people.remove(found)
-        _remove_files(found)
+        Team(load_config(), people.database).remove_person(found)
 
 
 @_users_group.command("export", context_settings=HELP)
@@ -343,15 +345,6 @@ def _open_people() -> Iterator[People]:
             yield People(database)
         finally:
             database.close()
-
-
-def _remove_files(person: str) -> None:
-    """Delete a person's knowledge base, uploads and cached pages on this machine."""
-    import shutil
-
-    from nexi.config import load_config
-
-    shutil.rmtree(load_config().for_person(person).personal_dir, ignore_errors=True)
 
 
 def _day(moment: Any) -> str:

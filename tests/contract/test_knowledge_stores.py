@@ -470,3 +470,16 @@ async def test_each_person_has_her_own_pages_and_reads_the_teams(request: pytest
     finally:
         await team.remove([CAT.source.url])
         await team.forget_vectors()
+
+
+async def test_a_person_who_leaves_takes_her_points_along() -> None:
+    client = pytest.importorskip("qdrant_client").AsyncQdrantClient(":memory:")
+    from nexi.stores.qdrant import QdrantStore
+
+    ada, eve = QdrantStore(client, person="ada"), QdrantStore(client, person="eve")
+    await ada.put([MOON, SUN], embedder=MODEL)
+    await eve.put([MOON], embedder=MODEL)
+    await ada.remove_person()
+    assert (await ada.sources(), await ada.lexical("moon orbits plasma")) == ([], [])
+    assert [s.url for s in await eve.sources()] == [MOON.source.url]
+    assert len(await eve.passages(MOON.source.url)) == 2

@@ -19,7 +19,7 @@ from nexi.errors import StoreError
 from nexi.stores import _faults
 from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
 from nexi.stores._writing import check_vectors, domain_of, fingerprint_of, key_of, vector_length
-from nexi.stores.pgvector.words import CountedTerms, ReadCollection, StatementRunner, WordSearch, count_terms
+from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.text import fusion
 from nexi.types import (
@@ -405,13 +405,14 @@ class _Writing:
             "chunks": len(page.chunks),
             "words": page.source.words or sum(len(chunk.text.split()) for chunk in page.chunks),
             "bytes": sum(map(len, contents)),
-            **_term_columns(whole, "title_counts"),
+            **whole.columns("title_counts"),
         }
         if known:
             number = int(known[0][0])
             self._count_body(-1, *known[0][2:])
             self._run("delete from chunks where body = %(id)s", id=number)
-            self._run(f"update bodies set {', '.join(f'{c} = %({c})s' for c in body)} where id = %(id)s", **body, id=number)  # noqa: S608
+            changes = ", ".join(f"{name} = {_value_of(name)}" for name in body)
+            self._run(f"update bodies set {changes} where id = %(id)s", **body, id=number)  # noqa: S608
         else:
             number = int(self._run(_insert("bodies", body) + " returning id", **body)[0][0])
         self._count_body(1, len(page.chunks), whole.length, body["bytes"])
@@ -422,9 +423,8 @@ class _Writing:
                 "body": number,
                 "is_code": bool(chunk.code),
                 "content": content,
-                **_term_columns(
-                    count_terms(self._collection, f"{page.source.title}\n{chunk.heading}\n{chunk.context}", chunk.text),
-                    "head_counts",
+                **count_terms(self._collection, f"{page.source.title}\n{chunk.heading}\n{chunk.context}", chunk.text).columns(
+                    "head_counts"
                 ),
             }
             for place, (chunk, content) in enumerate(zip(page.chunks, contents, strict=True))
@@ -487,11 +487,11 @@ def _clean_text(text: str) -> str:
 
 
 def _insert(table: str, row: Mapping[str, Any]) -> str:
-    return f"insert into {table} ({', '.join(row)}) values ({', '.join(f'%({name})s' for name in row)})"  # noqa: S608
+    return f"insert into {table} ({', '.join(row)}) values ({', '.join(map(_value_of, row))})"  # noqa: S608
 
 
-def _term_columns(counted: CountedTerms, above: str) -> dict[str, Any]:
-    return {"length": counted.length, "terms": counted.names, above: counted.above, "text_counts": counted.within}
+def _value_of(column: str) -> str:
+    return ARRAY_COLUMNS.get(column, f"%({column})s")
 
 
 def _source_condition(scope: Scope) -> tuple[str, dict[str, Any]]:

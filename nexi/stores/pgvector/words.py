@@ -18,7 +18,7 @@ from msgspec import Struct
 from nexi.stores._words import HEAD_WEIGHT, MOST_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT
 from nexi.text import terms
 
-__all__ = ["CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
+__all__ = ["ARRAY_COLUMNS", "CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
 
 MAX_SCORED = 2_000
 MAX_COUNTED = 5_000  # a word that more chunks have says little, however many they are
@@ -26,31 +26,44 @@ T = TypeVar("T")
 SATURATION, LENGTH = 1.2, 0.75
 MIN_RARITY = 1e-6
 MAX_REMEMBERED = 10_000
+# How the database makes arrays of them: one text each is sent three times as fast as an array.
+ARRAY_COLUMNS = {
+    "terms": "string_to_array(%(terms)s, E'\\n')",
+    **{name: f"string_to_array(%({name})s, ' ')::int[]" for name in ("head_counts", "title_counts", "text_counts")},
+}
 
 _COUNTS = """
 select t.term, (select count(*) from (select 1 from chunks where terms @> array[t.term] limit %(most)s) found)
 from unnest(%(terms)s::text[]) as t(term)
 """
-_SCORES = """
-with found as (
-    select c.id, c.body, c.length, c.terms, c.head_counts, c.text_counts from chunks c
-    where c.terms && %(chosen)s::text[] {scope} order by c.id desc limit %(most)s
-), hits as (
-    select found.id, found.body, found.length, a.rarity, %(text)s * t.texts + %(head)s * t.heads as tf
-    from found cross join lateral unnest(found.terms, found.text_counts, found.head_counts) as t(term, texts, heads)
-    join unnest(%(asked)s::text[], %(rarities)s::float8[]) as a(term, rarity) using (term)
+# The place of each word in the terms of a row `found`, looked for once: the planner would repeat it in every sum otherwise.
+_PLACES = """lateral (
+    select a.rarity, array_position(found.terms, a.term) as place
+    from unnest(%(collections)s::bigint[], %(asked)s::text[], %(rarities)s::float8[]) as a(collection, term, rarity)
+    where a.collection = found.collection offset 0
+) p"""
+_SCORE = "sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length))"
+_SCORES = f"""
+with found as materialized (
+    select c.id, c.body, c.collection, c.length, c.terms || '{{{{}}}}' as terms,  -- which unpacks it, once
+        c.head_counts as aboves, c.text_counts as texts
+    from chunks c where c.terms && %(chosen)s::text[] {{scope}} order by c.id desc limit %(most)s
+), hits as materialized (
+    select id, body, length, rarity, %(text)s * texts[place] + %(head)s * aboves[place] as tf
+    from found cross join {_PLACES} where place is not null
 )
-select id, body, sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length)) as score from hits
-group by id, body order by score desc, id limit %(wide)s
-"""
-_PAGE_SCORES = """
-with hits as (
-    select b.id, b.length, a.rarity, %(text)s * t.texts + %(head)s * t.titles as tf
-    from bodies b cross join lateral unnest(b.terms, b.text_counts, b.title_counts) as t(term, texts, titles)
-    join unnest(%(asked)s::text[], %(rarities)s::float8[]) as a(term, rarity) using (term) where b.id = any(%(bodies)s)
+select id, body, {_SCORE} as score from hits group by id, body order by score desc, id limit %(wide)s
+"""  # noqa: S608
+_PAGE_SCORES = f"""
+with found as materialized (
+    select id, collection, length, terms || '{{}}' as terms, title_counts as aboves, text_counts as texts
+    from bodies where id = any(%(bodies)s)
+), hits as materialized (
+    select id, length, rarity, %(text)s * texts[place] + %(head)s * aboves[place] as tf
+    from found cross join {_PLACES} where place is not null
 )
-select id, sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length)) from hits group by id
-"""
+select id, {_SCORE} from hits group by id
+"""  # noqa: S608
 
 
 class StatementRunner(Protocol):
@@ -70,6 +83,15 @@ class CountedTerms(Struct, frozen=True):
     above: list[int]
     within: list[int]
     length: int
+
+    def columns(self, above: str) -> dict[str, Any]:
+        """Values for a row, in the form of ARRAY_COLUMNS."""
+        return {
+            "length": self.length,
+            "terms": "\n".join(self.names),
+            above: " ".join(map(str, self.above)),
+            "text_counts": " ".join(map(str, self.within)),
+        }
 
 
 class ReadCollection(Struct, frozen=True):
@@ -122,19 +144,14 @@ class WordSearch:
             return []
         common = {root: self._count_chunks(root, collections) for root in roots}
         chosen = _choose_rarest(common)
-        asked = {
-            f"{c.id} {root}": math.log((chunks - n + 0.5) / (n + 0.5)) if 2 * n < chunks else MIN_RARITY
-            for root, n in common.items()
-            for c in collections
-        }
+        asked = _ask_terms(common, chunks, collections)
         rows = self._database.fetch(
             _SCORES.format(scope=scope),
             {
                 **values,
                 **_weights(TEXT_WEIGHT, HEAD_WEIGHT, sum(c.terms for c in collections) / chunks),
+                **asked,
                 "chosen": [f"{c.id} {root}" for root in chosen for c in collections],
-                "asked": list(asked),
-                "rarities": list(asked.values()),
                 "most": MAX_SCORED,
                 "wide": max(ORDERED, count),
             },
@@ -144,14 +161,13 @@ class WordSearch:
         return sorted(scored, key=lambda one: (-one[1], one[0]))[:count]
 
     def _score_pages(
-        self, bodies: Sequence[int], asked: dict[str, float], collections: Sequence[ReadCollection]
+        self, bodies: Sequence[int], asked: dict[str, Any], collections: Sequence[ReadCollection]
     ) -> dict[int, float]:
         pages = sum(c.pages for c in collections)
         values = {
             **_weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages)),
+            **asked,
             "bodies": list(bodies),
-            "asked": list(asked),
-            "rarities": list(asked.values()),
         }
         return dict(self._database.fetch(_PAGE_SCORES, values)) if bodies else {}
 
@@ -165,6 +181,19 @@ class WordSearch:
             counted = dict(self._database.fetch(_COUNTS, {"terms": asked, "most": MAX_COUNTED}))
             self._counts.update({key: counted[term] for key, term in zip(unknown, asked, strict=True)})
         return sum(self._counts[key] for key in keys)
+
+
+def _ask_terms(common: dict[str, int], chunks: int, collections: Sequence[ReadCollection]) -> dict[str, list[Any]]:
+    """The words that some chunk has, in each collection, with how rare they are."""
+    rarity = {
+        root: math.log((chunks - n + 0.5) / (n + 0.5)) if 2 * n < chunks else MIN_RARITY for root, n in common.items() if n
+    }
+    rows = [(c.id, f"{c.id} {root}", weight) for root, weight in rarity.items() for c in collections]
+    return {
+        "collections": [row[0] for row in rows],
+        "asked": [row[1] for row in rows],
+        "rarities": [row[2] for row in rows],
+    }
 
 
 def _choose_rarest(common: dict[str, int]) -> list[str]:

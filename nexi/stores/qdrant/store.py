@@ -120,6 +120,17 @@ class QdrantStore:
         return removed
 
     @_translate_errors
+    async def remove_person(self) -> None:
+        """Delete every point of the person whose store this is."""
+        if not self._person:
+            raise ValueError("this store is nobody's in particular")
+        state = await self._load_state()
+        mine = models.FilterSelector(filter=self._own())
+        for collection in dict.fromkeys((state.get("next", {}).get("collection", ""), state["collection"], self._sources)):
+            if collection:
+                await self._client.delete(collection, mine, wait=True)
+
+    @_translate_errors
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         dims = next((len(vector) for vector in vectors.values()), 0)
         if not dims:
