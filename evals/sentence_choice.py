@@ -24,12 +24,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from evals.answers import DATA, ROOT, find_source
 from nexi.extract import extract
-from nexi.llm.extractive import model
+from nexi.llm.extractive import _choice, model
 from nexi.llm.extractive._choice import MAX_CANDIDATES, describe_candidates
 from nexi.llm.extractive._evidence import SentenceRanking
 from nexi.llm.extractive.composition import is_quotable
@@ -116,9 +117,8 @@ class Example:
     answers: np.ndarray[Any, Any]
 
 
-def collect(source: Path, names: list[str]) -> Iterator[Example]:
+def collect(served: MiniWeb, names: list[str]) -> Iterator[Example]:
     """An example for each question of a mini-web; `names` becomes the names of the features."""
-    served = MiniWeb(source)
     for question in served.questions:
         ranking = SentenceRanking(model.read_question(question["question"]), served.ask(question["question"])[1])
         candidates = [s for s in ranking.ranked if is_quotable(s)][:MAX_CANDIDATES]
@@ -171,13 +171,25 @@ def share_found(examples: Sequence[Example], points: Sequence[np.ndarray[Any, An
     }
 
 
-def unseen_points(examples: Sequence[Example]) -> list[np.ndarray[Any, Any]]:
-    """The points of each example's candidates by weights that were learned without its page."""
+def learn_apart(examples: Sequence[Example]) -> list[np.ndarray[Any, Any]]:
+    """For each example, weights that were learned without its page."""
     groups = sorted({e.group for e in examples})
     random.Random(SEED).shuffle(groups)
     fold = {group: i % FOLDS for i, group in enumerate(groups)}
     learned = [learn([e for e in examples if fold[e.group] != i]) for i in range(FOLDS)]
-    return [e.features @ learned[fold[e.group]] if len(e.answers) else np.zeros(0) for e in examples]
+    return [learned[fold[e.group]] for e in examples]
+
+
+def answer_apart(served: MiniWeb, names: Sequence[str], weights: Sequence[np.ndarray[Any, Any]]) -> dict[str, Any]:
+    """The scorer's figures of the answers that are composed with the weights of each question."""
+    replies = {}
+    for question, learned in zip(served.questions, weights, strict=True):
+        with patch.object(_choice, "_load_weights", return_value=dict(zip(names, learned.tolist(), strict=True))):
+            text, views = served.ask(question["question"])
+        numbers = {int(n) for n in re.findall(r"\[(\d+)\]", text)}
+        replies[question["id"]] = {"answer": text, "citations": [view.url for view in views if view.number in numbers]}
+    figures: dict[str, Any] = score.table(served.questions, replies)["all"]
+    return figures
 
 
 def fit(data: Path, *, keep: bool) -> None:
@@ -186,12 +198,17 @@ def fit(data: Path, *, keep: bool) -> None:
     if source is None:
         print(f"sentence_choice: the mini-web {WEB} is not in {data}; give its folder with --data")
         return
-    examples = list(collect(source, names))
+    served = MiniWeb(source)
+    examples = list(collect(served, names))
+    apart = learn_apart(examples)
+    unseen = [e.features @ w if len(e.answers) else np.zeros(0) for e, w in zip(examples, apart, strict=True)]
     scores = [e.features[:, names.index("score")] if len(e.answers) else np.zeros(0) for e in examples]
     lines = ["| order | " + " | ".join(f"in the first {top}" for top in TOPS) + " |", "|---|" + "---|" * len(TOPS)]
-    for order, points in (("score alone", scores), ("learned, unseen pages", unseen_points(examples))):
+    for order, points in (("score alone", scores), ("learned, unseen pages", unseen)):
         shares = share_found(examples, points)
         lines.append(f"| {order} | " + " | ".join(f"{share:.1f}" for share in shares.values()) + " |")
+    figures = answer_apart(served, names, apart)
+    lines += ["", f"Answers composed with those weights: supported {figures['supported']}, {figures['words']} words."]
     print("\n".join(lines))
     weights = {name: round(float(w), 3) for name, w in zip(names, learn(examples), strict=True)}
     print(json.dumps(weights))

@@ -34,8 +34,8 @@ from nexi.types import Answered, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 55  # of an answer: about two sentences
-CLOSEST_WORDS = 28  # of the passages that come closest where none answers
-MAX_SENTENCE_WORDS = 36  # a longer one is cut to the stretch that holds most of the question
+CLOSEST_WORDS = 24  # of the passages that come closest where none answers
+MAX_SENTENCE_WORDS = 35  # a longer one is cut to the stretch that holds most of the question
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
