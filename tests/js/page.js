@@ -32,7 +32,7 @@ export function fakePage({ lang = "en", texts = english.scripts } = {}) {
     body: new FakeElement("body"), activeElement: null, getElementById: byId, createElement: (tag) => new FakeElement(tag),
     documentElement: { lang }, addEventListener() {}, dispatchEvent() {},
   };
-  globalThis.requestAnimationFrame = () => {}; // nothing is drawn
+  globalThis.requestAnimationFrame = (act) => setTimeout(act);
   globalThis.sessionStorage = { getItem: () => "" };
   return byId;
 }

@@ -16,7 +16,7 @@ import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./sta
 import { say } from "./texts.js";
 import { applyTheme } from "./theme.js";
 import { showThread } from "./thread.js";
-import { draw, drawSoon } from "./timeline.js";
+import { draw, watchWidth } from "./timeline.js";
 import { follow, showFailure, stopFollowing } from "./watch.js";
 
 applyTheme();
@@ -148,7 +148,7 @@ document.addEventListener("wants-knowledge", () => retryRun("local"));
 document.addEventListener("wants-setup", () => togglePanel("setup"));
 document.addEventListener("configured", () => fillForm().catch(() => {})); // what was saved is in force without it
 window.addEventListener("popstate", showAddress);
-window.addEventListener("resize", drawSoon);
+watchWidth();
 $("cost").addEventListener("toggle", draw);
 watchCitations();
 watchForFiles();

@@ -4,9 +4,9 @@ import { $ } from "./core.js";
 import { addBar, setBars, state } from "./state.js";
 import { formatNumber, say } from "./texts.js";
 
-const MAX_BARS = 3000, MAX_DRAWN = 1500, MAX_LANES = 40, MERGED_BARS = 500, ROW = 26, TRACK = 6, LEFT = 30, PAUSE_MS = 300;
+const MAX_BARS = 3000, MAX_DRAWN = 1500, MAX_LANES = 40, MERGED_BARS = 500, ROW = 26, TRACK = 6, LEFT = 30, PAUSE_MS = 300, MAX_SHARE = .05, DEFAULT_WIDTH = 340;
 const TRACKS = { model: 0, search: 1, page: 2 };
-let waiting = 0, drawn = 0;
+let waiting = 0, drawn = 0, took = 0, width = 0;
 
 export function drawBar(bar) {
   addBar(bar);
@@ -14,9 +14,15 @@ export function drawBar(bar) {
   drawSoon();
 }
 
+// A drawing that takes long is made less often, so that it never takes more than its share of the time.
 export function drawSoon() {
   if (waiting) return;
-  waiting = setTimeout(() => requestAnimationFrame(() => { waiting = 0; draw(); }), Math.max(0, PAUSE_MS - (performance.now() - drawn)));
+  waiting = setTimeout(() => requestAnimationFrame(() => { waiting = 0; draw(); }), Math.max(0, Math.max(PAUSE_MS, took / MAX_SHARE) - (performance.now() - drawn)));
+}
+
+// The width is told by the browser after its layout: to ask for it while drawing would make it lay the page out at once.
+export function watchWidth() {
+  new ResizeObserver(([{ contentRect }]) => { if (contentRect.width !== width) { width = contentRect.width; drawSoon(); } }).observe($("timeline"));
 }
 
 const endOf = (bars) => bars.reduce((most, bar) => Math.max(most, bar.end), 0.1);
@@ -52,21 +58,25 @@ export const elapsed = () => (performance.now() - state.started) / 1000;
 
 export function draw() {
   drawn = performance.now();
-  if (!$("cost").open) return;
+  if ($("cost").open) drawTimeline();
+  took = performance.now() - drawn;
+}
+
+function drawTimeline() {
   const open = state.source ? [...state.open.values()].map((bar) => ({ ...bar, end: Math.max(bar.start, elapsed()), open: true })) : [];
   if (!state.bars.length && !open.length) return;
   $("timing").hidden = false;
-  const width = Math.max(220, $("timeline").clientWidth || 340), end = Math.max(endOf(state.bars), state.source ? elapsed() : 0), scale = (width - LEFT - 4) / end;
+  const across = Math.max(220, width || DEFAULT_WIDTH), end = Math.max(endOf(state.bars), state.source ? elapsed() : 0), scale = (across - LEFT - 4) / end;
   let bars = [...mergeBars(state.bars, 1 / scale), ...open];
   for (let px = 2; bars.length > MAX_DRAWN; px *= 2) bars = mergeBars(bars, px / scale);
   const lanes = [...new Set(bars.map((bar) => bar.who))].sort((a, b) => a.localeCompare(b, "en", { numeric: true })).slice(0, MAX_LANES);
-  const height = lanes.length * ROW + 18, svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}` });
+  const height = lanes.length * ROW + 18, svg = svgElement("svg", { viewBox: `0 0 ${across} ${height}` });
   lanes.forEach((who, i) => {
-    svg.append(svgElement("rect", { x: LEFT, y: i * ROW, width: width - LEFT, height: ROW - 2, rx: 3, class: "lane" }));
+    svg.append(svgElement("rect", { x: LEFT, y: i * ROW, width: across - LEFT, height: ROW - 2, rx: 3, class: "lane" }));
     svg.append(svgElement("text", { x: 0, y: i * ROW + 16 }, who || say("timeline.run")));
   });
   for (const bar of bars) if (lanes.includes(bar.who)) svg.append(rect(bar, lanes.indexOf(bar.who), scale));
-  svg.append(svgElement("text", { x: LEFT, y: height - 4 }, formatTime(0, 0)), svgElement("text", { x: width - 2, y: height - 4, "text-anchor": "end" }, formatTime(end, 1)));
+  svg.append(svgElement("text", { x: LEFT, y: height - 4 }, formatTime(0, 0)), svgElement("text", { x: across - 2, y: height - 4, "text-anchor": "end" }, formatTime(end, 1)));
   $("timeline").replaceChildren(svg);
   $("timeline").setAttribute("aria-label", say("timeline.label", { bars: summarise(state.bars), seconds: formatNumber(end, 1) }));
 }

@@ -188,7 +188,8 @@ function tick() {
   return setInterval(() => { paintSoon(); drawSoon(); }, 1000);
 }
 
-function paintSoon() { painting ||= setTimeout(() => { painting = 0; paint(); }, PAINT_MS); }
+// What changes the page goes into one frame, however many events it is from.
+function paintSoon() { painting ||= setTimeout(() => requestAnimationFrame(() => { painting = 0; paint(); }), PAINT_MS); }
 
 function paint() {
   if (hasNewWork) {  // also where a run was over before its first picture
