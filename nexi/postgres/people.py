@@ -368,7 +368,8 @@ def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
         "running": ("runs at once", quotas.running, usage.running, waiting),
         "storage": ("megabytes", (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
     }[reached]
-    return NexiError(f"your quota of {most or 0:g} {name} is reached", cause=f"{now:g} are used", fix=fix, code="quota_reached")
+    cause = f"{now:g} of {most or 0:g} are used"
+    return NexiError(f"you have reached your quota of {name}", cause=cause, fix=fix, code="quota_reached")
 
 
 _LINES = "select line from facts where run = %(run)s order by n"

@@ -105,6 +105,10 @@ def test_a_shared_run_is_read_by_the_team_until_it_is_taken_back(look: Look, sit
     ada.page.wait_for_selector("#publish[data-shared='1']")
     bob.open(f"/runs/{run_id}")
     bob.sees(FAR)
+    bob.finished()
+    assert bob.page.is_hidden("#publish")  # it is not his to share
+    ada.open(f"/runs/{run_id}")
+    ada.page.wait_for_selector("#publish[data-shared='1']")
     ada.page.click("#publish")
     ada.page.wait_for_selector("#publish[data-shared='']")
     bob.open(f"/runs/{run_id}")
@@ -119,7 +123,8 @@ def test_a_quota_that_is_reached_is_said_on_the_page(look: Look, site: TeamSite)
     carol.open()
     carol.page.fill("#question", QUESTION)
     carol.page.press("#question", "Enter")
-    carol.sees("your quota of 1 runs a day is reached", "body")
+    carol.sees("You have reached your quota of runs a day: 1 of 1 are used", "#notes")
+    carol.sees("Ask again tomorrow, or ask an administrator for more.", "#notes")
 
 
 def test_administrators_see_everybody_and_nobody_else_does(look: Look, site: TeamSite) -> None:

@@ -138,7 +138,7 @@ def test_a_run_may_use_what_is_left_of_the_quotas(
     left = served_state(person).take_run()
     assert (left.tokens, left.cost) == (600, 1.5)
     database.fetch("update usage set tokens = 1000 where owner = %(p)s", {"p": person})
-    with pytest.raises(NexiError, match="1000 tokens a day is reached"):
+    with pytest.raises(NexiError, match="quota of tokens a day: 1000 of 1000 are used"):
         served_state(person).take_run()
 
 

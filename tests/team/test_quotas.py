@@ -55,7 +55,7 @@ def test_requests_at_once_share_the_runs_of_the_day(
 ) -> None:
     person = make_person()
     People(database).set_quotas(person, Quotas(runs_per_day=3))
-    refused = ["your quota of 3 runs a day is reached"] * (AT_ONCE - 3)
+    refused = ["you have reached your quota of runs a day"] * (AT_ONCE - 3)
     assert take_at_once(database, person, is_queued=is_queued) == sorted(["let in"] * 3 + refused)
     assert People(database).usage_of(person).runs == 3
 
@@ -63,7 +63,7 @@ def test_requests_at_once_share_the_runs_of_the_day(
 def test_requests_at_once_share_the_runs_that_may_run(database: Database, make_person: Callable[..., str]) -> None:
     person = make_person()
     People(database).set_quotas(person, Quotas(running=2))
-    refused = ["your quota of 2 runs at once is reached"] * (AT_ONCE - 2)
+    refused = ["you have reached your quota of runs at once"] * (AT_ONCE - 2)
     assert take_at_once(database, person) == sorted(["let in"] * 2 + refused)
     assert take_at_once(database, person, is_queued=True) == ["let in"] * AT_ONCE  # they wait for the others to end
 
@@ -108,7 +108,7 @@ async def test_what_is_kept_counts_against_the_storage(database: Database, make_
     state.take_run()
     await state.runs.pages.put(f"{person} " * 60_000)
     assert 2_000_000 < People(database).usage_of(person).storage_bytes < 2_500_000
-    with pytest.raises(NexiError, match="your quota of 2 megabytes is reached") as refused:
+    with pytest.raises(NexiError, match="you have reached your quota of megabytes") as refused:
         state.take_run()
     assert (refused.value.code, "delete" in refused.value.fix) == ("quota_reached", True)
 
@@ -131,7 +131,7 @@ async def test_runs_that_began_together_stop_when_their_tokens_are_spent(
             await asyncio.sleep(0.05)
     for log in logs:
         await log.close()
-    with pytest.raises(NexiError, match="your quota of 1000 tokens a day is reached"):
+    with pytest.raises(NexiError, match="quota of tokens a day: 1200 of 1000 are used"):
         state.take_run()
     mine.close()
 
@@ -146,7 +146,10 @@ async def test_requests_at_once_over_http_get_what_is_left_and_the_words_for_it(
         replies = await asyncio.gather(*(client.post("/v1/runs", json={"question": QUESTION}) for _ in range(4)))
         assert sorted(reply.status_code for reply in replies) == [202, 429, 429, 429]
         refused = next(reply.json()["error"] for reply in replies if reply.status_code == 429)
-        assert (refused["code"], refused["message"]) == ("quota_reached", "your quota of 2 runs a day is reached: 2 are used")
+        assert (refused["code"], refused["message"]) == (
+            "quota_reached",
+            "you have reached your quota of runs a day: 2 of 2 are used",
+        )
 
 
 async def test_a_request_that_is_refused_for_something_else_costs_nothing(

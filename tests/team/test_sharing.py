@@ -97,7 +97,11 @@ async def test_the_button_of_the_page_shares_with_the_team_and_takes_it_back(
     async with served.client_of(str(owner)) as ada, served.client_of(make_person("Eve")) as reader:
         assert (await ada.get("/page/form")).json()["share"] is True
         assert (await ada.post(f"/page/runs/{run_id}/share")).json() == {"path": f"/runs/{run_id}"}
-        assert WORD in (await reader.get(f"/page/runs/{run_id}")).text
+        views = [(await each.get(f"/page/runs/{run_id}")).json() for each in (ada, reader)]
+        assert [(view["shared"], view["of_another"], WORD in view["question"]) for view in views] == [
+            (True, False, True),
+            (False, True, True),
+        ]
         assert (await ada.delete(f"/page/runs/{run_id}/share")).status_code == 204
         assert (await reader.get(f"/page/runs/{run_id}")).status_code == 404
 

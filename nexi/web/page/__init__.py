@@ -162,7 +162,8 @@ async def _show_run(request: Request) -> Response:
         return await _show_from_history(request, error)
     view = await asyncio.to_thread(view_of, answered)
     timeline = timeline_of(log.facts, log.moments, log.header.created)
-    return json_reply({**view, "created": log.header.created, "timeline": timeline, "exports": _list_exports(answered)})
+    more = {"created": log.header.created, "timeline": timeline, "exports": _list_exports(answered)}
+    return json_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
 
 
 def _list_exports(answered: AnsweredRun) -> list[dict[str, str]]:

@@ -107,7 +107,7 @@ export function showOptions(shown) {
 export async function fillForm() {
   const form = await call("/page/form");
   setForm(form);
-  if (state.run?.kept) $("publish").hidden = !form.share;
+  if (state.run?.kept) $("publish").hidden = !form.share || Boolean(state.run.of_another);
   $("effort").value = form.effort;
   $("model").options[0].textContent = form.has_model ? form.model : say("ask.built_in");
   $("welcome").hidden = true;

@@ -13,7 +13,7 @@ export const CARDS = {
   no_evidence: SEARCH, backend: SEARCH, network: SEARCH, refused: SEARCH, wrong_url: SEARCH, json_disabled: SEARCH, limiter: SEARCH, captcha: SEARCH, empty_or_blocked: SEARCH,
   connect: MODEL, dns: MODEL, tls: MODEL, auth: MODEL, not_found: MODEL, html_reply: MODEL, bad_reply: MODEL, payment: MODEL, context_overflow: MODEL,
   llm: BUSY, stream_closed: BUSY, timeout: BUSY, rate_limit: BUSY, server: BUSY, server_error: BUSY, empty_reply: BUSY,
-  not_verified: { fix: "card.fix_unverified", buttons: ["retry"] }, budget_spent: LIMIT, quota_reached: LIMIT,
+  not_verified: { fix: "card.fix_unverified", buttons: ["retry"] }, budget_spent: LIMIT, quota_reached: NONE,
   config: { buttons: ["setup"] }, question: NONE, no_such_run: NONE, damaged_log: NONE, bad_request: NONE,
 };
 const OTHER = { buttons: ["retry"] };

@@ -219,7 +219,9 @@ export function showTools() {
   $("tools").hidden = false;
   const run = state.run;
   for (const id of ["copy", "share", "follow"]) $(id).hidden = !run; // there is nothing to copy or to follow up
-  $("publish").hidden = !(run?.kept && state.form?.share);
+  $("publish").hidden = !(run?.kept && state.form?.share) || Boolean(run.of_another);
+  $("publish").dataset.shared = run?.shared ? "1" : "";
+  $("publish").textContent = say(run?.shared ? "app.unshare" : "app.share");
   $("exports").replaceChildren(...(run?.kept ? run.exports.map(exportLink) : []));
   if (!run) $("exports").append(button(say("read.resume"), "", resumeRun, ""));
 }

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi, check_run_id
-from nexi.errors import NexiError
+from nexi.errors import NexiError, StoreError
 from nexi.exports import export_run
 from nexi.types import RunAudience
 from nexi.web.exports import SHOWN
@@ -24,7 +24,7 @@ from nexi.web.page.labels import read_labels, set_label
 from nexi.web.payload import json_reply
 from nexi.web.problems import Refused, build_refusal
 
-__all__ = ["routes"]
+__all__ = ["describe_sharing", "routes"]
 
 KEY_BYTES = 24
 TEAM, NOBODY = RunAudience(team=True), RunAudience()
@@ -54,6 +54,17 @@ async def _share_run(request: Request) -> Response:
         key = label.get("share") or secrets.token_urlsafe(KEY_BYTES)
         await asyncio.to_thread(set_label, nexi, run_id, {"share": key})
     return json_reply({"path": f"/shared/{key}"})
+
+
+async def describe_sharing(nexi: Nexi, run_id: str) -> dict[str, bool]:
+    """On a team server: whether others may read this run, and whether it is somebody else's."""
+    if nexi.sharing is None:
+        return {}
+    try:
+        audience = await asyncio.to_thread(nexi.sharing.read_audience, run_id)
+    except StoreError:
+        return {"shared": False, "of_another": True}
+    return {"shared": audience != NOBODY, "of_another": False}
 
 
 async def _unshare_run(request: Request) -> Response:
