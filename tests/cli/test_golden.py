@@ -60,7 +60,6 @@ ELSEWHERE = {
     "agentic.json",
     "messages.txt",
     "doors.txt",
-    "page.txt",
     "mcp.txt",
     "http.txt",
     "http-token.txt",
