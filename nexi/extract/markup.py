@@ -35,8 +35,9 @@ _BOILERPLATE = (
     "nav, footer, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog],"
     " [role=alertdialog], [role=complementary], [role=menu], [role=menubar], [role=toolbar], [aria-modal=true], a.headerlink"
 )
+# React streams parts of a page hidden under ids such as S:1, and a script shows them.
 _HIDDEN = (
-    '[hidden], [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
+    '[hidden]:not([id^="S:"]), [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
     ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
 )
 _FURNITURE = "aside, form"
@@ -46,6 +47,7 @@ _CELLS = frozenset({"td", "th", "tr"})  # an empty one keeps the others in their
 _INDENTED = frozenset({"pre", "table", "ul", "ol", "dl"})
 _KEPT_ROOTS = frozenset({"html", "body", "main", "article"})
 _INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
+_FRAME = re.compile(r"<iframe\b[^<>]{0,20000}>", re.IGNORECASE)
 _PREFORMATTED = re.compile(r"(<pre\b.*?(?:</pre>|\Z))", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
 _CODE_LANGUAGE = re.compile(
@@ -123,7 +125,9 @@ def _bound_markup(html: str) -> str:
 
 
 def _visible_markup(html: str) -> str:
-    return invisible.remove_invisible(html[:MAX_CHARS].replace("\0", ""))
+    visible = invisible.remove_invisible(html[:MAX_CHARS].replace("\0", ""))
+    # The rest of the page would be inside a frame that is never closed.
+    return _FRAME.sub("", visible) if visible.count("<iframe") > visible.count("</iframe") else visible
 
 
 def _has_lost_end(html: str, visible: str, bounded: str) -> bool:
@@ -151,8 +155,10 @@ def _drop_matches(body: Any, selector: str, *, share: float) -> None:
     """A match that holds much of the page is a wrapper and stays."""
     found = body.query_selector_all(selector)
     most = share * len(body.text) if found else 0
+    # A site that has each post in a form of its own has the whole thread in forms.
+    kept = ("form",) if sum(len(node.text) for node in found if node.tag == "form") > most else ()
     for node in found:
-        if node.parent is None or node.tag in _KEPT_ROOTS or len(node.text) > most:
+        if node.parent is None or node.tag in _KEPT_ROOTS or node.tag in kept or len(node.text) > most:
             continue
         if node.tag != "aside" or not _NOTES.search(f"{node.getattr('role')} {node.getattr('class')}"):
             node.decompose()

@@ -81,3 +81,19 @@ def test_a_declared_article_that_the_page_does_not_show_changes_nothing() -> Non
 def test_a_page_that_a_script_would_write_is_its_description_as_markdown_and_no_text_to_a_reader() -> None:
     html = "<html><head><meta name=description content='All about walls.'></head><body><script>go()</script></body></html>"
     assert (to_markdown(html, ""), extract(html, "text/html", "").text) == ("All about walls.", "")
+
+
+def test_a_frame_that_is_never_closed_does_not_swallow_the_page() -> None:
+    page = f"<body><noscript><iframe src=x></noscript><div>{STORY}</div></body>"
+    assert to_markdown(page, "").count("Part") == 6
+
+
+def test_what_react_streams_hidden_and_a_script_shows_is_read() -> None:
+    parts = "".join(f'<div hidden id="{name}">{STORY}</div>' for name in ("S:0", "S:1", "S:2", "other"))
+    assert to_markdown(f"<body><h1>Wall</h1>{parts}</body>", "").count("Part") == 18
+
+
+def test_a_thread_with_each_post_in_a_form_of_its_own_is_kept() -> None:
+    posts = "".join(f"<div class=post><form><p>{REMARK * 2}Remark {n}.</p></form></div>" for n in range(6))
+    assert "Remark 3" in to_markdown(f"<head>{THREAD_HEAD}</head><body><h1>Wall</h1>{posts}</body>", "")
+    assert "Remark" not in to_markdown(f"<body><div>{STORY}</div><form><p>{REMARK}Remark.</p></form></body>", "")
