@@ -95,6 +95,7 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 	$(BIN)/python -m bench.research --save
 	$(BIN)/python -m bench.serve --save
 	$(BIN)/python -m bench.team --save
+	$(BIN)/python -m bench.team_knowledge --save
 	$(BIN)/python -m bench.team_load --save
 
 mutate: $(VENV)/dev.stamp  ## change the pure cores one place at a time and see whether their tests notice; ONLY=budget, SAMPLE=n, SAVE=1 writes tests/mutation.md

@@ -45,9 +45,10 @@ _PLACES = """lateral (
 _SCORE = "sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length))"
 _SCORES = f"""
 with found as materialized (
-    select c.id, c.body, c.collection, c.length, c.terms || '{{{{}}}}' as terms,  -- which unpacks it, once
-        c.head_counts as aboves, c.text_counts as texts
-    from chunks c where c.terms && %(chosen)s::text[] {{scope}} order by c.id desc limit %(most)s
+    select id, body, collection, length, terms || '{{{{}}}}' as terms,  -- which unpacks it, once
+        head_counts as aboves, text_counts as texts
+    from (select * from chunks c where c.terms && %(chosen)s::text[] {{scope}} offset 0) matching  -- by the index of terms
+    order by id desc limit %(most)s
 ), hits as materialized (
     select id, body, length, rarity, %(text)s * texts[place] + %(head)s * aboves[place] as tf
     from found cross join {_PLACES} where place is not null
