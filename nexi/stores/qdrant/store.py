@@ -123,7 +123,7 @@ class QdrantStore:
     async def remove_person(self) -> None:
         """Delete every point of the person whose store this is."""
         if not self._person:
-            raise ValueError("this store is nobody's in particular")
+            raise ValueError("this store belongs to no single person")
         state = await self._load_state()
         mine = models.FilterSelector(filter=self._own())
         for collection in dict.fromkeys((state.get("next", {}).get("collection", ""), state["collection"], self._sources)):
