@@ -427,3 +427,12 @@ def test_the_closest_passages_are_several_where_none_stands_out() -> None:
     pages = [page(1, "Ulm", "The mill burned down. The mill stood idle. The bridge was rebuilt.")]
     draft = compose_answer(read_question("Which brewer from Oslo sold the mill to Pieter Jansen?"), pages)
     assert draft == ExtractiveAnswer((("The mill burned down.", 1), ("The mill stood idle.", 1)), "", "no")
+
+
+def test_a_further_page_is_left_out_where_it_hardly_speaks_to_the_question() -> None:
+    pages = [
+        page(1, "Apollo 1", "Grissom and White named their flight Apollo 1 as a focus on the first manned flight."),
+        page(2, "Victoria", "Many people of the state describe themselves as Christian. The hills are green."),
+    ]
+    draft = compose_answer(read_question("How did Grissom and White describe the motive for naming their flight?"), pages)
+    assert [number for _, number in draft.lines] == [1]

@@ -239,7 +239,8 @@ class _Subjects:
     def add_another_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> list[Scored]:
         """The chosen sentences of one page with the best one of the page that says most of the rest."""
         page = chosen[0].page
-        others = [c.scored for c in candidates if c.scored.page != page]
+        enough = ENOUGH * chosen[0].score
+        others = [c.scored for c in candidates if c.scored.page != page and c.scored.score >= enough]
         if not others or any(s.page != page for s in chosen):
             return list(chosen)
         best = max(others, key=lambda s: self.evidence.page_cover(page, s.page))  # the first of a page is its best
