@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.agent.search_failures import explain_no_evidence
+from nexi.agent.search_failures import describe_failed_web, explain_no_evidence
 from nexi.errors import NoEvidenceError
 from nexi.types import Failure, Hit, Message, PageView, SearchOutcome, ToolResult
 
@@ -50,3 +50,14 @@ def test_pages_that_failed_are_named_and_searches_with_hits_are_not() -> None:
     read = Message("tool", "", result=ToolResult((PageView("https://moon.example", error="it is gone"),), ""))
     said = explain(searched(Failure("brave", "dns", "cannot be reached"), hits=(hit,)), read)
     assert said[1] == "the time is over; https://moon.example: it is gone"
+
+
+def test_a_web_that_failed_is_named_where_only_stored_pages_were_found() -> None:
+    down = Failure("searxng", "refused", "searxng refused the connection; it was asked although it is suspended")
+    stored = searched(hits=(Hit("file:///notes/shed.txt", "shed.txt", backend="local"),))
+    found = searched(hits=(Hit("https://moon.example", "Moon", backend="wikipedia"),))
+    away = searched(Failure("duckduckgo", "dns", "a dump"), Failure("wikipedia", "network", "another"))
+    assert describe_failed_web((stored, searched(down)), "local") == "searxng refused the connection"
+    assert describe_failed_web((stored, away), "local") == "neither DuckDuckGo nor Wikipedia could be reached"
+    assert describe_failed_web((stored, searched(down), found), "local") == ""
+    assert describe_failed_web((stored,), "local") == ""

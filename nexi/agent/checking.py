@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
+from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.safe_markdown import load_parsers, make_inert
 from nexi.errors import LLMError, VerificationError
@@ -22,6 +23,7 @@ from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark,
 from nexi.ports import LLM, PairModel
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
+from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
 from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
@@ -133,6 +135,7 @@ class AnswerChecker:
         check.feed(rest)
         clean, review = await check.finish(self._rewrite_failed if may_rewrite and context.can_call_model() else None)
         await self._warn_about_citations(check, clean)
+        await self._warn_about_searches()
         if review:
             await self._warn_about_review(review)
         conflicts = await self._report_conflicts(review)
@@ -146,6 +149,12 @@ class AnswerChecker:
         await self._warn_about_language(cited)
         linked_sources, answered = await self._link_sources(cited, review), await self._rate_answer(review)
         return Answer(clean, linked_sources, stop, tuple(context.warnings), conflicts, review, answered)
+
+    async def _warn_about_searches(self) -> None:
+        messages = self.context.session.messages
+        asked = max((i for i, m in enumerate(messages) if m.role == "user" and self.context.question in m.content), default=0)
+        if why := describe_failed_web(messages[asked:], LOCAL_BACKEND):
+            await self.context.warn("search_failed", f"the web could not be searched: {why}")
 
     async def _warn_about_stored_pages(self, cited: tuple[Source, ...]) -> None:
         """Name pages of the web that were read for another question: what they said then may be wrong, or was never right."""

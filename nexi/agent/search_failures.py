@@ -29,6 +29,17 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     return NoEvidenceError(message, cause=causes or "no page was read", fix=fix)
 
 
+def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
+    """Why the web has no part in an answer: every service failed, and hits, if any, came from the backend `stored`."""
+    outcomes = (outcome for message in messages for outcome in _outcomes_of(message))
+    if any(hit.backend != stored for outcome in outcomes for hit in getattr(outcome, "hits", ())):
+        return ""
+    failures = _last_failures(messages)
+    if failures and all(failure.code in UNREACHABLE for failure in failures):
+        return f"{_join_names([failure.provider for failure in failures])} could be reached"
+    return "; ".join(failure.message.partition(";")[0] for failure in failures[:MAX_CAUSES])
+
+
 def _describe_failures(messages: Sequence[Message]) -> str:
     """What failed, one phrase for each service and page, in their own words; "" when nothing did."""
     causes = [f"{failure.provider}: {failure.message}" for failure in _last_failures(messages)]
