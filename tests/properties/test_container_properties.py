@@ -56,4 +56,4 @@ def test_what_is_filled_in_stays_one_value_on_one_line(secret: str, proxies: tup
 def test_the_packaged_settings_use_every_value_once() -> None:
     packaged = Path(__file__).parents[2] / "nexi" / "backends" / "container" / "default-settings.yml"
     lines = [line for line in packaged.read_text(encoding="utf-8").splitlines() if "{{" in line and not line.startswith("#")]
-    assert lines == ["  secret_key: {{secret_key}}", "  proxies: {{proxies}}"]
+    assert lines == ["  secret_key: {{secret_key}}", "  proxies: {{proxies}}", "  {{engine_keys}}"]
