@@ -235,14 +235,10 @@ async def test_two_processes_take_files_in_at_once_and_none_is_lost(make_config:
     config = make_config()
     env = {**os.environ, "NEXI_HOME": str(config.root)}
     command = [sys.executable, "-m", "nexi", "index", "--json"]
-    running = [
-        subprocess.Popen([*command, str(tmp_path / side)], env=env, stdout=subprocess.PIPE) for side in ("left", "right")
-    ]
-    codes = [await asyncio.to_thread(process.wait) for process in running]
-    for process in running:
-        assert process.stdout is not None
-        process.stdout.close()
-    assert codes == [0, 0]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    running = [subprocess.Popen([*command, str(tmp_path / side)], env=env, **pipes) for side in ("left", "right")]
+    said = [(await asyncio.to_thread(process.communicate))[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
     assert len(await known(config)) == 40
 
 

@@ -51,7 +51,7 @@ def test_a_model_out_of_reach_has_a_card_that_leads_to_the_setup_and_can_be_retr
         assert person.trouble == []
 
 
-def test_a_search_out_of_reach_offers_the_knowledge_store_and_answers_from_it(look: Look, tmp_path: Path) -> None:
+def test_with_no_search_in_reach_the_knowledge_store_answers(look: Look, tmp_path: Path) -> None:
     with stage(tmp_path, PAGES, None, SEARXNG_URL=NOWHERE) as there:
         person = look(there)
         page = person.open()
@@ -59,13 +59,23 @@ def test_a_search_out_of_reach_offers_the_knowledge_store_and_answers_from_it(lo
         page.set_input_files("#picker", {"name": "moon.txt", "mimeType": "text/plain", "buffer": text})
         person.sees("indexed", "#files")
         person.ask(QUESTION)
-        page.wait_for_selector(".problem, #tools:not([hidden])")
-        if page.locator(".problem").count():
-            assert page.locator(".problem button").all_inner_texts() == ["Retry", "Check setup", "Use the knowledge store"]
-            page.click(".problem button >> text=Use the knowledge store")
-        person.sees("384,400 km")
         person.finished()
+        person.sees("384,400 km")
         assert page.locator(".problem").count() == 0
+
+
+def test_a_search_out_of_reach_offers_the_knowledge_store(look: Look, tmp_path: Path) -> None:
+    with stage(tmp_path, PAGES, None, SEARXNG_URL=NOWHERE) as there:
+        person = look(there)
+        page = person.open()
+        person.ask(QUESTION)
+        page.wait_for_selector(".problem")
+        assert page.locator(".problem button").all_inner_texts() == ["Retry", "Check setup", "Use the knowledge store"]
+        with page.expect_request("**/v1/runs") as asked:
+            page.click(".problem button >> text=Use the knowledge store")
+        assert asked.value.post_data_json["options"]["focus"] == "local"
+        person.sees("The knowledge base is empty", ".problem h2")
+        assert page.locator(".problem button").all_inner_texts() == ["Retry"]
 
 
 def test_what_the_person_stopped_is_no_failure(served: Stage, look: Look) -> None:

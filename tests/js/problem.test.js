@@ -27,6 +27,10 @@ test("an unknown code can be retried and says what its sender says", () => {
   assert.deepEqual(cardOf("toString"), { buttons: ["retry"] });
 });
 
+test("a local question is not told to look at the search service", () => {
+  assert.deepEqual(shown({ code: "no_evidence", message: "the knowledge base is empty", fix: "add files", isLocal: true }), ["The knowledge base is empty", "What to do:", " Add files.", "Retry"]);
+});
+
 test("nothing is offered where nothing would help", () => {
   assert.deepEqual(shown({ code: "question", message: "the question is empty" }), ["The question is empty"]);
 });

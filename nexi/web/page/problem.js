@@ -6,6 +6,7 @@ const SEARCH = { fix: "card.fix_search", buttons: ["retry", "setup", "knowledge"
 const MODEL = { fix: "card.fix_model", buttons: ["retry", "setup"] };
 const BUSY = { fix: "card.fix_busy", buttons: ["retry"] };
 const LIMIT = { fix: "card.fix_limit", buttons: ["retry", "setup"] };
+const LOCAL = { buttons: ["retry"] };
 const NONE = { buttons: [] };
 
 // By the code of the error; one that is not here can be retried, and says what its sender says.
@@ -22,8 +23,8 @@ export const cardOf = (code) => (Object.hasOwn(CARDS, code) ? CARDS[code] : OTHE
 
 const sentence = (text) => { const plain = (text || "").trim(); return plain ? plain[0].toUpperCase() + plain.slice(1) + (/[.!?…。？]$/.test(plain) ? "" : ".") : ""; };
 
-export function showProblem({ code = "", message, cause, fix }) {
-  const card = cardOf(code), advice = card.fix ? say(card.fix) : sentence(fix);
+export function showProblem({ code = "", message, cause, fix, isLocal = false }) {
+  const card = isLocal && cardOf(code) === SEARCH ? LOCAL : cardOf(code), advice = card.fix ? say(card.fix) : sentence(fix);
   const button = (name) => element("button", { type: "button", textContent: say(`card.${name}`), className: name === "retry" ? "main" : "", onclick: () => document.dispatchEvent(new CustomEvent(`wants-${name}`)) });
   $("notes").append(element("section", { className: "problem" },
     element("h2", { textContent: sentence(message).replace(/\.$/, ""), dir: "auto" }),

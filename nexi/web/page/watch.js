@@ -113,7 +113,7 @@ async function finishRun() {
 // What the person stopped, or a plan that they did not want, is no failure.
 export function showFailure(problem) {
   const isRefused = problem.code === "not_approved", isStopped = problem.stop === "cancelled" || problem.code === "cancelled";
-  if (!isRefused && !isStopped) showProblem(problem);
+  if (!isRefused && !isStopped) showProblem({ ...problem, isLocal: state.asked?.scope === "local" });
   setStatus(say(isRefused ? "watch.cancelled" : isStopped ? "watch.stopped" : "watch.no_answer"));
   hidePlan();
   stopFollowing();
