@@ -146,6 +146,11 @@ class SearchFinished(Struct, frozen=True):
     seconds: float
     agent: str = ""
 
+    @property
+    def reason(self) -> str:
+        """Why no service answered, without what else the last one has to say; "" where one did."""
+        return "" if self.backend or self.hits or not self.failures else self.failures[-1].message.partition(";")[0]
+
 
 class PageFetched(Struct, frozen=True):
     """The text is kept under `digest` in the shared pages folder, and its links, one a line, under `links`."""

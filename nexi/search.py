@@ -92,8 +92,8 @@ def _progress_text(event: Event) -> str:
             return "Thinking"
         case ToolStarted(name=name) if name not in ("web_search", "web_get"):
             return f"Calling {name}"
-        case SearchFinished(query=query, backend="", hits=(), failures=(*_, failure)):
-            return f'Could not search "{query[:60]}": {failure.message.partition(";")[0][:200]}'
+        case SearchFinished(query=query, reason=reason) if reason:
+            return f'Could not search "{query[:60]}": {reason[:200]}'
         case SearchFinished(query=query, hits=hits, backend=backend):
             return f'Searched "{query[:60]}": {len(hits)} results' + (f" from {backend}" if backend else "")
         case PageFetched(url=url, ahead=False):

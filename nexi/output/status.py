@@ -81,7 +81,7 @@ def status_of(event: Event) -> str:
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _string_arguments(event.arguments, "urls"))))
         case SearchDelayed(backend=backend, seconds=seconds):
             return f"Waiting {seconds:.0f} s for {backend}" if seconds >= 1 else ""
-        case SearchFinished(query=query, backend="", hits=(), failures=(_, *_)):
+        case SearchFinished(query=query, reason=reason) if reason:
             return f'Could not search "{query}"'
         case SearchFinished(query=query, hits=hits):
             return f'Found {len(hits)} {_pluralise(len(hits), "results")} for "{query}"'
@@ -111,8 +111,8 @@ def progress_of(event: Event) -> str:
             return "Thinking"
         case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
             return f"Retrying {backend} in {seconds:.0f} s ({code.replace('_', ' ')})"
-        case SearchFinished(query=query, backend="", hits=(), failures=(*_, failure)):
-            return f'Could not search "{query[:60]}": {failure.message.partition(";")[0][:200]}'
+        case SearchFinished(query=query, reason=reason) if reason:
+            return f'Could not search "{query[:60]}": {reason[:200]}'
         case SearchFinished(query=query, hits=hits, backend=backend):
             found = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {found}'
