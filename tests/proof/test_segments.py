@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nexi.answers.citations import SentenceStream
+from nexi.llm.extractive.composition import NOT_ANSWERED
+from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ
 from nexi.proof.segments import needs_citation, read_answer
 
 ANSWER = """# Heading [1]
@@ -60,6 +62,9 @@ def test_sentences_end_in_other_scripts_too() -> None:
         "The steps are as follows:",
         "Let me explain.",
         "Yes.",
+        NOTHING_FOUND,
+        NOTHING_READ,
+        NOT_ANSWERED,
     ],
 )
 def test_a_sentence_about_the_answer_needs_no_source(text: str) -> None:
@@ -67,7 +72,15 @@ def test_a_sentence_about_the_answer_needs_no_source(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Oslo is the capital of Norway.", "It opened in 1990.", "The tower is 300 m tall.", "水在零度结冰。"]
+    "text",
+    [
+        "Oslo is the capital of Norway.",
+        "It opened in 1990.",
+        "The tower is 300 m tall.",
+        "水在零度结冰。",
+        "Nothing on the pages answers this, but Napoleon built it.",
+        "No page could be read, and the tower fell in 1990.",
+    ],
 )
 def test_a_sentence_about_the_world_needs_one(text: str) -> None:
     assert needs_citation(text) == (True, "")
