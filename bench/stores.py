@@ -262,7 +262,8 @@ def measure(name: str, size: int) -> dict[str, Any]:
         spent = _fill(corpus, insert, finish)
         report: dict[str, Any] = {"engine": name, "size": size, "import_s": imported, "insert_per_cpu_s": size / spent}
         if name == "nexi":  # memory of a reader, not of what was used while writing
-            return {**report, **_read_again(name, size, Path(folder) / "store"), "disk_mb": disk(Path(folder))}
+            report |= {**_read_again(name, size, Path(folder) / "store"), "disk_mb": disk(Path(folder))}
+            return {**report, "upkeep": upkeep(Path(folder) / "store", size)}
         report["queries"] = _ask(corpus, queries)
         report["memory_mb"] = memory() - before
         report["disk_mb"] = disk(Path(folder))
@@ -276,6 +277,8 @@ def _fill(corpus: Corpus, insert: Any, finish: Any) -> float:
         start = time.process_time()
         insert(number * BATCH, texts, rows)
         spent += time.process_time() - start
+        if number % 50 == 49:  # a large one takes long: say how far it is
+            print(f"{(number + 1) * BATCH:,} chunks, {spent:.0f} s of CPU", file=sys.stderr, flush=True)
     start = time.process_time()
     finish()
     return spent + time.process_time() - start
@@ -297,6 +300,41 @@ def read(folder: Path, size: int) -> dict[str, Any]:
     found = _ask(corpus, queries, questions)
     held = memory() - before
     return {"queries": found, "memory_mb": held, "recall": _recall(corpus, queries["vector"], questions)}
+
+
+def upkeep(folder: Path, size: int) -> dict[str, dict[str, float]]:
+    """CPU and wall seconds to change some pages, to remove some, to check the file and to repair one whose header is gone."""
+    from nexi.stores.sqlite import SqliteStore
+
+    corpus, path = Corpus(size), folder / "knowledge.db"
+    insert, _, _ = nexi_engine(folder)
+    texts, rows = corpus.batch(0)
+    store = SqliteStore(path)
+
+    def overwrite_header() -> None:
+        with path.open("r+b") as file:
+            file.write(bytes(100))
+
+    found = {
+        "change 100 pages": _clock(lambda: insert(0, [f"changed {text}" for text in texts], rows)),
+        "remove 100 pages": _clock(
+            lambda: asyncio.run(store.remove([f"https://d{n % 100}.example/{n}" for n in range(100, 200)]))
+        ),
+        "check": _clock(lambda: asyncio.run(store.repair())),
+    }
+    overwrite_header()
+    found["repair a lost header"] = _clock(lambda: asyncio.run(store.repair()))
+    left = asyncio.run(store.stats())
+    assert left.chunks == size - 1_000, left
+    return found
+
+
+def _clock(work: Callable[[], Any]) -> dict[str, float]:
+    begun, started = time.process_time(), time.perf_counter()
+    work()
+    spent = {"cpu_s": time.process_time() - begun, "wall_s": time.perf_counter() - started}
+    print(spent, file=sys.stderr, flush=True)
+    return spent
 
 
 def _recall(corpus: Corpus, ask: Query, questions: Any) -> float:

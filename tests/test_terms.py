@@ -23,6 +23,7 @@ from nexi.text.terms import extract_terms, fold_text, join_roots, question_roots
         ("Python入門", ["python", "入門", "門"]),
         ("", []),
         ("?! — ...", []),
+        ("'quoted' end. #tag... (a.b.c) x+y+", ["quoted", "end", "tag", "a.b.c", "a", "b", "c", "x+y", "x", "y"]),
     ],
 )
 def test_words_identifiers_and_scripts_become_terms(text: str, expected: list[str]) -> None:

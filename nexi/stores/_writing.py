@@ -138,7 +138,8 @@ class StoreTransaction:
             ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
         )
         index_body(self._db, body, title, chunks)
-        self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
+        if not page.vectors:
+            self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
 
     def _put_source(self, source: StoredSource, body: int) -> None:
         row = _source_row(source, body)

@@ -24,6 +24,12 @@ TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="ascii tokenchars '_.+#'")"""
 PAGES = """CREATE VIRTUAL TABLE pages USING fts5(title, text, content='', tokenize="ascii tokenchars '_.+#'")"""
+_INDEX_SETTINGS = {"hashsize": 8_388_608, "automerge": 8}  # fewer and larger segments: half of an insert was merging them
+_SETTINGS = ";\n".join(
+    f"INSERT INTO {table}({table}, rank) VALUES ('{name}', {value})"  # noqa: S608  # names and numbers of ours
+    for table in ("words", "pages")
+    for name, value in _INDEX_SETTINGS.items()
+)
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies(
@@ -46,6 +52,7 @@ CREATE INDEX chunks_code ON chunks(id) WHERE code <> '';
 CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
 {WORDS};
 {PAGES};
+{_SETTINGS};
 INSERT INTO meta VALUES ('terms', '{TERMS}'), ('generation', 0), ('embedder', ''), ('dims', 0),
     ('epoch', 1), ('slots', 0), ('holes', 0);
 PRAGMA application_id = {APPLICATION};
@@ -116,7 +123,7 @@ DROP TABLE vectors;
 
 def _index_again(db: sqlite3.Connection) -> None:
     """The same texts give other terms in this nexi, or other indexes, so these are made anew."""
-    _run_script(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n")
+    _run_script(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n{_SETTINGS};\n")
     for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
         rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()

@@ -54,6 +54,12 @@ def stem(word: str, language: str = "") -> str:
     return root
 
 
+def stem_english(word: str) -> str:
+    """The root of a lower-case ASCII word, not cached: for callers that have a larger cache."""
+    root: str = _stemmer("english").stemWord(IRREGULAR.get(word, word))
+    return root
+
+
 def _algorithm(word: str) -> str:
     first = word[:1]
     if first < _SCRIPTS[0][0]:

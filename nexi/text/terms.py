@@ -10,16 +10,17 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from nexi.text.stems import stem
+from nexi.text.stems import stem, stem_english
 from nexi.text.stopwords import STOP
 from nexi.text.words import UNSPACED
 
 VERSION = 2  # raise it when the same text gives other terms: indexes are built anew then
 MAX_TERM = 64
-MAX_CACHED_RUNS = 131_072
+MAX_CACHED_RUNS = 262_144
 
 _RUN = re.compile(rf"[{UNSPACED}]+|(?:(?![{UNSPACED}])\w)+(?:[.'’#+](?:(?![{UNSPACED}])\w)+)*(?:\+\+|#)?")
 _ASCII_RUN = re.compile(r"\w+(?:[.'#+]\w+)*(?:\+\+|#)?", re.ASCII)  # the same for a text in ASCII, at a third of the time
+_ASCII_GAPS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.'#+")}
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W\d_]+")
 _PLAIN = re.compile(r"[a-z]+|[A-Z]?[a-z]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -28,16 +29,17 @@ _ACCENT = re.compile(r"[\u0300-\u036f]")
 
 def extract_terms(text: str) -> list[str]:
     """Every term of a text, in order, with repetition."""
-    return " ".join(map(_TERMS_OF_RUN.__getitem__, _find_runs(text))).split()
+    return " ".join(map(_TERMS_OF_RUN.__getitem__, _split_runs(text))).split()
 
 
 def join_roots(text: str) -> str:
     """The root of every term of a text, in order, with spaces between them: what an index stores."""
-    return " ".join(map(_ROOTS_OF_RUN.__getitem__, _find_runs(text)))
+    return " ".join(map(_ROOTS_OF_RUN.__getitem__, _split_runs(text)))
 
 
-def _find_runs(text: str) -> list[str]:
-    return (_ASCII_RUN if text.isascii() else _RUN).findall(text)
+def _split_runs(text: str) -> list[str]:
+    """The runs of a text. In ASCII they may keep a full stop or a quote around them: splitting is faster than matching."""
+    return text.translate(_ASCII_GAPS).split() if text.isascii() else _RUN.findall(text)
 
 
 def question_terms(text: str) -> list[str]:
@@ -59,34 +61,34 @@ def is_unspaced(term: str) -> bool:
 class _RunCache(dict[str, str]):
     """What a run of letters becomes, joined by spaces. A dictionary, because most of the time of indexing is spent here."""
 
-    def __init__(self, split_run: Callable[[str], Iterable[str]]) -> None:
-        self._split_run = split_run
+    def __init__(self, finish: Callable[[str], str], finish_plain: Callable[[str], str]) -> None:
+        self._finish = finish
+        self._finish_plain = finish_plain
 
     def __missing__(self, run: str) -> str:
         if len(self) >= MAX_CACHED_RUNS:
             self.clear()
-        found = self[run] = " ".join(self._split_run(run))
+        if _PLAIN.fullmatch(run):
+            found = self._finish_plain(run.lower()[:MAX_TERM])
+        else:
+            found = " ".join([self._finish(term) for term in _terms_of(run)])
+        found = self[run] = run if found == run else found  # one object in the place of two, for most words
         return found
 
 
 def _terms_of(run: str) -> Iterable[str]:
-    if _PLAIN.fullmatch(run):
-        return (run.lower()[:MAX_TERM],)
     if is_unspaced(run):
         return _character_pairs(unicodedata.normalize("NFKC", run))
-    return dict.fromkeys(t[:MAX_TERM] for t in _term_spellings(run) if t)
-
-
-def _roots_of(run: str) -> Iterable[str]:
-    return map(_root_of, _terms_of(run))
+    bare = _ASCII_RUN.findall(run) if run.isascii() else [run]
+    return [term for one in bare for term in dict.fromkeys(t[:MAX_TERM] for t in _term_spellings(one) if t)]
 
 
 def _root_of(term: str) -> str:
     return term if is_unspaced(term) else stem(term)
 
 
-_TERMS_OF_RUN = _RunCache(_terms_of)
-_ROOTS_OF_RUN = _RunCache(_roots_of)
+_TERMS_OF_RUN = _RunCache(str, str)
+_ROOTS_OF_RUN = _RunCache(_root_of, stem_english)
 
 
 def _character_pairs(run: str) -> Iterable[str]:

@@ -109,6 +109,21 @@ async def test_a_store_of_version_3_gets_indexes_of_roots(path: Path) -> None:
         assert "porter" not in db.execute("SELECT group_concat(sql) FROM sqlite_master").fetchone()[0]
 
 
+async def test_a_store_whose_indexes_have_no_settings_yet_is_read_and_written_as_before(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.put([page(1, "alpha beta", "gamma")])
+    await store.aclose()
+    settings = "SELECT k, v FROM words_config WHERE k <> 'version' UNION ALL SELECT k, v FROM pages_config WHERE k <> 'version'"
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute(settings).fetchall() == [("automerge", 8), ("hashsize", 8_388_608)] * 2
+        db.executescript("DELETE FROM words_config WHERE k <> 'version'; DELETE FROM pages_config WHERE k <> 'version'")
+    again = SqliteStore(path)
+    await again.put([page(2, "alpha delta")])
+    assert {p.text for p in await again.lexical("alpha")} == {"alpha beta", "alpha delta"}
+    assert (await again.repair()).chunks == 3
+    await again.aclose()
+
+
 async def test_of_two_chunks_alike_the_one_whose_page_says_more_comes_first(store: SqliteStore) -> None:
     others = [page(n, f"filler {n}", f"other {n}") for n in range(3, 30)]
     await store.put([page(1, "locks wait", "birds sing"), page(2, "locks wait", "deadlock timeout"), *others])
