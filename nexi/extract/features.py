@@ -11,14 +11,14 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
+from operator import or_
 from typing import Any
 
-from nexi.extract.layout import Block, Box, Layout, tag_set
+from nexi.extract.layout import Box, Layout, tag_set
 from nexi.extract.page_head import ARTICLE, PageHead
 
-Shape = tuple[int | str, ...]
-Inherited = tuple[frozenset[str], Any]  # the names around a box, and their sum
+Inherited = tuple[int, Any]  # the names around a box as bits, and their sum
 Sum = Any  # of the weights of names; while learning, the list of the names themselves
 
 LEVELS = 4  # boxes around a block that are looked at
@@ -42,6 +42,8 @@ _COMMENTED = (0.1, 0.4, 0.7, 0.9)
 _OUTSIDE = (300, 1_000, 3_000)
 _SINCE = (2, 6, 20)
 _WORDS_OF = tuple(bisect_right(_WORDS, words) for words in range(_WORDS[-1] + 1))
+_LOOKS = tuple(tuple(f"{words}{linked // 2}" for linked in range(len(_LINKED) + 1)) for words in range(len(_WORDS) + 1))
+_SENTENCE_ENDS = '.!?…"”'
 
 _AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
 _TAGS = tag_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
@@ -61,6 +63,7 @@ _IN_ARTICLES = tag_set(
     " card item tag categor meta byline author bio date time caption promo tool foot similar summary result post entry content"
     " body article story text thread message answer review descri product"
 )
+_HOLDERS = tag_set("main article")
 _HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
 _COMMENTS = re.compile(r"comment|disqus|respond|replies")
 _SECTION = re.compile(
@@ -95,128 +98,131 @@ _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|€)")
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\bago\b")
 
 
+# A set of names is a number with a bit for each: the names that boxes around have, those of articles apart, and elements.
+_SORTED = sorted(_NAMES)
+_ARTICLE_SHIFT = len(_SORTED)
+_BIT = {name: 1 << n for n, name in enumerate(_SORTED)}
+_ARTICLE_BITS = sum(_BIT[name] for name in _IN_ARTICLES)
+_SORTED_TAGS = ("", *sorted(_AROUND))
+_TAG_BIT = {tag: 1 << (2 * _ARTICLE_SHIFT + n) for n, tag in enumerate(_SORTED_TAGS) if tag}
+_NAME_OF_BIT = (
+    *("anc:" + name for name in _SORTED),
+    *("art:" + name for name in _SORTED),
+    *("in:" + tag for tag in _SORTED_TAGS),
+)
+_TAG_NUMBER = {tag: n for n, tag in enumerate(_SORTED_TAGS)}
+
+
 @lru_cache(maxsize=MAX_REMEMBERED)
-def _names_in(word: str) -> frozenset[str]:
-    return frozenset(_NAMED.findall(word))
+def _bits_of_word(word: str) -> int:
+    return reduce(or_, [_BIT[name] for name in _NAMED.findall(word)], 0)
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _bits_of_key(key: str) -> int:
+    """The telling parts of a class and an id."""
+    return reduce(or_, map(_bits_of_word, key[:MAX_KEY].split()), 0)
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _names_comments(key: str) -> bool:
+    return _COMMENTS.search(key) is not None
+
+
+def _names_of_bits(bits: int) -> list[str]:
+    names = []
+    while bits:
+        names.append(_NAME_OF_BIT[bits.bit_length() - 1])
+        bits ^= 1 << (bits.bit_length() - 1)
+    return names
+
+
+class _Sums(dict[Any, Sum]):
+    """Sums by what they are of. A new one is made of its names, and remembered."""
+
+    def __init__(self, worth: Callable[[Iterable[str]], Sum], name_all: Callable[[Any], Iterable[str]]) -> None:
+        self._worth, self._name_all = worth, name_all
+
+    def __missing__(self, key: Any) -> Sum:
+        if len(self) > MAX_REMEMBERED:
+            self.clear()
+        found = self[key] = self._worth(self._name_all(key))
+        return found
 
 
 class Scale:
     """Sums of names, remembered; `worth` makes the sum of names."""
 
     def __init__(self, worth: Callable[[Iterable[str]], Sum]) -> None:
-        self.worth, self.nothing = worth, worth(())
-        self.sums: dict[object, Sum] = {}
-        self._names: dict[str, frozenset[str]] = {}
+        self.nothing = worth(())
+        self.form = _Sums(worth, _name_form)
+        self.sides = [_Sums(worth, partial(_name_side, side)) for side in "eabg"]
+        self.place = _Sums(worth, lambda key: (f"pos{key[1]}", f"pp{key[0]}{key[1]}", f"h1:{key[2]}"))
+        self.levels = [_Sums(worth, partial(_name_level, level)) for level in range(1, LEVELS + 1)]
+        self.around = _Sums(worth, _names_of_bits)
+        self.outside = _Sums(worth, lambda bits: ["out:" + name for name in _names_of_bits(bits)])
+        self.own = _Sums(worth, lambda bits: [name.replace("anc:", "own:") for name in _names_of_bits(bits)])
+        self.parent = _Sums(worth, lambda bits: [name.replace("anc:", "par:") for name in _names_of_bits(bits)])
+        self.repeats = _Sums(worth, lambda key: (f"x{key[1]}", f"rep{key[0]}{key[2]}"))
+        self.near = _Sums(worth, lambda key: (f"heart{key[0]}{key[1]}", f"hs{key[0]}{key[2]}"))
+        self.section = _Sums(worth, _name_section)
+        self.likeness = _Sums(worth, _name_likeness)
+        self.end = _Sums(worth, _name_end)
+        self.text = _Sums(worth, lambda names: names)
 
-    def remember(self, key: object, names: Iterable[str]) -> Sum:
-        if len(self.sums) > MAX_REMEMBERED:
-            self.sums.clear()
-        found = self.sums[key] = self.worth(names)
-        return found
 
-    def names(self, key: str) -> frozenset[str]:
-        """The telling parts of a class and an id."""
-        found = self._names.get(key)
-        if found is None:
-            if len(self._names) > MAX_REMEMBERED:
-                self._names.clear()
-            found = self._names[key] = frozenset().union(*map(_names_in, key[:MAX_KEY].split()))
-        return found
+def _name_form(key: tuple[str, str, str, int, int, str]) -> tuple[str, ...]:
+    """The form of a block, and whether it is before, inside or after the densest box."""
+    kind, genre, zone, words, linked, tag = key
+    known = tag if tag in _TAGS else "other"
+    names: tuple[str, ...] = (
+        "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
+        f"t:{known}", f"pt{kind}{known}", f"tw{known}{words // 2}", f"zk{kind}{zone}{words}",
+    )  # fmt: skip
+    if genre == ARTICLE:
+        names += (f"g{kind}", f"gw{words}", f"gd{linked}", f"gt{known}", f"z{zone}", f"zw{zone}{words}", f"zd{zone}{linked}")
+    return names
 
-    def sum_of_names(self, role: str, key: str) -> Sum:
-        found = self.sums.get((role, key))
-        return self.remember((role, key), [role + name for name in self.names(key)]) if found is None else found
 
-    def level(self, level: int, shape: Shape) -> Sum:
-        found = self.sums.get((level, shape))
-        if found is None:
-            names = [f"c{level}{letter}{value}" for letter, value in zip("dnpsrt", shape, strict=True)]
-            found = self.remember((level, shape), names)
-        return found
+def _name_side(side: str, look: str) -> tuple[str]:
+    return (side + look,)
 
-    def form(self, kind: str, genre: str, words: int, linked: int, tag: str) -> Sum:
-        found = self.sums.get((kind, genre, words, linked, tag))
-        if found is None:
-            known = tag if tag in _TAGS else "other"
-            names: tuple[str, ...] = (
-                "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
-                f"t:{known}", f"pt{kind}{known}", f"tw{known}{words // 2}",
-            )  # fmt: skip
-            if genre == ARTICLE:
-                names += (f"g{kind}", f"gw{words}", f"gd{linked}", f"gt{known}")
-            found = self.remember((kind, genre, words, linked, tag), names)
-        return found
 
-    def place(self, kind: str, place: int, after: int | str) -> Sum:
-        found = self.sums.get((kind, place, after))
-        if found is None:
-            found = self.remember((kind, place, after), (f"pos{place}", f"pp{kind}{place}", f"h1:{after}"))
-        return found
+def _name_level(level: int, shape: int) -> list[str]:
+    values = [shape >> shift & 7 for shift in (12, 9, 6, 3, 0)]
+    return [f"c{level}{letter}{value}" for letter, value in zip("dnpsrt", [*values, _SORTED_TAGS[shape >> 15]], strict=True)]
 
-    def beside(self, looks: tuple[str, str, str, str]) -> Sum:
-        found = self.sums.get(looks)
-        if found is None:
-            found = self.remember(looks, [side + look for side, look in zip("eabg", looks, strict=True)])
-        return found
 
-    def zone(self, page: str, zone: str, words: int, linked: int) -> Sum:
-        """Before, inside or after the densest box; `page` is the kind and the genre."""
-        key = (page, zone, words, linked)
-        found = self.sums.get(key)
-        if found is None:
-            names: tuple[str, ...] = (f"zk{page[0]}{zone}{words}",)
-            if page[1] == ARTICLE:
-                names += (f"z{zone}", f"zw{zone}{words}", f"zd{zone}{linked}")
-            found = self.remember(key, names)
-        return found
+def _name_section(key: tuple[str, str, str, int, int, int]) -> tuple[str, ...]:
+    """Under a heading such as "Related"; `since` is how many blocks are between."""
+    section, genre, zone, words, linked, since = key
+    names: tuple[str, ...] = (f"sw{section}{words}", f"sn{section}{since}", f"sd{zone}{section}{linked}")
+    return (*names, f"s{zone}{section}") if genre == ARTICLE else names
 
-    def section(self, section: str, genre: str, zone: str, words: int, linked: int, since: int) -> Sum:
-        """Under a heading such as "Related"; `since` is how many blocks are between."""
-        key = (section, genre, zone, words, linked, since)
-        found = self.sums.get(key)
-        if found is None:
-            names: tuple[str, ...] = (f"sw{section}{words}", f"sn{section}{since}", f"sd{zone}{section}{linked}")
-            found = self.remember(key, (*names, f"s{zone}{section}") if genre == ARTICLE else names)
-        return found
 
-    def likeness(self, overlap: int, is_whole: bool, words: int, tag: str, zone: str) -> Sum:
-        key = ("title", overlap, is_whole, words, tag, zone)
-        found = self.sums.get(key)
-        if found is None:
-            names = [f"tl{overlap}{words // 2}", f"tl{overlap}{tag}{zone}"]
-            found = self.remember(key, [*names, f"tl{tag}", f"tl{zone}"] if is_whole else names)
-        return found
+def _name_likeness(key: tuple[int, bool, int, str, str]) -> list[str]:
+    overlap, is_whole, words, tag, zone = key
+    names = [f"tl{overlap}{words // 2}", f"tl{overlap}{tag}{zone}"]
+    return [*names, f"tl{tag}", f"tl{zone}"] if is_whole else names
 
-    def sum_of_repeats(self, kind: str, times: int, most: int) -> Sum:
-        key = ("x", kind, times, most)
-        found = self.sums.get(key)
-        return self.remember(key, (f"x{times}", f"rep{kind}{most}")) if found is None else found
 
-    def near(self, kind: str, distance: int, share: int) -> Sum:
-        key = ("heart", kind, distance, share)
-        found = self.sums.get(key)
-        return self.remember(key, (f"heart{kind}{distance}", f"hs{kind}{share}")) if found is None else found
-
-    def text(self, names: tuple[str, ...]) -> Sum:
-        found = self.sums.get(names)
-        return self.remember(names, names) if found is None else found
-
-    def outside(self, holders: frozenset[str]) -> Sum:
-        found = self.sums.get(holders)
-        return self.remember(holders, ["out:" + holder for holder in holders]) if found is None else found
+def _name_end(key: tuple[str, bool, bool, bool]) -> list[str]:
+    end, has_comma, is_upper, is_again = key
+    first = "end." if end in _SENTENCE_ENDS else "end:" if end == ":" else "end"
+    return [first, *(["comma"] if has_comma else ()), *(["caps"] if is_upper else ()), *(["again"] if is_again else ())]
 
 
 class PageFeatures:
     """Judges the blocks of one page."""
 
     def __init__(self, layout: Layout, scale: Scale, head: PageHead = PageHead()) -> None:  # noqa: B008  # immutable
-        self.blocks, self.boxes, self.root, self.head = layout.blocks, layout.boxes, layout.root, head
+        self.blocks, self.root, self.head = layout.blocks, layout.root, head
+        self.boxes = [box for box in layout.boxes if box.blocks]
         self.chars, self.scale = max(1, layout.chars), scale
         running = self.root.paragraphs / self.chars
         self.kind = "A" if running > 0.6 else "B" if running > 0.3 else "C"
-        self._times = Counter([block.text for block in self.blocks])
-        self._holders = frozenset(
-            "in:" + box.tag for box in self.boxes if box.tag in ("main", "article") and box.chars > 0.3 * self.chars
+        self._holders = reduce(
+            or_, [_TAG_BIT[box.tag] for box in self.boxes if box.tag in _HOLDERS and box.chars > 0.3 * self.chars], 0
         )
         self._heart = self._find_heart()
         self._alike: dict[tuple[int, str, str], Sum] = {}
@@ -225,48 +231,61 @@ class PageFeatures:
 
     def judge(self) -> list[Sum]:
         """What all traits of each block come to."""
-        blocks, scale, kind = self.blocks, self.scale, self.kind
+        blocks, kind, genre, form = self.blocks, self.kind, self.head.genre, self.scale.form
         words = [_WORDS_OF[min(block.words, _WORDS[-1])] for block in blocks]
         linked = [bisect_right(_LINKED, b.linked / len(b.text)) if b.linked else 0 for b in blocks]
-        looks = [f"{w}{d // 2}{b.box.tag[0]}" for w, d, b in zip(words, linked, blocks, strict=True)]
-        sides = zip(["", "", *looks], ["", *looks], [*looks[1:], ""], [*looks[2:], "", ""], strict=False)
-        genre = self.head.genre
-        result = [scale.form(kind, genre, w, d, b.box.tag) for w, d, b in zip(words, linked, blocks, strict=True)]
-        result = [sum_ + scale.beside(side) for sum_, side in zip(result, sides, strict=False)]
-        result = [sum_ + self._box(block.box) + self._text(block) for sum_, block in zip(result, blocks, strict=True)]
-        result = [sum_ + place for sum_, place in zip(result, self._places(), strict=True)]
-        return [sum_ + about for sum_, about in zip(result, self._sections(words, linked), strict=True)]
+        zones = self._zones()
+        result = [
+            form[kind, genre, zone, w, d, block.box.tag] + self._box(block.box)
+            for block, zone, w, d in zip(blocks, zones, words, linked, strict=True)
+        ]
+        others = self._sides(words, linked), self._places(), self._texts(zones, words, linked)
+        return self._with_comments([a + b + c + d for a, b, c, d in zip(result, *others, strict=True)])
 
-    def _sections(self, words: list[int], linked: list[int]) -> list[Sum]:
-        """What the heading above a block, the title of the page, and comments around it say of it."""
+    def _sides(self, words: list[int], linked: list[int]) -> list[Sum]:
+        """What the two blocks before and the two after look like."""
+        looks = [_LOOKS[w][d] + block.box.tag[0] for w, d, block in zip(words, linked, self.blocks, strict=True)]
+        e, a, b, g = self.scale.sides
+        around = zip(["", "", *looks], ["", *looks], [*looks[1:], ""], [*looks[2:], "", ""], strict=False)
+        return [e[w] + a[x] + b[y] + g[z] for w, x, y, z in around]
+
+    def _texts(self, zones: str, words: list[int], linked: list[int]) -> list[Sum]:
+        """What the words of a block, the heading above it and the title of the page say of it."""
         scale, genre, title = self.scale, self.head.genre, self.head.title
         start = self.head.description[:60].lower() if len(self.head.description) > MIN_DESCRIPTION else ""
-        zones, comments = self._zones(), self._sums_of_comments()
-        page = self.kind + genre
-        result = [scale.zone(page, zone, w, d) for zone, w, d in zip(zones, words, linked, strict=True)]
-        if self._commented:
-            inside = [id(block.box) in self._commented for block in self.blocks]
-            result = [sum_ + comments[is_comment] for sum_, is_comment in zip(result, inside, strict=True)]
+        times = Counter([block.text for block in self.blocks])
+        result = []
         section, since = "", 0
         for n, block in enumerate(self.blocks):
             tag, text, size = block.box.tag, block.text, block.words
+            found = scale.end[text[-1], "," in text, text.isupper(), times[text] > 1]
+            lower = text.lower() if size < MAX_TITLE_WORDS else ""
+            if size < SHORT and (cues := _cues(text, lower)):
+                found = found + scale.text[cues]
             if size < MAX_SECTION_WORDS and (tag in _HEADINGS or text[-1] == ":"):
-                found = _SECTION.search(text.lower())
-                section, since = "CRO"[(found.lastindex or 1) - 1] if found else "", 0
+                named = _SECTION.search(lower)
+                section, since = "CRO"[(named.lastindex or 1) - 1] if named else "", 0
             elif tag in _HEADINGS:
                 section = ""
             since += 1
             if section:
-                near = bisect_right(_SINCE, since)
-                result[n] = result[n] + scale.section(section, genre, zones[n], words[n], linked[n], near)
-            if size < MAX_TITLE_WORDS and not title.isdisjoint(own := set(text.lower().split())):
-                same = len(title & own)
-                is_whole = same >= 0.8 * len(title)
-                overlap = bisect_right(_OVERLAP, same / len(own))
-                result[n] = result[n] + scale.likeness(overlap, is_whole, words[n], tag[:2], zones[n])
+                found = found + scale.section[section, genre, zones[n], words[n], linked[n], bisect_right(_SINCE, since)]
+            if lower and not title.isdisjoint(own := lower.split()):
+                distinct = set(own)
+                same = len(title & distinct)
+                overlap, is_whole = bisect_right(_OVERLAP, same / len(distinct)), same >= 0.8 * len(title)
+                found = found + scale.likeness[overlap, is_whole, words[n], tag[:2], zones[n]]
             if start and text[:60].lower() == start:
-                result[n] = result[n] + scale.text((f"ds{genre}", f"ds{zones[n]}", f"ds{tag[:2]}"))
+                found = found + scale.text[f"ds{genre}", f"ds{zones[n]}", f"ds{tag[:2]}"]
+            result.append(found)
         return result
+
+    def _with_comments(self, sums: list[Sum]) -> list[Sum]:
+        if not self._commented:
+            return sums
+        comments = self._sums_of_comments()
+        inside = [id(block.box) in self._commented for block in self.blocks]
+        return [sum_ + comments[is_comment] for sum_, is_comment in zip(sums, inside, strict=True)]
 
     def _zones(self) -> str:
         """For each block a letter: before, inside or after the paragraphs of the densest box."""
@@ -289,19 +308,13 @@ class PageFeatures:
         found: set[int] = set()
         for box in self.boxes:
             if id(box.parent) in found or (
-                box.blocks
-                and box.key
-                and box.parent is not None
-                and box.chars < 0.95 * self.chars
-                and _COMMENTS.search(box.key)
+                box.key and box.parent is not None and box.chars < 0.95 * self.chars and _names_comments(box.key)
             ):
                 found.add(id(box))
         return found
 
     def _sums_of_comments(self) -> tuple[Sum, Sum]:
-        """For a block outside of the comments and for one in them; a page without comments says nothing."""
-        if not self._commented:
-            return self.scale.nothing, self.scale.nothing
+        """For a block outside of the comments and for one in them."""
         inside = sum(block.box.paragraphs for block in self.blocks if id(block.box) in self._commented)
         outside = bisect_right(_OUTSIDE, self.root.paragraphs - inside)
         share = bisect_right(_COMMENTED, inside / (self.root.paragraphs or 1))
@@ -310,19 +323,19 @@ class PageFeatures:
 
     def _sum_of_comment(self, in_comments: int, share: int, outside: int, heart: int) -> Sum:
         genre, start = self.head.genre, f"cm{in_comments}"
-        return self.scale.text((
+        return self.scale.text[
             f"{start}s{share}", f"{start}o{outside}", f"{start}{genre}", f"{start}h{heart}", f"{start}h{heart}{genre}{outside}",
             f"{start}h{heart}s{share}",
-        ))  # fmt: skip
+        ]  # fmt: skip
 
     def _places(self) -> list[Sum]:
-        scale, kind, chars = self.scale, self.kind, self.chars
+        sums, kind, chars = self.scale.place, self.kind, self.chars
         places = [bisect_right(_PLACE, block.start / chars) for block in self.blocks]
         title = next((n for n, block in enumerate(self.blocks) if block.box.tag == "h1"), -1)
         if title < 0:
-            return [scale.place(kind, place, "none") for place in places]
-        before = [scale.place(kind, place, "before") for place in places[:title]]
-        return before + [scale.place(kind, p, bisect_right(_AFTER, n)) for n, p in enumerate(places[title:])]
+            return [sums[kind, place, "none"] for place in places]
+        before = [sums[kind, place, "before"] for place in places[:title]]
+        return before + [sums[kind, place, bisect_right(_AFTER, n)] for n, place in enumerate(places[title:])]
 
     def _find_heart(self) -> dict[int, int]:
         """The box with most running text right inside it, and those around it, by distance."""
@@ -341,32 +354,28 @@ class PageFeatures:
         return path
 
     def _inherit(self) -> None:
-        """Give each box with text the names that some box around it has, each once."""
-        known: dict[tuple[int, str, str], Inherited] = {}
-        nothing: Inherited = (frozenset(), self.scale.nothing)
+        """Give each box the names that some box around it has, each once, and how near it is to the densest box."""
+        scale, is_article = self.scale, self.head.genre == ARTICLE
+        around: Inherited = (0, scale.nothing)
+        near = scale.nothing
         for box in self.boxes:  # parents come before their children
-            if not box.blocks:
-                continue
-            found = nothing if box.parent is None else box.parent.around
+            if box.parent is not None:
+                around, near = box.parent.around, box.parent.near
             if box.key or box.tag in _AROUND:
-                same = (id(found), box.key, box.tag)
-                found = known.get(same) or known.setdefault(same, self._with(found, box))
-            box.around = found
-
-    def _with(self, inherited: Inherited, box: Box) -> Inherited:
-        names, result = inherited
-        own = self.scale.names(box.key)
-        new = {"anc:" + name for name in own}
-        if self.head.genre == ARTICLE:
-            new |= {"art:" + name for name in own & _IN_ARTICLES}
-        if box.tag in _AROUND:
-            new.add("in:" + box.tag)
-        new -= names
-        return (names | new, result + self.scale.worth(new)) if new else inherited
+                own = _bits_of_key(box.key)
+                if is_article:
+                    own |= (own & _ARTICLE_BITS) << _ARTICLE_SHIFT
+                new = (own | _TAG_BIT.get(box.tag, 0)) & ~around[0]
+                if new:
+                    around = (around[0] | new, around[1] + scale.around[new])
+            if id(box) in self._heart:
+                share = bisect_right(_SHARE, box.chars / self.chars)
+                near = scale.near[self.kind, min(self._heart[id(box)], 4), share]
+            box.around, box.near = around, near
 
     def _box(self, box: Box) -> Sum:
         """Boxes of one kind side by side that hold one block each are judged once."""
-        if box.blocks > 1 or box.parent is None:
+        if box.blocks > 1 or box.repeats < 2 or box.parent is None:
             return self._surroundings(box)
         alike = (id(box.parent), box.tag, box.key)
         found = self._alike.get(alike)
@@ -386,69 +395,41 @@ class PageFeatures:
             most = max(most, counted.repeats)
         if counted.parent is not None:
             most = max(most, counted.parent.repeats)
-        times = bisect_right(_TIMES, box.repeats), bisect_right(_TIMES, most)
-        result = result + self._levels(counted) + scale.sum_of_repeats(self.kind, *times) + self._nearness(box)
+        repeats = scale.repeats[self.kind, bisect_right(_TIMES, box.repeats), bisect_right(_TIMES, most)]
+        result = result + (self._levels(counted) if counted.levels is None else counted.levels) + repeats + box.near
         if box.key:
-            result = result + scale.sum_of_names("own:", box.key)
+            result = result + scale.own[_bits_of_key(box.key)]
         if box.parent is not None and box.parent.key:
-            result = result + scale.sum_of_names("par:", box.parent.key)
-        missing = self._holders - names
-        return result + scale.outside(missing) if missing else result
+            result = result + scale.parent[_bits_of_key(box.parent.key)]
+        missing = self._holders & ~names
+        return result + scale.outside[missing] if missing else result
 
     def _levels(self, box: Box) -> Sum:
         """What this box and those around it hold."""
-        if box.levels is None:
-            result = self.scale.nothing
-            around: Box | None = box
-            for level in range(1, LEVELS + 1):
-                if around is None:
-                    break
-                result = result + self.scale.level(level, around.shape or self._shape(around))
-                around = around.parent
-            box.levels = result
-        return box.levels
+        result = self.scale.nothing
+        around: Box | None = box
+        for sums in self.scale.levels:
+            if around is None:
+                break
+            result = result + sums[self._shape(around) if around.shape < 0 else around.shape]
+            around = around.parent
+        box.levels = result
+        return result
 
-    def _shape(self, box: Box) -> Shape:
+    def _shape(self, box: Box) -> int:
+        """How linked, how long, how much in sentences, which share of the page, how often, and what element."""
         size = max(1, box.chars)
-        box.shape = (
-            bisect_right(_LINKED, box.linked / size),
-            bisect_right(_CHARS, size),
-            bisect_right(_RUNNING, box.paragraphs / size),
-            bisect_right(_SHARE, size / self.chars),
-            bisect_right(_TIMES, box.repeats),
-            box.tag if box.tag in _AROUND else "",
-        )
+        shape = _TAG_NUMBER.get(box.tag, 0) << 3 | bisect_right(_LINKED, box.linked / size)
+        shape = shape << 3 | bisect_right(_CHARS, size)
+        shape = shape << 3 | bisect_right(_RUNNING, box.paragraphs / size)
+        shape = shape << 3 | bisect_right(_SHARE, size / self.chars)
+        box.shape = shape << 3 | bisect_right(_TIMES, box.repeats)
         return box.shape
 
-    def _nearness(self, box: Box) -> Sum:
-        """How far the block is from where most running text is."""
-        around: Box | None = box
-        while around is not None and id(around) not in self._heart:
-            around = around.parent
-        if around is None:
-            return self.scale.nothing
-        share = bisect_right(_SHARE, around.chars / self.chars)
-        return self.scale.near(self.kind, min(self._heart[id(around)], 4), share)
 
-    def _text(self, block: Block) -> Sum:
-        text = block.text
-        end = text[-1]
-        names: tuple[str, ...] = ("end." if end in '.!?…"”' else "end:" if end == ":" else "end",)
-        if "," in text:
-            names += ("comma",)
-        if block.words < SHORT:
-            names += _cues(text)
-        if text.isupper():
-            names += ("caps",)
-        if self._times[text] > 1:
-            names += ("again",)
-        return self.scale.text(names)
-
-
-def _cues(text: str) -> tuple[str, ...]:
+def _cues(text: str, lower: str) -> tuple[str, ...]:
     """What the words of a short text give away, each once."""
     names: tuple[str, ...] = ()
-    lower = text.lower()
     if _MAYBE_CUE.search(lower):
         names = tuple(f"cue:{cue}" for cue in dict.fromkeys(_CUE.findall(lower)))
     if _MONEY_SIGN.search(text) and _MONEY.search(text):

@@ -51,7 +51,9 @@ class _Ends:
 
     def of_part(self, name: str, start: int) -> int:
         """Below zero where it has none; in small letters or in capitals, which is how ends are written."""
-        end = min(self._from(f"</{name}", start), self._from(f"</{name.upper()}", start))
+        end = self._from(f"</{name}", start)
+        if (capitals := self._html.find(f"</{name.upper()}", start, end)) >= 0:
+            end = capitals
         return self._html.find(">", end) + 1 or -1
 
     def _from(self, spelled: str, start: int) -> int:

@@ -32,20 +32,21 @@ class Box:
     """An element that starts a line of its own, and what is in it."""
 
     __slots__ = (
-        "around", "blocks", "chars", "depth", "kept", "key", "levels", "linked", "node", "own", "paragraphs", "parent",
+        "around", "blocks", "chars", "depth", "kept", "key", "levels", "linked", "near", "node", "own", "paragraphs", "parent",
         "repeats", "shape", "tag", "unit",
     )  # fmt: skip
 
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
         self.depth: int = parent.depth + 1 if parent is not None else 0
-        called, id_ = node.getattr("class"), node.getattr("id")
-        self.key = f"{called or ''} {id_ or ''}".lower() if called or id_ else ""
+        called, id_ = node.class_name, node.id
+        self.key = f"{called} {id_}".lower() if called or id_ else ""
         self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
         self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
         self.around: Any = None  # from here on for the judge of the page, who comes by each box often
         self.levels: Any = None
-        self.shape: tuple[int | str, ...] = ()
+        self.near: Any = None
+        self.shape = -1
         self.unit = ""  # the name of the list or table it is a part of
 
     def is_within(self, *tags: str) -> bool:
@@ -126,7 +127,7 @@ class Layout:
             box.chars, box.linked, box.blocks = size, block.linked, 1
             box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
         for box in reversed(self.boxes):  # children come after their parents
-            if (parent := box.parent) is not None:
+            if box.blocks and (parent := box.parent) is not None:
                 parent.chars += box.chars
                 parent.linked += box.linked
                 parent.paragraphs += box.paragraphs
@@ -134,6 +135,9 @@ class Layout:
         return total
 
     def _count_repeats(self) -> None:
-        alike = Counter((id(box.parent), box.tag, box.key) for box in self.boxes if box.blocks)
-        for box in self.boxes:
-            box.repeats = alike[id(box.parent), box.tag, box.key]
+        """Boxes without text are not counted, and have no alike ones."""
+        boxes = [box for box in self.boxes if box.blocks]
+        looks = [(id(box.parent), box.tag, box.key) for box in boxes]
+        alike = Counter(looks)
+        for box, look in zip(boxes, looks, strict=True):
+            box.repeats = alike[look]

@@ -61,7 +61,7 @@ def read_html(html: str, url: str) -> Extracted:
     visible = _visible_markup(html)
     bounded = markup_limits.bound_markup(visible)
     truncated, html = _has_lost_end(html, visible, bounded), bounded
-    if _is_hostile(html):
+    if markup_limits.is_hostile(html):
         return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _parse_tree(html)
     base = _base_url(tree, url)
@@ -87,7 +87,7 @@ def read_html(html: str, url: str) -> Extracted:
 def main_text(html: str, url: str) -> str:
     """The main content alone."""
     html = _bound_markup(html)
-    if _is_hostile(html):
+    if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
     base, head = _base_url(tree, url), read_page_head(tree)
@@ -105,7 +105,7 @@ def is_cut(html: str) -> bool:
 def whole_text(html: str, url: str) -> str:
     """All that is shown, with nothing chosen: for documents, which have no furniture."""
     html = _bound_markup(html)
-    if _is_hostile(html):
+    if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
     if Layout(tree.body).deepest > MAX_DEPTH:
@@ -115,19 +115,16 @@ def whole_text(html: str, url: str) -> str:
     return _to_markdown(tree.body.html, url)
 
 
-def _is_hostile(html: str) -> bool:
-    return markup_limits.too_wide(html) or markup_limits.too_deep(html) or markup_limits.can_multiply(html)
-
-
 def _bound_markup(html: str) -> str:
     """What a reader could see of the page, as far as its tags can be afforded."""
     return markup_limits.bound_markup(_visible_markup(html))
 
 
 def _visible_markup(html: str) -> str:
-    visible = invisible.remove_invisible(html[:MAX_CHARS].replace("\0", ""))
+    visible = invisible.remove_invisible(html[:MAX_CHARS]).replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
-    return _FRAME.sub("", visible) if visible.count("<iframe") > visible.count("</iframe") else visible
+    frames = visible.count("<iframe")
+    return _FRAME.sub("", visible) if frames and frames > visible.count("</iframe") else visible
 
 
 def _has_lost_end(html: str, visible: str, bounded: str) -> bool:
@@ -332,19 +329,31 @@ def _unwrap_lines(html: str) -> str:
 
 
 def _conversion_options(url: str) -> ConversionOptions:
-    from html_to_markdown import ConversionOptions, PreprocessingOptions
+    """Every choice as a value of its type: a name would be looked up for every page, at some cost."""
+    import html_to_markdown as writer
 
-    return ConversionOptions(
+    return writer.ConversionOptions(
         extract_metadata=False,
-        preprocessing=PreprocessingOptions(enabled=False),
+        preprocessing=writer.PreprocessingOptions(enabled=False, preset=writer.PreprocessingPreset.STANDARD),
         autolinks=False,
         bullets="-",
         skip_images=True,
         compact_tables=True,
         expand_abbreviations=False,
         include_blockquote_citations=False,
-        highlight_style="none",
         base_url=url or None,
+        heading_style=writer.HeadingStyle.ATX,
+        list_indent_type=writer.ListIndentType.SPACES,
+        highlight_style=writer.HighlightStyle.NONE,
+        whitespace_mode=writer.WhitespaceMode.NORMALIZED,
+        newline_style=writer.NewlineStyle.SPACES,
+        code_block_style=writer.CodeBlockStyle.BACKTICKS,
+        inline_data_media=writer.InlineDataMedia.KEEP,
+        hidden_content=writer.HiddenContent.DROP,
+        url_escape_style=writer.UrlEscapeStyle.ANGLE,
+        link_style=writer.LinkStyle.INLINE,
+        output_format=writer.OutputFormat.MARKDOWN,
+        tier_strategy=writer.TierStrategy.AUTO,
     )
 
 
