@@ -436,3 +436,28 @@ def test_a_further_page_is_left_out_where_it_hardly_speaks_to_the_question() -> 
     ]
     draft = compose_answer(read_question("How did Grissom and White describe the motive for naming their flight?"), pages)
     assert [number for _, number in draft.lines] == [1]
+
+
+def test_a_manual_says_nothing_twice_and_an_identifier_once() -> None:
+    lamp = "`lamp.on(level)`\n\nLights the lamp at a `level`. A lamp that is lit stays lit at its `level`."
+    pages = [page(1, "lamp", f"{lamp}\n\n`lamp.glow(level)`\n\nLights the lamp at a `level`.")]
+    assert compose_answer(read_question("Which function lights the lamp at a level?"), pages).lines == (
+        ("`lamp.on(level)`: Lights the lamp at a `level`.", 1),
+        ("A lamp that is lit stays lit at its `level`.", 1),
+    )
+
+
+def test_a_question_about_code_is_not_led_to_the_page_that_a_manual_names_beside_it() -> None:
+    pages = [
+        page(1, "lamp", "Unlike `torch`, a lamp has a cord.\n\n`lamp.keep`\n\nKeeps the lamp lit at night."),
+        page(2, "torch", "`torch.hold`\n\nHolds the torch at night when `lamp.keep` is not there."),
+    ]
+    draft = compose_answer(read_question("Which lamp method keeps it lit at night?"), pages)
+    assert draft.lines[0] == ("`lamp.keep`: Keeps the lamp lit at night.", 1)
+
+
+def test_a_long_sentence_of_a_manual_leaves_room_for_the_next_definition() -> None:
+    intro = "The `lamp` module turns a dark room into a lit room " + "slowly " * 40 + "for tired readers."
+    pages = [page(1, "lamp", f"{intro}\n\n`lamp.on(level)`\n\nMakes a dark room a lit room.")]
+    draft = compose_answer(read_question("What function turns a dark room into a lit room for tired readers?"), pages)
+    assert [text.split()[:4] for text, _ in draft.lines] == [intro.split()[:4], ["`lamp.on(level)`:", "Makes", "a", "dark"]]

@@ -36,6 +36,7 @@ NOT_ANSWERED = "None of the pages that were read answers this question; the clos
 MAX_WORDS = 55  # of an answer: about two sentences
 CLOSEST_WORDS = 24  # of the passages that come closest where none answers
 MAX_SENTENCE_WORDS = 35  # a longer one is cut to the stretch that holds most of the question
+MAX_MANUAL_WORDS = 25  # the same for a question about code, where several definitions have to fit
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
@@ -89,10 +90,12 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
-    if answered != "no" and (pair := graph.linked_pair()):
+    is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
+    if answered != "no" and not is_code and (pair := graph.linked_pair()):
         return ExtractiveAnswer(_fill_room(evidence, pair, usable, 0), answered=answered)
-    if answered != "no" and (evidence.wants == "code" or question.language):  # the choice was learned from English prose
-        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable, 0), answered=answered)
+    if answered != "no" and (is_code or question.language):  # the choice was learned from English prose
+        longest = MAX_MANUAL_WORDS if is_code else MAX_WORDS
+        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable, 0, longest), answered=answered)
     candidates = rate_candidates(evidence, usable)
     chosen = _choose_few(evidence, candidates)
     if answered == "no":
@@ -366,31 +369,32 @@ def _name_after(text: str, cues: set[str], known: str) -> str:
 
 
 def _fill_room(
-    evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int
+    evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int, longest: int = MAX_WORDS
 ) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences, cut to size, and more of what speaks best while there is room."""
+    """The chosen sentences, cut to size, and more of what speaks best while there is room; nothing is said twice."""
     left = MAX_WORDS - spent
-    lines, taken = [], {(s.page, s.place) for s in chosen}
+    lines: list[tuple[str, int]] = []
     for rest, s in zip(range(len(chosen), 0, -1), chosen, strict=True):
         others = sum(min(left // rest, len(_render_sentence(evidence, o).split())) for o in chosen[len(chosen) - rest + 1 :])
-        text = _shorten_sentence(_render_sentence(evidence, s), evidence, left - others)
+        text = _shorten_sentence(_render_sentence(evidence, s), evidence, min(longest, left - others))
         lines.append((text, evidence.pages[s.page].number))
         left -= len(text.split())
+    quoted = list(chosen)
     cited = {s.page for s in chosen}
     said = frozenset[str]().union(*(s.covered for s in chosen))
     anchor = chosen[0]
     for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _is_beside(s, anchor))):
-        text = _render_sentence(evidence, s)
-        if len(text.split()) > left >= FILL:
-            text = _shorten_sentence(text, evidence, left)
+        text = _render_sentence(evidence, s, quoted)
+        if left >= FILL:
+            text = _shorten_sentence(text, evidence, min(longest, left))
         fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
         enough = _min_share(evidence, s, cited, said) * anchor.score
-        if (s.page, s.place) not in taken and fits and s.score >= enough:
+        if fits and s.score >= enough and all(s.sentence.text != other.sentence.text for other in quoted):
             lines.append((text, evidence.pages[s.page].number))
             left -= len(text.split())
             cited.add(s.page)
             said |= s.covered
-            taken.add((s.page, s.place))
+            quoted.append(s)
     return tuple(lines)
 
 
@@ -409,10 +413,10 @@ def _is_beside(s: Scored, anchor: Scored) -> bool:
     return s.page == anchor.page and abs(s.place - anchor.place) == 1
 
 
-def _render_sentence(evidence: SentenceRanking, s: Scored) -> str:
-    """The sentence, under the identifier it explains where an identifier was asked for."""
+def _render_sentence(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> str:
+    """The sentence, under the identifier it explains where an identifier was asked for and none `quoted` stands under it."""
     text = _without_heading(s.sentence.text, evidence.subjects[s.page])
-    if evidence.wants != "code":
+    if evidence.wants != "code" or any((o.page, o.sentence.label) == (s.page, s.sentence.label) for o in quoted):
         return text
     page = evidence.pages[s.page]
     heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
