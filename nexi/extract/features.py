@@ -246,8 +246,8 @@ class PageFeatures:
         """What the two blocks before and the two after look like."""
         looks = [_LOOKS[w][d] + block.box.tag[0] for w, d, block in zip(words, linked, self.blocks, strict=True)]
         e, a, b, g = self.scale.sides
-        around = zip(["", "", *looks], ["", *looks], [*looks[1:], ""], [*looks[2:], "", ""], strict=False)
-        return [e[w] + a[x] + b[y] + g[z] for w, x, y, z in around]
+        around = zip(looks, ["", "", *looks], ["", *looks], [*looks[1:], ""], [*looks[2:], "", ""], strict=False)
+        return [e[w] + a[x] + b[y] + g[z] for _, w, x, y, z in around]
 
     def _texts(self, zones: str, words: list[int], linked: list[int]) -> list[Sum]:
         """What the words of a block, the heading above it and the title of the page say of it."""

@@ -72,3 +72,7 @@ def test_what_is_learned_and_what_is_judged_have_the_same_names() -> None:
         layout(f"<main><h1>Head</h1>{LONG}</main>"), classifier.scale_of(classifier.load_weights())
     ).judge()
     assert [round(score, 9) for score in judged] == [round(score, 9) for score in by_hand]
+
+
+def test_a_page_without_text_has_nothing_to_judge() -> None:
+    assert features.PageFeatures(layout("<div></div>"), features.Scale(list)).judge() == []
