@@ -103,6 +103,22 @@ def write_json_object(path: Path, value: Mapping[str, Any], failure: str) -> Non
         raise store_error(failure, path, error) from error
 
 
+def merge_json_object(path: Path, added: Mapping[str, Any], failure: str) -> dict[str, Any]:
+    """Add to a small JSON object that other processes add to as well, and give the whole. Raises StoreError as above."""
+    try:
+        make_private_directory(path.parent)
+        fd = os.open(path.with_suffix(".lock"), APPEND | os.O_CREAT, PRIVATE_FILE)
+        try:
+            wait_for_lock(fd)
+            merged = {**read_json_object(path), **added}
+            write_json_object(path, merged, failure)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise store_error(failure, path, error) from error
+    return merged
+
+
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable, where the system can."""
     if sys.platform == "win32":

@@ -6,12 +6,12 @@ file. What is in a folder is not known here.
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
 
-from nexi.files import write_json_object
+from nexi.files import merge_json_object, read_json_object
 from nexi.types import content_digest
 
 SCHEME = "file:///"
@@ -22,7 +22,7 @@ class Folders:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._folders = _read_file(path)
+        self._folders = _parse_folders(read_json_object(path))  # a lost file is made again by indexing
 
     def address_of(self, file: Path, root: Path) -> str:
         """The address of a file, under the nearest folder that has a name, else under `root`, which gets one."""
@@ -42,15 +42,10 @@ class Folders:
     def _name_root(self, root: Path) -> str:
         plain = re.sub(r"[^\w.-]+", "-", root.name)[:40] or "files"
         label = f"{plain}~{content_digest(str(root))[:6]}"
-        self._folders[label] = root
-        paths = {label: str(folder) for label, folder in self._folders.items()}
-        write_json_object(self._path, paths, "the folder could not be given a name")
+        named = merge_json_object(self._path, {label: str(root)}, "the folder could not be given a name")
+        self._folders = _parse_folders(named)
         return label
 
 
-def _read_file(path: Path) -> dict[str, Path]:
-    try:
-        known = json.loads(path.read_bytes())
-        return {str(label): Path(str(folder)) for label, folder in known.items()}
-    except (OSError, ValueError, AttributeError):
-        return {}  # none yet, or one that can be made again by indexing
+def _parse_folders(named: Mapping[str, object]) -> dict[str, Path]:
+    return {label: Path(str(folder)) for label, folder in named.items()}

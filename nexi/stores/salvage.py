@@ -52,10 +52,23 @@ def size_of(path: Path) -> int:
 
 
 def has_lost_content(path: Path) -> bool:
-    """Whether the file is empty although the vectors of its passages are beside it."""
-    if not path.is_file() or path.stat().st_size or path.with_name(path.name + "-wal").exists():
+    """Whether the file is empty although the vectors of its passages are beside it.
+
+    Looked for in this order, a store that another process makes meanwhile is never taken for one that was emptied: vectors are
+    written when the file is not empty any more, or a journal is beside it.
+    """
+    vectors = path.with_name(path.name + "-vectors")
+    if not any(map(_size_of_file, vectors.glob("*"))) or path.with_name(path.name + "-wal").exists():
         return False
-    return any(file.stat().st_size for file in path.with_name(path.name + "-vectors").glob("*"))
+    return path.is_file() and not _size_of_file(path)
+
+
+def _size_of_file(path: Path) -> int:
+    """0 also for a file that another process has removed meanwhile."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 # searching

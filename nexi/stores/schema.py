@@ -68,13 +68,18 @@ def prepare_tables(db: sqlite3.Connection, path: Path) -> None:
 
 
 def version_of(db: sqlite3.Connection, path: Path) -> int:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    application = int(db.execute("PRAGMA application_id").fetchone()[0])
-    if application != APPLICATION and (version or application or _count_tables(db)):
+    """The version of the tables, 0 for an empty file. Raises StoreError for a file that is newer or not ours."""
+    version, application, tables = db.execute(_READ_HEADER).fetchone()
+    if application != APPLICATION and (version or application or tables):
         raise _faults.not_a_store(path)
     if version > VERSION:
         raise _faults.newer_schema(path, version, VERSION)
-    return version
+    return int(version)
+
+
+# One statement sees one moment: between two, another process may make the tables, and half of its work is no store of ours.
+_READ_HEADER = """SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)
+    FROM pragma_user_version, pragma_application_id"""
 
 
 def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
@@ -163,10 +168,6 @@ def _run_script(db: sqlite3.Connection, script: str) -> None:
     for statement in script.split(";\n"):
         if statement.strip():
             db.execute(statement)
-
-
-def _count_tables(db: sqlite3.Connection) -> int:
-    return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
 def read_meta(db: sqlite3.Connection, key: str) -> str:

@@ -122,6 +122,14 @@ def test_an_address_that_climbs_out_of_its_folder_has_no_path(tmp_path: Path) ->
     assert folders.path_of("https://example.com/a.md") is None
 
 
+def test_two_who_index_at_once_both_keep_the_names_of_their_folders(tmp_path: Path) -> None:
+    first, second = Folders(tmp_path / "folders.json"), Folders(tmp_path / "folders.json")
+    files = [tmp_path / side / "a.md" for side in ("left", "right")]
+    urls = [folders.address_of(file, file.parent) for folders, file in zip((first, second), files, strict=True)]
+    later = Folders(tmp_path / "folders.json")
+    assert [later.path_of(url) for url in urls] == files
+
+
 async def test_a_file_of_fifty_megabytes_and_one_behind_a_password_are_left_out(make_config: Make, tmp_path: Path) -> None:
     huge = tmp_path / "huge.txt"
     with huge.open("wb") as file:

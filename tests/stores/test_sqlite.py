@@ -9,15 +9,16 @@ import sys
 import threading
 from array import array
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.stores import schema
-from nexi.stores._thread import SqliteThread
+from nexi.stores import salvage, schema
+from nexi.stores._thread import SqliteThread, open_database
 from nexi.stores.sqlite import SqliteStore, StoreLimits
 from nexi.stores.vectors import FirstPass
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
@@ -249,3 +250,65 @@ async def test_a_store_whose_closing_is_cancelled_leaves_no_connection_open(tmp_
     await working
     await asyncio.to_thread(thread._thread.shutdown)
     assert thread._connection is None
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_store_that_another_process_makes_between_two_statements_is_opened(path: Path, number: int) -> None:
+    """Each statement of the opening begins a moment of its own, and the other process comes just before one of them."""
+    statements: list[str] = []
+    others: list[sqlite3.Connection] = []
+
+    def make_tables_elsewhere(statement: str) -> None:
+        statements.append(statement)
+        if len(statements) == number + 1:
+            with suppress(sqlite3.OperationalError):  # the store is locked: the first one was faster
+                others.append(open_database(path, lambda db: schema.prepare_tables(db, path), busy_s=0))
+
+    def prepare(db: sqlite3.Connection) -> None:
+        db.set_trace_callback(make_tables_elsewhere)
+        schema.prepare_tables(db, path)
+        db.set_trace_callback(None)
+
+    with closing(open_database(path, prepare)) as opened:
+        assert schema.version_of(opened, path) == schema.VERSION
+    for other in others:
+        other.close()
+
+
+def test_vectors_that_another_process_removes_meanwhile_are_no_failure(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = path.with_name(f"{path.name}-vectors")
+    vectors.mkdir()
+    path.touch()
+    (vectors / "1.f32").write_bytes(b"1")
+    assert salvage.has_lost_content(path)
+    look = Path.stat
+
+    def remove_first(file: Path, **rest: Any) -> Any:
+        if file.parent == vectors:
+            file.unlink()
+        return look(file, **rest)
+
+    monkeypatch.setattr(Path, "stat", remove_first)
+    assert not salvage.has_lost_content(path)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_store_that_another_process_makes_while_it_is_looked_at_was_not_emptied(
+    path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is empty at the first looks; then the other process writes all of it, and ends."""
+    path.touch()
+    look, looks = Path.stat, 0
+
+    def write_after_look(file: Path, **rest: Any) -> Any:
+        nonlocal looks
+        seen, looks = look(file, **rest), looks + 1
+        if looks == number:
+            vectors = path.with_name(f"{path.name}-vectors")
+            vectors.mkdir()
+            (vectors / "1.f32").write_bytes(b"1")
+            path.write_bytes(b"SQLite")
+        return seen
+
+    monkeypatch.setattr(Path, "stat", write_after_look)
+    assert not salvage.has_lost_content(path)
