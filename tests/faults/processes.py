@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from nexi.events import TERMINAL, Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, SourceNumbered
 from tests.faults.world import QUESTION, Servers, facts_in, servers
@@ -80,6 +82,7 @@ class Home:
     @property
     def asked(self) -> int:
         """Requests that reached the model, with those that were on their way when a process died."""
+        _pass_queue(self.rig.hosts["model"])
         until = time.monotonic() + PATIENCE_S
         while self.rig.at["model"].open and time.monotonic() < until:
             time.sleep(0.005)
@@ -101,6 +104,14 @@ class Home:
                 return logs[-1].parent.name if logs else ""
             time.sleep(0.003)
         raise AssertionError("the log never came so far")
+
+
+def _pass_queue(url: str) -> None:
+    """Wait behind every connection that the server has not seen yet, such as the last one of a killed process."""
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE_S) as behind:
+        behind.shutdown(socket.SHUT_WR)
+        behind.recv(1)
 
 
 @contextmanager
