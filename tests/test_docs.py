@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -456,6 +457,19 @@ def test_a_page_of_the_handbook_has_one_title(page: Path) -> None:
 def test_every_file_that_a_newcomer_is_sent_to_exists(name: str) -> None:
     named = {span for span in spans(prose(ROOT / name)) if re.match(r"(?:nexi|tests|rig|docs)/[\w*./-]*$", span)}
     assert [path for path in sorted(named) if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").glob("*.md")), ids=lambda page: page.stem)
+def test_every_test_that_a_decision_names_exists(page: Path) -> None:
+    text = page.read_text("utf-8")
+    paths = set(re.findall(r"\b(?:tests|evals|bench|rig)/[\w*./-]*\w", text))
+    assert [path for path in sorted(paths) if not list(ROOT.glob(path)) and not list(ROOT.glob(f"{path}*"))] == []
+    assert [name for name in sorted(set(re.findall(r"`(test_\w+)", text))) if f"def {name}(" not in _all_tests()] == []
+
+
+@lru_cache
+def _all_tests() -> str:
+    return "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
 
 
 def test_the_architecture_answers_the_questions_of_a_newcomer() -> None:

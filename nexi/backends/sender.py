@@ -187,7 +187,7 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
             f"{service} did not answer in time",
             code="timeout",
             cause=f"{where} took more than {request.timeout_s:g} s",
-            fix="try again, or raise search_timeout in the config",
+            fix=f"try again, or raise {'jina_timeout' if service == 'jina' else 'search_timeout'} in the config",
             retryable=True,
         )
     match _root_cause(error):

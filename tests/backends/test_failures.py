@@ -70,6 +70,7 @@ TABLE: list[tuple[str, str, Searxng | Jina, BackendResponse | Exception, str]] =
     ("quota", "quota", JINA, BackendResponse(402, {}, b'{"message": "balance"}'), "top up"),
     ("rate limit", "rate_limit", JINA, BackendResponse(429, {"retry-after": "60"}, b"{}"), "wait"),
     ("timeout", "timeout", SEARXNG, TimeoutError(), "search_timeout"),
+    ("timeout of Jina", "timeout", JINA, TimeoutError(), "jina_timeout"),
     ("DNS", "dns", SEARXNG, below(socket.gaierror(-2, "Name or service not known")), "host"),
     ("TLS", "tls", SEARXNG, below(ssl.SSLCertVerificationError("self-signed certificate")), "certificate"),
     ("nothing listens", "refused", SEARXNG, below(ConnectionRefusedError()), "start"),
