@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import shutil
+import subprocess
 import sys
 import tomllib
 from email.message import Message
@@ -116,3 +118,26 @@ def test_no_hint_installs_the_package_of_another_project() -> None:
     hints = ("pip install nexi", 'pip install "nexi[', "pip install 'nexi[", "`nexi[")
     texts = {path: path.read_text(encoding="utf-8").replace("nexi-engine", "") for path in files}
     assert [(path.name, hint) for path, text in texts.items() for hint in hints if hint in text] == []
+
+
+def test_the_command_names_a_package_that_has_overwritten_files_of_nexi(tmp_path: Path) -> None:
+    """As it is found after `pip install nexi`: their package in the place of ours, and our command beside it."""
+    (tmp_path / "nexi").mkdir()
+    (tmp_path / "nexi" / "__init__.py").write_text("import a_library_that_is_missing\n")
+    (tmp_path / "nexi-1.0.7.dist-info").mkdir()
+    (tmp_path / "nexi-1.0.7.dist-info" / "METADATA").write_text("Name: nexi\nVersion: 1.0.7\nSummary: Neurites\n")
+    shutil.copy(ROOT / "nexi_engine.py", tmp_path)
+    words = [sys.executable, "-S", "-c", "import nexi_engine; nexi_engine.main()"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    fix = f"{sys.executable} -m pip uninstall nexi, then install nexi-engine again"
+    said = f"Error: another project's package has overwritten files of nexi-engine: nexi 1.0.7, Neurites\n  Fix: {fix}\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_the_command_hides_no_failure_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "nexi").mkdir()
+    (tmp_path / "nexi" / "__init__.py").write_text("import a_library_that_is_missing\n")
+    shutil.copy(ROOT / "nexi_engine.py", tmp_path)
+    words = [sys.executable, "-S", "-c", "import nexi_engine; nexi_engine.main()"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("ModuleNotFoundError: No module named 'a_library_that_is_missing'\n")

@@ -5,7 +5,9 @@ The settings are those with which podman runs on a sandboxed machine: no systemd
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -32,7 +34,19 @@ tmp_dir = "{folder}/tmp"
 volume_path = "{folder}/volumes"
 [network]
 network_config_dir = "{folder}/networks"
+{network}
 """
+HELPERS = ("/usr/lib/podman", "/usr/libexec/podman", "/usr/local/lib/podman", "/usr/local/libexec/podman")
+NETWORK = "nexi-tests"
+NETWORK_FILE = {
+    "name": NETWORK,
+    "id": hashlib.sha256(NETWORK.encode()).hexdigest(),
+    "driver": "bridge",
+    "network_interface": f"{NETWORK}0",
+    "created": "2026-01-01T00:00:00Z",
+    "subnets": [{"subnet": "10.213.97.0/24", "gateway": "10.213.97.1"}],
+    "ipam_options": {"driver": "host-local"},
+}
 STORAGE_CONF = """[storage]
 driver = "vfs"
 graphroot = "{folder}/images"
@@ -53,9 +67,19 @@ def missing() -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """What podman reads instead of the machine's own settings."""
-    (folder / "containers.conf").write_text(CONTAINERS_CONF.format(folder=folder, shared=_shared()))
+    settings = CONTAINERS_CONF.format(folder=folder, shared=_shared(), network=_make_network(folder))
+    (folder / "containers.conf").write_text(settings)
     (folder / "storage.conf").write_text(STORAGE_CONF.format(folder=folder))
     return {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf")}
+
+
+def _make_network(folder: Path) -> str:
+    """A network beside that of the machine's podman, whose addresses would be given out twice; the settings that name it."""
+    if not any(Path(helpers, "netavark").exists() for helpers in HELPERS):
+        return ""
+    (folder / "networks").mkdir()
+    (folder / "networks" / f"{NETWORK}.json").write_text(json.dumps(NETWORK_FILE))
+    return f'network_backend = "netavark"\ndefault_network = "{NETWORK}"'
 
 
 def shared_environment(folder: Path) -> dict[str, str]:
