@@ -88,6 +88,12 @@ def shared_environment(folder: Path) -> dict[str, str]:
     return {"CONTAINERS_CONF": str(folder / "containers.conf")}
 
 
+def named_environment(folder: Path) -> dict[str, str]:
+    """The same, with a network in which containers find each other by name."""
+    (folder / "containers.conf").write_text(f'{_shared()}\n[network]\nnetwork_backend = "netavark"\n')
+    return {"CONTAINERS_CONF": str(folder / "containers.conf")}
+
+
 def _shared() -> str:
     return SHARED_CONF.format(runtime='runtime = "runc"' if shutil.which("runc") else "").rstrip()
 
