@@ -13,14 +13,14 @@ from typing import Any
 from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult, Session
 from nexi.compat import _force_answer, _get_tool_schemas
 from nexi.config import Config
-from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStarted
+from nexi.events import ModelAsked
+from nexi.output.status import progress_of
 from nexi.types import Message, StopReason
 
 __all__ = [
     "SearchResult",
     "_force_answer",
     "_get_tool_schemas",
-    "_progress_text",
     "_to_search_result",
     "run_search",
     "run_search_sync",
@@ -85,29 +85,12 @@ def _to_search_result(result: RunResult) -> SearchResult:
     )
 
 
-def _progress_text(event: Event) -> str:
-    """What a person may like to know about an event, in a few words; "" for nothing."""
-    match event:
-        case ModelAsked(purpose="answer"):
-            return "Thinking"
-        case ToolStarted(name=name) if name not in ("web_search", "web_get"):
-            return f"Calling {name}"
-        case SearchFinished(query=query, reason=reason) if reason:
-            return f'Could not search "{query[:60]}": {reason[:200]}'
-        case SearchFinished(query=query, hits=hits, backend=backend):
-            return f'Searched "{query[:60]}": {len(hits)} results' + (f" from {backend}" if backend else "")
-        case PageFetched(url=url, ahead=False):
-            return f"Read {url[:100]}"
-        case _:
-            return ""
-
-
 async def _follow(run: Run, callback: ProgressCallback | None, verbose: bool) -> None:
     limit = run.request.limits.max_iterations or 0
     iteration = 0
     async for event in run:
         iteration += isinstance(event, ModelAsked) and event.purpose == "answer"
-        if callback and (text := _progress_text(event)):
+        if callback and (text := progress_of(event)):
             callback(text, iteration, limit)
         if verbose and callback and isinstance(event, ModelAsked):
             callback(f"model call {event.call} to {event.model}, about {event.prompt_tokens} tokens", iteration, limit)

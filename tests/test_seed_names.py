@@ -70,8 +70,8 @@ async def test_run_search_answers_and_tells_its_progress(make_config: Make, over
     assert (result.answer, result.urls, result.url_citations) == ("It has no air [1].", [MOON], {MOON: 1})
     assert (result.url_to_title, result.iterations, result.tokens) == ({MOON: "Moon facts"}, 3, 330)
     assert result.reached_max_iter is False
-    assert told[0] == ("Thinking", 1, 16)
-    assert told[-1] == ("Thinking", 3, 16)
+    searched, read = 'Searched "moon": 1 result from http', "Read Moon facts (moon.example)"
+    assert told == [("Thinking", 1, 16), (searched, 1, 16), ("Thinking", 2, 16), (read, 2, 16), ("Thinking", 3, 16)]
 
 
 async def test_run_search_goes_on_from_initial_messages(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nexi.events import Event, ModelAsked, PageFetched, RunFinished, SourceNumbered, TextDelta, Warned
+from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
 from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
-from nexi.output._sites import site_of
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_line, clean_text
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
@@ -58,10 +57,8 @@ class ProgressLines(ProgressDisplay):
 
 
 def _describe_progress(event: Event) -> str:
-    """Searches, delays, and pages as they are handed to the model; a page that was only prefetched is not read yet."""
-    if isinstance(event, SourceNumbered):
-        return clean_line(f"Read {event.source.title or event.source.url} ({site_of(event.source.url)})")
-    return "" if isinstance(event, ModelAsked | PageFetched) else progress_of(event)
+    """Searches, delays, and pages as they are handed to the model."""
+    return "" if isinstance(event, ModelAsked) else clean_line(progress_of(event))
 
 
 class _StatusLine(ProgressDisplay):

@@ -116,8 +116,8 @@ def progress_of(event: Event) -> str:
         case SearchFinished(query=query, hits=hits, backend=backend):
             found = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {found}'
-        case PageFetched(url=url, ahead=False):
-            return f"Read {url[:100]}"
+        case SourceNumbered(source=source):  # a page that was only prefetched is not read yet
+            return f"Read {source.title or source.url[:100]} ({site_of(source.url)})"
         case _:
             return ""
 
