@@ -20,7 +20,10 @@ $(VENV)/run.stamp: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nexi needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what nexi needs into $(VENV); this takes a minute or two ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@rm -f $@.failed
+	@($(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r requirements.txt || touch $@.failed) \
+		| awk '/^Collecting/ { printf "\r\033[K  %s", $$2; fflush() } END { printf "\r\033[K" }'
+	@test ! -e $@.failed
 	@touch $@
 
 # The command for those who only try it: it runs the checkout, so that nothing has to be built.
