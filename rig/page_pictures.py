@@ -1,7 +1,8 @@
 """page_pictures - docs/pictures/*.png: the page in its main states, as a browser shows it; and every state on every screen.
 
 A real server answers over a small web in memory and a scripted model; headless Chromium looks at it. Every picture is of what
-came over the wire, nothing is painted in. `--states` draws every state at three widths by day and by night, to be looked at.
+came over the wire, nothing is painted in; a quota, which only a team server has, is said in the words of one. `--states` draws
+every state at three widths by day and by night, to be looked at.
 
   .venv-browser/bin/python -m rig.page_pictures [docs/pictures]
   .venv-browser/bin/python -m rig.page_pictures --states [build/pictures]
@@ -32,7 +33,10 @@ MOST_BYTES = 250_000
 SCREEN = {"width": 1280, "height": 860}
 SCREENS, PHONE = ((1440, 900), (768, 1024), (390, 844)), 500
 STATES = ROOT / "build" / "pictures"
-NOWHERE = "http://127.0.0.1:9"
+NOWHERE, OFFLINE, GUARDED = "http://127.0.0.1:9", "offline", "guarded"
+LANGUAGES = ("de", "zh")
+QUOTA = {"code": "quota_reached", "message": "you have reached your quota of runs a day: 20 of 20 are used"}
+QUOTA["fix"] = "ask again tomorrow, or ask an administrator for more"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUESTION = "How long is the Forth Bridge, and how many people died building it?"
 ANSWER = f"""The Forth Bridge is **2,467 metres** long, and each of its two main spans measures 521 metres [1].
@@ -94,6 +98,7 @@ def child(home: str, model: str) -> None:
     """Serve on a free port, and say which."""
     from nexi.app import Nexi
     from nexi.config import Config
+    from nexi.errors import BackendError
     from nexi.testing import FakeWeb
     from nexi.web import create_app
     from nexi.web.guard import GuardRules
@@ -104,23 +109,26 @@ def child(home: str, model: str) -> None:
 
         async def search(self, query: Any) -> Any:
             await asyncio.sleep(0.25)
+            if model == OFFLINE:
+                raise BackendError(f"{self.name} cannot be reached", code="dns")
             return await super().search(query)
 
         async def fetch(self, url: str, limits: Any) -> Any:
             await asyncio.sleep(0.15 + len(url) % 7 * 0.08)
             return await super().fetch(url, limits)
 
-    web = Slow(PAGES)
-    given: dict[str, Any] = {"base_url": f"{model}/v1", "model": "scripted"} if model else {"model": "extractive"}
+    web, second = Slow(PAGES, name="duckduckgo"), Slow(PAGES, name="wikipedia")
+    given: dict[str, Any] = {"base_url": f"{model}/v1", "model": "scripted"} if ":" in model else {"model": "extractive"}
+    given |= {"token": "secret"} if model == GUARDED else {"share": True}
     config = Config(home=Path(home), prices={"scripted": {"input": 0.4, "output": 1.6}}, verify_judge=False, **given)
-    often = GuardRules(per_minute=1e9, burst=1e9)
-    app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)), rules=often)
+    often = GuardRules(per_minute=1e9, burst=1e9, token=config.token)
+    app = create_app(config, nexi=Nexi(config, backends=(web, second), fetchers=(web,)), rules=often)
     serve_here(app, config)
 
 
 @contextmanager
 def serving(model: HeldModel, address: str | None = None) -> Iterator[str]:
-    """A server that uses this model, or the one at an address: where nothing answers, or "" for none."""
+    """A server that uses this model, one out of reach, or none: OFFLINE, GUARDED by a token, or as is."""
     with tempfile.TemporaryDirectory() as home, held_model.serve(model) as root:
         used = root if address is None else address
         command = [sys.executable, "-m", "rig.page_pictures", "--child", home, "--model", used]
@@ -238,11 +246,62 @@ def states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
     page.wait_for_selector("#thread li")
     end(page)
     yield "follow-up"
+    yield from stopped_states(page, base, model)
     page.goto(f"{base}/runs/zzzzzz")
     page.wait_for_selector("#missing", state="visible")
     yield "missing"
     yield from deep_states(page, base, model)
     yield from panel_states(page, base)
+    yield from language_states(page, base)
+
+
+def stopped_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
+    """An answer after Stop, from what was read by then."""
+    page.goto(base)
+    model.hold("answer")
+    ask(page, QUESTION)
+    page.wait_for_selector("#work-pages li")
+    page.click("#stop")
+    end(page)
+    model.release()
+    yield "stopped"
+
+
+def shared_states(page: Any, base: str) -> Iterator[str]:
+    """An answer as a link for others: a page without scripts."""
+    page.goto(f"{base}/history")
+    page.wait_for_selector("#runs-list li")
+    run = page.locator("#runs-list a", has_text=QUESTION).last.get_attribute("href").rpartition("/")[2]
+    path = page.evaluate(
+        "(id) => fetch(`/page/runs/${id}/share`, {method: 'POST'}).then((r) => r.json()).then((r) => r.path)", run
+    )
+    page.goto(base + path)
+    yield "shared"
+
+
+def language_states(page: Any, base: str) -> Iterator[str]:
+    """The same page for readers of other languages."""
+    page.goto(f"{base}/history")
+    page.wait_for_selector("#runs-list li")
+    answered = page.locator("#runs-list a", has_text=QUESTION).last.get_attribute("href")
+    for language in LANGUAGES:
+        page.context.add_cookies([{"name": "nexi-language", "value": language, "url": base}])
+        page.goto(base)
+        page.wait_for_selector("#hello")
+        yield f"{language}-start"
+        page.goto(base + answered)
+        end(page)
+        page.wait_for_selector("#source-list li")
+        page.click("#answer .cite >> nth=1")
+        page.wait_for_selector("#evidence mark")
+        page.wait_for_load_state("networkidle")
+        yield f"{language}-evidence"
+        page.goto(f"{base}/setup")
+        page.wait_for_selector("#setup-list dt")
+        page.wait_for_load_state("networkidle")
+        page.locator("#setup-list").scroll_into_view_if_needed()
+        yield f"{language}-setup"
+    page.context.clear_cookies()
 
 
 def deep_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
@@ -307,13 +366,33 @@ def first_states(page: Any, model: HeldModel) -> Iterator[str]:
         ask(page, QUESTION)
         page.wait_for_selector(".problem")
         yield "failure"
+    with serving(model, OFFLINE) as base:
+        for language in ("en", *LANGUAGES):
+            page.context.add_cookies([{"name": "nexi-language", "value": language, "url": base}])
+            page.goto(base)
+            ask(page, QUESTION)
+            page.wait_for_selector(".problem")
+            page.wait_for_load_state("networkidle")
+            yield f"{language}-offline"
+        page.context.clear_cookies()
+        page.goto(base)
+        page.route("**/v1/runs", lambda route: route.fulfill(status=429, json={"error": QUOTA}))
+        page.fill("#question", QUESTION)
+        page.press("#question", "Enter")
+        page.wait_for_selector(".problem")
+        yield "quota"
+        page.unroute("**/v1/runs")
+    with serving(model, GUARDED) as base:
+        page.goto(base)
+        page.wait_for_selector("#token[open]")
+        yield "sign-in"
 
 
 def draw_states(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path) -> None:
     for width, height in SCREENS:
         page = new_page(viewport={"width": width, "height": height}, is_mobile=width < PHONE, has_touch=width < PHONE)
         page.set_default_timeout(60_000)
-        for name in chain(states(page, base, model), first_states(page, model)):
+        for name in chain(states(page, base, model), shared_states(page, base), first_states(page, model)):
             for scheme, light in (("light", "day"), ("dark", "night")):
                 page.emulate_media(color_scheme=scheme)
                 page.screenshot(path=place / f"{name}-{width}-{light}.png", animations="disabled")
