@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nexi.config import name_service
 from nexi.errors import NoEvidenceError
 from nexi.types import Failure, Message
 
@@ -12,7 +13,6 @@ MAX_CAUSES = 4
 # The codes of a service that cannot be reached at all. A SearXNG may also be at a wrong address in the user's own network.
 UNREACHABLE = frozenset({"dns", "network"})
 OWN_SERVICES = frozenset({"searxng"})
-SERVICE_NAMES = {"duckduckgo": "DuckDuckGo", "wikipedia": "Wikipedia", "searxng": "SearXNG", "arxiv": "arXiv"}
 
 
 def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str, fix: str) -> NoEvidenceError:
@@ -65,5 +65,5 @@ def _outcomes_of(message: Message) -> Sequence[Any]:
 
 def _join_names(providers: Sequence[str]) -> str:
     """Such as "neither DuckDuckGo nor Wikipedia"."""
-    *names, last = (SERVICE_NAMES.get(provider, provider.title()) for provider in providers)
+    *names, last = map(name_service, providers)
     return f"neither {', '.join(names)} nor {last}" if names else f"not even {last}"

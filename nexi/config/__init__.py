@@ -33,6 +33,7 @@ from nexi.config._names import (
     ROLES,
     EffortLevel,
     EndpointRole,
+    name_service,
 )
 from nexi.config._validation import describe_unknown_keys, validate_config
 from nexi.config.fields import ALWAYS_SAVED, CHECKS, DECLARATIONS, FIELD_VARIABLES, SAVED, Declaration, Origin, Settings
@@ -107,6 +108,7 @@ __all__ = [
     "is_dumb_terminal",
     "load_config",
     "mask_key",
+    "name_service",
     "nexi_cache",
     "nexi_home",
     "read_file_settings",

@@ -18,6 +18,7 @@ ROLES = ("answer", "extract", "judge")
 REQUIRED = ("base_url", "api_key", "model", "default_effort", "max_output_tokens")
 OLD_NAMES = {"max_timeout": "time_target"}
 FREE_BACKENDS = ("duckduckgo", "wikipedia")
+SERVICE_NAMES = {"duckduckgo": "DuckDuckGo", "searxng": "SearXNG", "arxiv": "arXiv", "stackexchange": "Stack Exchange"}
 KEYED_BACKENDS = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 KEY_HOSTS = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
 KEY_VARIABLES = {
@@ -48,3 +49,8 @@ EFFORT_LEVELS: dict[str, EffortLevel] = {
     "m": {"max_iter": 16, "description": "Balanced"},
     "l": {"max_iter": 32, "description": "Thorough research"},
 }
+
+
+def name_service(backend: str) -> str:
+    """The name of a search service for people."""
+    return SERVICE_NAMES.get(backend, backend.capitalize())

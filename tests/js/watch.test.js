@@ -51,7 +51,7 @@ test("events become what the page shows", async () => {
   assert.deepEqual(state.bars.map((bar) => [bar.lane, bar.label, bar.failed]), [["model", "call 1", false], ["search", "moon", true], ["page", "a.example", false]]);
   const researcher = state.work.agents.get("1.1");
   assert.deepEqual([researcher.task, researcher.state, researcher.why], ["look", "failed", "no model"]);
-  assert.deepEqual(byId("notes").children.flatMap(wordsOf), ["slow", "Gone", "Retry"]);
+  assert.deepEqual(byId("notes").children.flatMap(wordsOf), ["Slow", "Gone", "Retry"]);
   assert.equal(state.last, "9");
 });
 

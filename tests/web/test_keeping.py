@@ -231,11 +231,11 @@ async def test_the_setup_names_every_part_and_tells_no_secret(tmp_path: Path) ->
     assert KEY not in json.dumps(parts)
     told = {part["name"]: (part["on"], part["value"]) for part in parts}
     assert told["Model"] == (True, "moon-1 at models.example, with a key, 128,000 tokens")
-    assert told["Search searxng"] == (True, "127.0.0.1:8080")
-    assert told["Search brave"] == (True, "with a key")
-    assert told["Search tavily"] == (False, "no key yet")
+    assert told["Search SearXNG"] == (True, "127.0.0.1:8080")
+    assert told["Search Brave"] == (True, "with a key")
+    assert told["Search Tavily"] == (False, "no key yet")
     assert told["Knowledge"] == (True, "Qdrant at 127.0.0.1:6333")
-    assert [p["fix"] for p in parts if p["name"] == "Search tavily"] == ["nexi config set api_keys.tavily"]
+    assert [p["fix"] for p in parts if p["name"] == "Search Tavily"] == ["nexi config set api_keys.tavily"]
 
 
 async def test_without_a_model_the_setup_says_so_and_how_to_add_one(tmp_path: Path) -> None:

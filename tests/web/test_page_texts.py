@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nexi.app.mark_figures import MEANINGS, rule_figures
 from nexi.types import StopReason, Verdict
 from nexi.web.page.localization import LANGUAGES, choose_language, render_index
 from tests.wording import ROOT, find_old_words, strip_comments
@@ -178,3 +179,34 @@ def test_the_commonest_failures_have_a_card_of_their_own() -> None:
     }
     table = SCRIPTS["problem.js"].partition("CARDS = {")[2].partition("\n};")[0]
     assert codes - set(re.findall(r"(\w+): [A-Z{]", table)) == set()
+
+
+SENTENCES = [re.split(r"\{\w+\}", english.rstrip(".")) for english in ENGLISH["sentences"]]
+
+
+def is_translated(said: str) -> bool:
+    """As sentences.js finds one: whole, with values in its places, in any case of its first letter."""
+    patterns = (".+?".join(map(re.escape, parts)) for parts in SENTENCES)
+    return any(re.fullmatch(pattern, said.rstrip("."), re.S | re.I) for pattern in patterns)
+
+
+def test_the_server_still_says_what_is_translated() -> None:
+    """What stands between the values of a sentence is in the code as it is here."""
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "nexi").rglob("*.py"))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)
+    said = [part.strip(" .,:;()%") for parts in SENTENCES for part in parts]
+    assert [part for part in said if part not in code] == []
+
+
+def test_the_commonest_failures_are_translated() -> None:
+    """Those that end a run; a cause is often the words of another server, and stays in them."""
+    told = (ROOT / "tests" / "golden" / "failures.txt").read_text(encoding="utf-8")
+    failures = [json.loads(line)["nexi/error"] for line in re.findall(r"^mcp data: (.*)$", told, re.M)]
+    skipped = {"error", "blocked", "content_type", "exists", "config", "server"}
+    ending = {failure["error"] for failure in failures if failure["code"] not in skipped}
+    assert sorted(said for said in ending if not is_translated(said)) == []
+
+
+def test_what_a_mark_means_is_translated() -> None:
+    told = [*MEANINGS.values(), *(figure.describe() for figure in rule_figures())]
+    assert [said for said in told if not is_translated(said)] == []

@@ -22,7 +22,7 @@ from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
 from nexi.web.exports import export_response
 from nexi.web.page import asking, history, knowledge, settings, setup, sharing, watching
-from nexi.web.page.assets import index_bytes, static_bytes
+from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
@@ -50,6 +50,7 @@ SCRIPTS = (
     "queue.js",
     "read.js",
     "runs.js",
+    "sentences.js",
     "settings.js",
     "setup.js",
     "sources.js",
@@ -110,6 +111,7 @@ def routes() -> list[Route]:
         Route("/", _show_index, methods=["GET"]),
         Route("/runs/{id}", _show_index, methods=["GET"]),
         *(Route(path, _show_index, methods=["GET"]) for path in PANELS),
+        Route("/static/sentences", _show_sentences, methods=["GET"]),
         Route("/static/{name}", _serve_static, methods=["GET"]),
         Route("/page/render", _render_draft, methods=["POST"]),
         Route("/page/runs/{id}", _show_run, methods=["GET"]),
@@ -125,8 +127,19 @@ def routes() -> list[Route]:
     ]
 
 
+def _language_of(request: Request) -> str:
+    return choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
+
+
+async def _show_sentences(request: Request) -> Response:
+    """What the server says in English, in the language of the reader."""
+    language = _language_of(request)
+    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
+    return _respond_compressed(request, functools.partial(sentences_bytes, language), "application/json", more)
+
+
 async def _show_index(request: Request) -> Response:
-    language = choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
+    language = _language_of(request)
     more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
     return _respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
 

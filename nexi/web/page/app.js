@@ -150,6 +150,7 @@ document.addEventListener("configured", () => fillForm().catch(() => {})); // wh
 window.addEventListener("popstate", showAddress);
 watchWidth();
 $("cost").addEventListener("toggle", draw);
+$("cost").firstElementChild.addEventListener("click", () => setTimeout(() => $("cost").scrollIntoView({ block: "nearest" }))); // the rail ends with it
 watchCitations();
 watchForFiles();
 showDeepOptions();

@@ -1,5 +1,5 @@
 // Asking: a run from the form, and what can be asked after an answer.
-import { resetActivity } from "./activity.js";
+import { hideEmptyActivity, resetActivity } from "./activity.js";
 import { runAddress, visit } from "./address.js";
 import { $, call, element, showHint } from "./core.js";
 import { buildOrder, buildRetryOrder } from "./order.js";
@@ -51,7 +51,7 @@ async function start(order) {
     $("question").value = "";
     clearDraft();
     await follow(run.id);
-  } catch (error) { showProblem(error.problem?.message ? error.problem : { message: error.message }); $("status").textContent = ""; stopFollowing(); }
+  } catch (error) { showProblem(error.problem?.message ? error.problem : { message: error.message }); $("status").textContent = ""; stopFollowing(); hideEmptyActivity(); $("cost").open = false; }
 }
 
 export function clearRun(question) {

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi, check_run_id
+from nexi.config import name_service
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
 from nexi.web.guard import FILES_PATH, MOST_FILE
@@ -59,7 +60,7 @@ async def _show_form(request: Request) -> Response:
             "has_model": not endpoint.is_extractive,
             "add_a_model": ADD_A_MODEL,
             "first_run": first_run,
-            "search": ready_services(config),
+            "search": [name_service(service) for service in ready_services(config)],
             "editable": is_editable(request),
             "effort": config.default_effort,
             "focus": list(FOCUS),

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import gzip
+import json
 import re
 from importlib import resources
 
-from nexi.web.page.localization import render_index
+from nexi.web.page.localization import read_texts, render_index
 
-__all__ = ["compact_source", "index_bytes", "static_bytes"]
+__all__ = ["compact_source", "index_bytes", "sentences_bytes", "static_bytes"]
 
 _JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
 _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
@@ -36,6 +37,11 @@ def static_bytes(name: str, compressed: bool) -> bytes:
 @functools.cache
 def index_bytes(language: str, compressed: bool) -> bytes:
     return _pack(compact_source("index.html", render_index(language)).encode(), compressed)
+
+
+@functools.cache
+def sentences_bytes(language: str, compressed: bool) -> bytes:
+    return _pack(json.dumps(read_texts(language)["sentences"], ensure_ascii=False).encode(), compressed)
 
 
 def _pack(body: bytes, compressed: bool) -> bytes:

@@ -1,5 +1,5 @@
 // What every part of the page shares: calls to the server, small makers of elements, and the lines that tell how it stands.
-import { say } from "./texts.js";
+import { say, tell } from "./texts.js";
 
 export const $ = (id) => document.getElementById(id);
 
@@ -53,6 +53,8 @@ export function problemOf(data) {
   return [message, cause, fix].filter((part) => typeof part === "string" && part).join(". ");
 }
 
+export const capitalise = (text) => text && text[0].toUpperCase() + text.slice(1);
+
 export function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -70,5 +72,5 @@ export async function copyText(text) {
 
 export const hostOf = (url) => { try { return new URL(url).hostname; } catch { return url; } };
 export function setStatus(text) { $("status").textContent = text; }
-export function addNote(text, isError = false) { $("notes").append(element("p", { textContent: text, className: isError ? "error" : "" })); }
+export function addNote(text, isError = false) { $("notes").append(tell(element("p", { className: isError ? "error" : "" }), text, capitalise)); }
 export function showHint(text) { $("hint").textContent = text; $("hint").hidden = !text; }

@@ -161,7 +161,7 @@ def _render_source(source: Source, claims: Sequence[Claim]) -> str:
     said = f' · <span class="v-{shown["verdict"]}">{_escape_text(shown["said"])}</span>' if shown["said"] else ""
     address = f'<br><span class="soft"><bdi>{_escape_text(source.url)}</bdi></span>'
     shown_as = f'{linked}<br><span class="soft">{about}</span>{said}{address}'
-    return f'<li id="source-{source.number}" value="{source.number}">{shown_as}</li>'
+    return f'<li id="source-{source.number}" value="{source.number}"><span class="n">[{source.number}]</span> {shown_as}</li>'
 
 
 # evidence

@@ -1,7 +1,7 @@
 """The page in the language of its reader. Pure, but for the files of the package.
 
 Above, the route of the page; below, `index.html`, which names its texts, and a file of texts for each language: those of the
-page itself, and those of its scripts, which travel inside the page. What the server says in errors and answers is not here.
+page itself, those of its scripts, which travel inside the page, and the sentences that the server says in English.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from importlib import resources
 from typing import Any
 
-__all__ = ["COOKIE", "LANGUAGES", "choose_language", "render_index"]
+__all__ = ["COOKIE", "LANGUAGES", "choose_language", "read_texts", "render_index"]
 
 LANGUAGES = ("en", "de", "es", "fr", "zh")
 COOKIE = "nexi-language"
@@ -36,14 +36,15 @@ def _parse_range(given: str) -> tuple[float, str]:
 
 def render_index(language: str) -> str:
     """The page with its texts, and those of its scripts as data that a script can read and a browser does not run."""
-    texts = _read_texts(language)
+    texts = read_texts(language)
     scripts = json.dumps(texts["scripts"], ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     values = {**{name: html.escape(text) for name, text in texts["page"].items()}, "language": language, "texts": scripts}
     page = (resources.files(__package__) / "index.html").read_text(encoding="utf-8")
     return _NAME.sub(lambda match: values[match[1]], page)
 
 
-def _read_texts(language: str) -> dict[str, dict[str, Any]]:
+def read_texts(language: str) -> dict[str, dict[str, Any]]:
+    """The texts of a language: `page`, `scripts`, and `sentences` by what the server says."""
     texts: dict[str, dict[str, Any]] = json.loads(
         (resources.files(__package__) / "texts" / f"{language}.json").read_text(encoding="utf-8")
     )

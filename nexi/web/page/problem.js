@@ -1,6 +1,6 @@
 // A failure as a card: what happened, one cause, one fix, and the buttons that help with its code. Acting on them is for the page.
-import { $, element } from "./core.js";
-import { say } from "./texts.js";
+import { $, capitalise, element } from "./core.js";
+import { say, tell } from "./texts.js";
 
 const SEARCH = { fix: "card.fix_search", buttons: ["retry", "setup", "knowledge"] };
 const MODEL = { fix: "card.fix_model", buttons: ["retry", "setup"] };
@@ -21,14 +21,14 @@ const OTHER = { buttons: ["retry"] };
 
 export const cardOf = (code) => (Object.hasOwn(CARDS, code) ? CARDS[code] : OTHER);
 
-const sentence = (text) => { const plain = (text || "").trim(); return plain ? plain[0].toUpperCase() + plain.slice(1) + (/[.!?…。？]$/.test(plain) ? "" : ".") : ""; };
+const sentence = (text) => { const plain = (text || "").trim(); return capitalise(plain) + (/(^|[.!?…。？])$/.test(plain) ? "" : "."); };
 
 export function showProblem({ code = "", message, cause, fix, isLocal = false }) {
-  const card = isLocal && cardOf(code) === SEARCH ? LOCAL : cardOf(code), advice = card.fix ? say(card.fix) : sentence(fix);
+  const card = isLocal && cardOf(code) === SEARCH ? LOCAL : cardOf(code), advice = card.fix ? say(card.fix) : fix;
   const button = (name) => element("button", { type: "button", textContent: say(`card.${name}`), className: name === "retry" ? "main" : "", onclick: () => document.dispatchEvent(new CustomEvent(`wants-${name}`)) });
   $("notes").append(element("section", { className: "problem" },
-    element("h2", { textContent: sentence(message).replace(/\.$/, ""), dir: "auto" }),
-    ...(cause ? [element("p", { textContent: sentence(cause), dir: "auto" })] : []),
-    ...(advice ? [element("p", { dir: "auto" }, element("b", { textContent: say("setup.fix") }), ` ${advice}`)] : []),
+    tell(element("h2", { dir: "auto" }), message, (words) => sentence(words).replace(/[.。]$/, "")),
+    ...(cause ? [tell(element("p", { dir: "auto" }), cause, sentence)] : []),
+    ...(advice ? [element("p", { dir: "auto" }, element("b", { textContent: say("setup.fix") }), tell(element("span"), advice, (words) => ` ${sentence(words)}`))] : []),
     ...(card.buttons.length ? [element("p", { className: "tools" }, ...card.buttons.map(button))] : [])));
 }

@@ -3,7 +3,7 @@ import { addContents } from "./contents.js";
 import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
 import { drawSources, isWeb, outside, showSource, sourceOf, translateMarks, verdict } from "./sources.js";
 import { setBars, setFinishedRun, state } from "./state.js";
-import { say } from "./texts.js";
+import { say, tell } from "./texts.js";
 import { draw } from "./timeline.js";
 
 const WIDE = "(min-width: 62.01rem)"; // where the rail stands beside the text
@@ -106,9 +106,9 @@ export async function showEvidence(claim, number) {
   const parts = some.map(() => element("section", { className: "found" }, element("p", { textContent: say("read.looking") })));
   const words = element("p", { className: "sentence", textContent: found.text, dir: "auto" });
   const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || say("read.unnamed");
-  const meaning = element("p", { className: "site meaning", textContent: state.run.marks?.[found.verdict] || "" });
+  const meaning = tell(element("p", { className: "site meaning" }), state.run.marks?.[found.verdict]);
   const places = placesOf(), at = places.findIndex((place) => place.claim === claim && (!number || place.n === number));
-  openEvidence(say("read.evidence"), words, element("p", {}, verdict(found), why ? ` ${why}` : ""), meaning, ...parts);
+  openEvidence(say("read.evidence"), words, element("p", {}, verdict(found), why ? " · " : "", tell(element("span"), why)), meaning, ...parts);
   showPlace(places, at, claim, number);
   await Promise.all(some.map((one, i) => fillFound(parts[i], one)));
   if (parts[0]) toMark(parts[0]);
@@ -131,7 +131,7 @@ function markCurrent(claim, number) {
 
 async function fillFound(part, one) {
   const source = sourceOf(one.n), shown = [], spots = [[one.start, one.end], ...(one.places || [])].sort((a, b) => a[0] - b[0]);
-  const more = [one.reason, one.missing.length ? say("read.missing", { words: one.missing.join(", ") }) : "", one.other ? say("read.other", { value: one.other }) : ""].filter(Boolean).join(" · ");
+  const more = [one.missing.length ? say("read.missing", { words: one.missing.join(", ") }) : "", one.other ? say("read.other", { value: one.other }) : ""].filter(Boolean).join(" · ");
   for (const [i, [start, end]] of spots.entries()) {
     if (spots.length > 1) shown.push(element("p", { className: "site", textContent: say("read.part", { at: i + 1, all: spots.length }) }));
     try {
@@ -139,7 +139,7 @@ async function fillFound(part, one) {
       shown.push(box, links(passage, { n: one.n, start, end }, box));
     } catch (error) { shown.push(element("p", { textContent: error.message })); }
   }
-  part.replaceChildren(heading(source, one.n), element("p", {}, verdict(one), more ? ` ${more}` : ""), ...shown);
+  part.replaceChildren(heading(source, one.n), element("p", {}, verdict(one), one.reason ? " · " : "", tell(element("span"), one.reason), more ? ` · ${more}` : ""), ...shown);
 }
 
 function heading(source, number) {
@@ -149,11 +149,14 @@ function heading(source, number) {
 
 const passageOf = (n, start, end, whole = false) => call(`/page/runs/${state.id}/passage?source=${n}&start=${start}&end=${end}${whole ? "&whole=1" : ""}`);
 
+// Headings without the marks of Markdown, as a reader of the page saw them.
+const plainText = (text) => text.replace(/^#{1,6} /gm, "");
+
 function passageBox(passage) {
   const box = element("div", { className: "passage", tabIndex: 0, dir: "auto" });
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", say("read.region"));
-  box.append(passage.cut ? "… " : "", passage.before, element("mark", { textContent: passage.span }), passage.after, passage.left ? " …" : "");
+  box.append(passage.cut ? "… " : "", plainText(passage.before), element("mark", { textContent: plainText(passage.span) }), plainText(passage.after), passage.left ? " …" : "");
   return box;
 }
 

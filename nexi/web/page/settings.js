@@ -51,7 +51,7 @@ function field([name, type]) {
 }
 
 function buttons() {
-  return element("p", {}, element("button", { type: "button", id: "settings-test", textContent: say("settings.test") }), " ", element("button", { type: "submit", id: "settings-save", textContent: say("settings.save") }));
+  return element("p", {}, element("button", { type: "button", id: "settings-test", textContent: say("settings.test") }), " ", element("button", { type: "submit", id: "settings-save", className: "main", textContent: say("settings.save") }));
 }
 
 // What this browser keeps for itself; another language is another page.

@@ -2,7 +2,7 @@
 import { $, call, element } from "./core.js";
 import { setPanelMessage } from "./panel.js";
 import { fillSettings } from "./settings.js";
-import { say } from "./texts.js";
+import { say, tell } from "./texts.js";
 
 const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v-not_found", textContent: `${ok ? "✓" : "✗"} ${words}` });
 
@@ -11,8 +11,8 @@ export async function fillSetup() {
   fillSettingsAt($("setup-settings"), fillSetup).catch((error) => setPanelMessage("setup", error.message));
   const parts = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
-    element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-unset", textContent: say("setup.unset") })),
-    element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...fixLines(part.fix)),
+    element("dt", {}, tell(element("span"), part.name), " ", part.on ? "" : element("span", { className: "v-unset", textContent: say("setup.unset") })),
+    element("dd", {}, tell(element("span", { dir: "auto" }), part.value), ...fixLines(part.fix)),
   ]));
 }
 
@@ -39,8 +39,8 @@ async function examine() {
 }
 
 function checkRow(check) {
-  const row = element("li", {}, element("p", {}, sign(check.ok, say(check.ok ? "setup.ok" : "setup.problem")), " ", element("strong", { textContent: check.name }), ` ${check.message}`));
-  if (check.cause) row.append(element("p", { className: "state", textContent: say("setup.why", { cause: check.cause }) }));
+  const row = element("li", {}, element("p", {}, sign(check.ok, say(check.ok ? "setup.ok" : "setup.problem")), " ", tell(element("strong"), check.name), " ", tell(element("span"), check.message)));
+  if (check.cause) row.append(tell(element("p", { className: "state" }), check.cause, (cause) => say("setup.why", { cause })));
   if (check.fix) row.append(element("p", { className: "state" }, `${say("setup.fix")} `, /^(nexi|pip|chmod) /.test(check.fix) ? command(check.fix) : check.fix));
   return row;
 }

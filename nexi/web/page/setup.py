@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi import __version__
-from nexi.config import KEYED_BACKENDS, Config, Endpoint
+from nexi.config import KEYED_BACKENDS, Config, Endpoint, name_service
 from nexi.errors import StoreError
 from nexi.web.payload import json_reply
 from nexi.web.problems import build_refusal
@@ -79,20 +79,21 @@ def ready_services(config: Config) -> tuple[str, ...]:
 
 def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     for name in config.search_chain():
+        title = f"Search {name_service(name)}"
         if name == "searxng":
             where = place_of(config.searxng_url) if config.searxng_url else "no address yet"
             fix = "" if config.searxng_url or config.searxng_autostart else "nexi config set searxng_url http://127.0.0.1:8080"
-            yield f"Search {name}", not fix, where, fix
+            yield title, not fix, where, fix
         elif name in KEYED_BACKENDS:
             keyed = bool(config.keys_for(name))
             yield (
-                f"Search {name}",
+                title,
                 keyed,
                 "with a key" if keyed else "no key yet",
                 "" if keyed else f"nexi config set api_keys.{name}",
             )
         else:
-            yield f"Search {name}", True, "needs no key", ""
+            yield title, True, "needs no key", ""
 
 
 def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:

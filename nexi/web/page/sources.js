@@ -78,7 +78,8 @@ export function translateMarks(root) {
 function card(source, snippet) {
   const name = source.title || source.url, title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
   const about = [source.host, source.site, source.author, source.published, source.accessed ? say("source.read", { day: source.accessed }) : ""].filter(Boolean).join(" · ");
-  const plain = snippet.replace(/^#+\s*/, ""), short = plain.length > SNIPPET_CHARS ? `${plain.slice(0, SNIPPET_CHARS)}…` : plain;
+  const bare = snippet.replace(/^#+\s*/, ""), plain = bare !== snippet && bare.startsWith(name) ? bare.slice(name.length).trimStart() : bare, // the title stands above
+     short = plain.length > SNIPPET_CHARS ? `${plain.slice(0, SNIPPET_CHARS)}…` : plain;
   return element("li", { id: `source-${source.n}`, tabIndex: -1 }, initialBadge(source.host || name), element("div", {},
     element("p", { className: "head" }, element("span", { className: "n", textContent: `[${source.n}] ` }), title),
     element("p", { className: "site", textContent: about, dir: "auto" }), ...(short ? [element("p", { className: "snippet", textContent: short, dir: "auto" })] : [])));

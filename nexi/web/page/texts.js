@@ -17,3 +17,10 @@ export const formatDate = (text) => new Date(text).toLocaleString(language(), { 
 // The server reads the language of the next page from here; "" leaves it to the browser's own.
 export function chooseLanguage(code) { document.cookie = `nexi-language=${code}; path=/; SameSite=Lax; max-age=${code ? 31536000 : 0}`; }
 export const chosenLanguage = () => document.cookie.match(/(?:^|; )nexi-language=(\w+)/)?.[1] || "";
+
+// What the server says, put into an element: in English at once, and in the language of the page when its sentences are there.
+export function tell(node, text = "", finish = (words) => words) {
+  node.textContent = finish(text);
+  if (text && language() !== "en") import("./sentences.js").then(async ({ loadSentences, translate }) => { const shown = finish(text), words = finish(translate(await loadSentences(), text)); if (node.textContent === shown) node.textContent = words; }).catch(() => {});
+  return node;
+}

@@ -43,7 +43,7 @@ GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 MAX_VALUE_CHARS = 60
 MAX_QUOTE_CHARS = 400
 MARK = " [unverified]"  # what an answer carries as text, where the page has a mark of its own
-MARKED = "unsupported"  # the code of the warning that counts these marks
+SHOWN_ELSEWHERE = ("unsupported", "cancelled")  # warnings that the marks and the line of a stopped run say
 
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _CLAIM = re.compile(f"{OPEN}([0-9]{{1,6}}){CLOSE}")
@@ -88,7 +88,7 @@ def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
 def view_of(answered: AnsweredRun) -> dict[str, Any]:
     """Everything the page shows of an answer."""
     end, review, claims = answered.end, answered.review, answered.claims
-    counted = {fact.message for fact in answered.facts if isinstance(fact, Warned) and fact.code == MARKED}
+    counted = {fact.message for fact in answered.facts if isinstance(fact, Warned) and fact.code in SHOWN_ELSEWHERE}
     return {
         "id": answered.id,
         "question": answered.started.query,

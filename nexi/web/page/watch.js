@@ -172,7 +172,7 @@ const EVENT_HANDLERS = {
   page_failed(event, fact) { addEventBar(event, fact, "page", `${hostOf(event.url)}: ${event.message}`, true); },
   agenda_proposed(event) { showPlan(event); tellPlan(true); },
   agenda_set() { hidePlan(); tellPlan(false); },
-  warned(event) { if (!event.agent && event.code !== "unsupported" && // its sentences have a mark, and one line counts them
+  warned(event) { if (!event.agent && !["unsupported", "cancelled"].includes(event.code) && // sentences have a mark, and one line counts them; another says that it was stopped
      $("notes").childElementCount < MAX_NOTES) addNote(event.message); },
   run_finished: finishRun,
   run_failed: showFailure,

@@ -2,13 +2,12 @@
 import { $ } from "./core.js";
 import { language, say } from "./texts.js";
 
-const NAMES = { duckduckgo: "DuckDuckGo", wikipedia: "Wikipedia", searxng: "SearXNG" };
 const FIELDS = { model: "base_url", search: "searxng_url" };
 
 export function showWelcome({ search, editable }) {
   $("welcome").hidden = false;
-  const services = search.length ? say("welcome.search", { services: new Intl.ListFormat(language()).format(search.map((name) => NAMES[name] || name)) }) : say("welcome.no_search");
-  $("welcome-search").textContent = search.includes("searxng") ? services : `${services} ${say("welcome.more")}`;
+  const services = search.length ? say("welcome.search", { services: new Intl.ListFormat(language()).format(search) }) : say("welcome.no_search");
+  $("welcome-search").textContent = search.includes("SearXNG") ? services : `${services} ${say("welcome.more")}`;
   for (const [name, field] of Object.entries(FIELDS)) {
     $(`welcome-${name}-set`).hidden = !editable;
     $(`welcome-${name}-set`).onclick = () => openSettings(field);
