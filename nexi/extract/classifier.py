@@ -16,7 +16,7 @@ from math import exp
 
 from nexi.extract import features
 from nexi.extract.layout import Block, Layout, tag_set
-from nexi.extract.page_head import ARTICLE, GOODS, PageHead
+from nexi.extract.page_head import ARTICLE, GOODS, OTHER, PageHead
 
 __all__ = ["classify_blocks"]
 
@@ -29,6 +29,7 @@ MOSTLY = 0.7
 BANNER = 0.3  # of the page's text; what has more is a wrapper
 MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
+MUCH_CODE = 10  # pieces of code in its sentences that do
 FEW_LINES = 300  # characters
 
 DECLARED_SHARE = 0.5  # of a declared article that is found in the page, and of what would be kept
@@ -37,6 +38,7 @@ EDGE_CHARS = 60  # by which a paragraph is found though a link or a note in it d
 SHORT_CHARS = 120  # headings and items between the paragraphs of a declared article stay
 
 _WORD = re.compile(r"\w+")
+_HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
 _UNITS = tag_set("table ul ol dl")
 _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 
@@ -68,7 +70,8 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     cut = _choose_threshold(layout.blocks, chances, LEAST_OF_GOODS if head.genre == GOODS else LEAST)
     if head.genre == ARTICLE and _keeps_enough(layout.blocks, chances, cut):
         cut = ARTICLE_CUT
-    kept = _keep_code_boxes(layout, _keep_gaps(layout.blocks, [chance >= cut for chance in chances]))
+    kept = _keep_code_boxes(layout, _keep_gaps(layout.blocks, [chance >= cut for chance in chances]), head)
+    kept = _keep_headings(layout.blocks, kept)
     if head.genre == ARTICLE and head.article:
         kept = _keep_declared(layout.blocks, kept, head.article)
     return [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
@@ -153,9 +156,18 @@ def _keep_gaps(blocks: list[Block], kept: list[bool]) -> list[bool]:
     return smoothed
 
 
-def _keep_code_boxes(layout: Layout, kept: list[bool]) -> list[bool]:
+def _keep_headings(blocks: list[Block], kept: list[bool]) -> list[bool]:
+    """A heading stays with the text that it stands over."""
+    for n in range(len(blocks) - 2, -1, -1):
+        if not kept[n] and kept[n + 1] and blocks[n].box.tag in _HEADINGS:
+            kept[n] = blocks[n + 1].box.is_inside(blocks[n].box.parent)
+    return kept
+
+
+def _keep_code_boxes(layout: Layout, kept: list[bool], head: PageHead) -> list[bool]:
     """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
-    if sum(block.box.tag == "pre" for block in layout.blocks) < SOME_CODE:
+    words_of_code = layout.root.code if head.genre == OTHER else 0
+    if words_of_code < MUCH_CODE and sum(block.box.tag == "pre" for block in layout.blocks) < SOME_CODE:
         return kept
     words: Counter[int] = Counter()
     taken: Counter[int] = Counter()
@@ -173,7 +185,8 @@ def _keep_code_boxes(layout: Layout, kept: list[bool]) -> list[bool]:
     for box in layout.boxes:
         key = id(box)
         menu = box.tag in ("ul", "ol") and box.chars > MENU and box.linked > 0.8 * box.chars and not taken[key]
-        if not menu and (id(box.parent) in full or (code[key] >= SOME_CODE and taken[key] >= MOSTLY * words[key])):
+        has_code = code[key] >= SOME_CODE or (words_of_code and box.code >= MUCH_CODE and box.parent is not None)
+        if not menu and (id(box.parent) in full or (has_code and taken[key] >= MOSTLY * words[key])):
             full.add(key)
     return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
 

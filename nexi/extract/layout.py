@@ -32,8 +32,8 @@ class Box:
     """An element that starts a line of its own, and what is in it."""
 
     __slots__ = (
-        "around", "blocks", "chars", "depth", "kept", "key", "levels", "linked", "near", "node", "own", "paragraphs", "parent",
-        "repeats", "shape", "tag", "unit",
+        "around", "blocks", "chars", "code", "depth", "kept", "key", "levels", "linked", "near", "node", "own", "paragraphs",
+        "parent", "repeats", "shape", "tag", "unit",
     )  # fmt: skip
 
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
@@ -42,12 +42,19 @@ class Box:
         called, id_ = node.class_name, node.id
         self.key = f"{called} {id_}".lower() if called or id_ else ""
         self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
-        self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
+        self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = self.code = 0
         self.around: Any = None  # from here on for the judge of the page, who comes by each box often
         self.levels: Any = None
         self.near: Any = None
         self.shape = -1
         self.unit = ""  # the name of the list or table it is a part of
+
+    def is_inside(self, holder: Box | None) -> bool:
+        """Whether it is this box, or one in it."""
+        box: Box | None = self
+        while box is not None and box is not holder:
+            box = box.parent
+        return box is not None
 
     def is_within(self, *tags: str) -> bool:
         """Whether one of these elements is around."""
@@ -102,6 +109,8 @@ class Layout:
                         self.boxes.append(box)
                     elif tag == "a":
                         linked = linked or node.hasattr("href")
+                    elif tag == "code":
+                        box.code += 1
                     following = child
                 node = following
 
@@ -132,6 +141,7 @@ class Layout:
                 parent.linked += box.linked
                 parent.paragraphs += box.paragraphs
                 parent.blocks += box.blocks
+                parent.code += box.code
         return total
 
     def _count_repeats(self) -> None:

@@ -23,7 +23,7 @@ MAX_LINKS = 500
 MAX_AUTHORS = 50
 MAX_CHARS = 10_000_000
 MAX_DEPTH = 400  # boxes; browsers stop at 512 elements
-ENOUGH_TEXT = 200  # characters of a noscript element; less is a notice
+ENOUGH_TEXT = 200  # characters; less is a notice, in a noscript element or on a page that a script shows
 MARKUP_END = 60  # characters by which the end of a page is known again
 LITTLE_TEXT = 20  # characters; less than this is no main part
 
@@ -316,9 +316,16 @@ def _to_markdown(html: str, url: str) -> str:
 
     try:
         text = convert(_unwrap_lines(html), _conversion_options(url)).content or ""
+        if len(text) < ENOUGH_TEXT and _has_hidden_text(html, text):
+            text = convert(_unwrap_lines(html), _conversion_options(url, shows_hidden=True)).content or ""
     except ConversionError:
         return _plain_words(html)
     return text.strip() or _plain_words(html)
+
+
+def _has_hidden_text(html: str, text: str) -> bool:
+    """Whether the writer left out most of the words: the page hides its main part until a script shows it."""
+    return ("hidden" in html or "none" in html) and 2 * len(text) < len(_plain_words(html))
 
 
 def _unwrap_lines(html: str) -> str:
@@ -328,7 +335,7 @@ def _unwrap_lines(html: str) -> str:
     return "".join(parts)
 
 
-def _conversion_options(url: str) -> ConversionOptions:
+def _conversion_options(url: str, *, shows_hidden: bool = False) -> ConversionOptions:
     """Every choice as a value of its type: a name would be looked up for every page, at some cost."""
     import html_to_markdown as writer
 
@@ -349,7 +356,7 @@ def _conversion_options(url: str) -> ConversionOptions:
         newline_style=writer.NewlineStyle.SPACES,
         code_block_style=writer.CodeBlockStyle.BACKTICKS,
         inline_data_media=writer.InlineDataMedia.KEEP,
-        hidden_content=writer.HiddenContent.DROP,
+        hidden_content=writer.HiddenContent.ALL if shows_hidden else writer.HiddenContent.DROP,
         url_escape_style=writer.UrlEscapeStyle.ANGLE,
         link_style=writer.LinkStyle.INLINE,
         output_format=writer.OutputFormat.MARKDOWN,

@@ -53,7 +53,14 @@ def test_code_and_what_stands_between_kept_blocks_stay() -> None:
     weights = {"bias": -5.0, "t:p": 20.0}
     assert kept(f"<div>{LONG}<pre>code</pre></div>", **weights) == ["This", "code"]
     assert kept(f"<div>{LONG}<h2>between</h2>{LONG}</div>", **weights) == ["This", "between", "This"]
-    assert kept(f"<div>{LONG}</div><h2>apart</h2><div>{LONG}</div>", **weights) == ["This", "This"]
+    assert kept(f"<div>{LONG}</div><i>apart</i><div>{LONG}</div>", **weights) == ["This", "This"]
+
+
+def test_a_heading_stays_with_the_text_that_it_stands_over() -> None:
+    weights = {"bias": -5.0, "t:p": 20.0}
+    section = f"<h2>over</h2><h3>nearer</h3><div>{LONG}</div>"
+    assert kept(f"<div>{section}<h2>under</h2></div><div>{LONG}</div>", **weights) == ["over", "nearer", "This", "This"]
+    assert kept(f"<div><h2>elsewhere</h2></div><div>{LONG * 2}</div>", **weights) == ["This", "This"]
 
 
 def test_documentation_is_filled_but_for_its_menus() -> None:
@@ -61,6 +68,17 @@ def test_documentation_is_filled_but_for_its_menus() -> None:
     menu = "<ul>" + "".join(f"<li><a href={n}>page number {n}</a></li>" for n in range(20)) + "</ul>"
     parts = (LONG + "<pre>code</pre>") * 3
     assert kept(f"<div>{parts}<dl><dt>name</dt></dl>{menu}</div>", **weights) == ["This", "code"] * 3 + ["name"]
+
+
+def test_a_manual_with_code_in_its_sentences_is_filled_but_for_its_menus() -> None:
+    weights = {"bias": -5.0, "t:p": 20.0}
+    option = f"<p>{RUNNING * 4}<code>-x</code></p><dl><dt>option</dt></dl>"
+    menu = "<ul>" + "".join(f"<li><a href={n}>page number {n}</a></li>" for n in range(20)) + "</ul>"
+    few, many = option * (classifier.MUCH_CODE - 1), option * classifier.MUCH_CODE
+    assert "option" not in kept(f"<div>{few}{menu}</div><footer>end</footer>", **weights)
+    table = "<table><tr><td><a href=/os.path.abspath>os.path.abspath(), and what it is called here</a></td></tr></table>"
+    filled = ["This", "option"] * classifier.MUCH_CODE
+    assert kept(f"<div>{many}{menu}{table * 5}</div><footer>end</footer>", **weights) == [*filled, *["os.path.abspath(),"] * 5]
 
 
 def test_what_is_learned_and_what_is_judged_have_the_same_names() -> None:
