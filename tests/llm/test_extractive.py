@@ -461,3 +461,13 @@ def test_a_long_sentence_of_a_manual_leaves_room_for_the_next_definition() -> No
     pages = [page(1, "lamp", f"{intro}\n\n`lamp.on(level)`\n\nMakes a dark room a lit room.")]
     draft = compose_answer(read_question("What function turns a dark room into a lit room for tired readers?"), pages)
     assert [text.split()[:4] for text, _ in draft.lines] == [intro.split()[:4], ["`lamp.on(level)`:", "Makes", "a", "dark"]]
+
+
+MILL = (("stood idle", 1901), ("burned down", 1902), ("was rebuilt", 1903))
+
+
+def test_a_third_sentence_is_left_out_where_all_three_would_lose_their_ends() -> None:
+    """The two that stay keep what they say last."""
+    pages = [page(1, "Ulm", " ".join(f"The old mill of Ulm {did}{' slowly' * 17} in {year}." for did, year in MILL))]
+    lines = compose_answer(read_question("What about the old mill of Ulm?"), pages).lines
+    assert [text.split()[-1] for text, _ in lines] == ["1901.", "1902."]

@@ -38,6 +38,7 @@ CLOSEST_WORDS = 24  # of the passages that come closest where none answers
 MAX_SENTENCE_WORDS = 35  # a longer one is cut to the stretch that holds most of the question
 MAX_MANUAL_WORDS = 25  # the same for a question about code, where several definitions have to fit
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
+MIN_SHARE = 0.4  # of the room that a sentence among others may be cut to
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
 MIN_CHANCE = 0.12  # of a sentence that is added
@@ -112,7 +113,7 @@ def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[
 
 
 def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely; where that is not likely enough, others that may."""
+    """The sentence that answers most likely; where that is not likely enough, others that may, the likeliest first."""
     candidates = _leave_out_leads(evidence, candidates)
     chosen, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
@@ -124,7 +125,7 @@ def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> l
         if s.score >= _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score:
             chosen.append(s)
             chance += candidate.chance
-    return sorted(chosen, key=lambda s: (s.page != chosen[0].page, s.page, s.place))
+    return chosen
 
 
 def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, said: frozenset[str]) -> bool:
@@ -152,13 +153,19 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
 
 
 def _quote_sentences(evidence: SentenceRanking, chosen: Sequence[Scored], room: int) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences with their citation numbers, the longest of them cut until all fit."""
+    """The chosen sentences with their citation numbers, the longest of them cut until all fit.
+
+    The last of them is left out where they would have to be cut so short that an answer goes with the cut.
+    """
     texts = [_render_sentence(evidence, s) for s in chosen]
     lengths = _share_room([len(text.split()) for text in texts], room)
-    return tuple(
-        (_shorten_sentence(text, evidence, length), evidence.pages[s.page].number)
-        for s, text, length in zip(chosen, texts, lengths, strict=True)
+    if any(length < min(MIN_SHARE * room, len(text.split())) for text, length in zip(texts, lengths, strict=True)):
+        return _quote_sentences(evidence, chosen[:-1], room)
+    in_order = sorted(
+        zip(chosen, texts, lengths, strict=True),
+        key=lambda quoted: (quoted[0].page != chosen[0].page, quoted[0].page, quoted[0].place),
     )
+    return tuple((_shorten_sentence(text, evidence, length), evidence.pages[s.page].number) for s, text, length in in_order)
 
 
 def _share_room(lengths: Sequence[int], room: int) -> list[int]:
@@ -247,7 +254,7 @@ class _Subjects:
         if not others or any(s.page != page for s in chosen):
             return list(chosen)
         best = max(others, key=lambda s: self.evidence.page_cover(page, s.page))  # the first of a page is its best
-        return [*chosen[: MAX_SENTENCES - 1], best]
+        return [chosen[0], best, *chosen[1 : MAX_SENTENCES - 1]]
 
     def next_name(self) -> str:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
