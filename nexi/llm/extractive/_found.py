@@ -16,18 +16,25 @@ from msgspec import Struct
 from nexi.llm.extractive._related import find_similarity, general_rarity
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import Question
-from nexi.text.excerpts import PASSAGE_GAP
+from nexi.text.chunking import heading_path
+from nexi.text.excerpts import PASSAGE_GAP, LongText
 from nexi.types import Hit, PageView
 
 MAX_PASSAGES = 4
+MAX_OTHERS = 6  # of one page that was read; a search returns three
 MAX_WORDS = 60  # of one passage
 MAX_HEAD_WORDS = 12
+MAX_TITLE_WORDS = 6  # a longer title is a sentence, and no name to put before another
 MIN_TECHNICAL = 0.1  # the share of sentences with code from which passages are about code
 PAGE_PRIOR = 0.5  # what it adds that a passage is of the first page; of the second it is half of that
 LATER = 0.003  # what each sentence before a stretch costs it
 MIN_QUOTED_CHARS = 30  # less is not told from chance by the check
 
+_CODE = re.compile(r"`|\b[a-z]+\d*_\w+|\w\(\)")
 _NAME_IN_CODE = re.compile(r"^[`@-]|\w\(")
+_TITLE_END = re.compile(r"\s+[-–—|·]\s+")
+_CHAPTER = re.compile(r"^(?:Appendix|Chapter|Part|Section)\s+[\w.]+?[.:]?\s+")
+_SENTENCE_END = re.compile(r"[.!?:](?:\s|$)")  # the check would take what comes before it for a claim
 _SECTION_NUMBER = re.compile(r"^(?:\(?\d+[.)])+(?:\d+\.?)*\s+")
 
 
@@ -36,21 +43,26 @@ class FoundPassage(Struct, frozen=True):
 
     score: float
     url: str
+    title: str
     text: str
     sentences: tuple[PassageSentence, ...]
     first: int
     last: int
 
 
-def find_passages(question: Question, hits: Sequence[Hit]) -> list[FoundPassage]:
-    """The passages of stored pages about code, the best first; none where the pages are about something else."""
+def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageView] = ()) -> list[FoundPassage]:
+    """The passages of stored pages about code, the best first; none where the pages are about something else.
+
+    Of the pages that were read, passages are added that the search did not return.
+    """
+    texts = {page.url: page.text for page in pages}
     read = [
-        (place, hit.url, passage, tuple(read_sentences(passage)))
+        (place, hit, passage, tuple(read_sentences(passage)))
         for place, hit in enumerate(hits)
-        for passage in hit.snippet.split(PASSAGE_GAP)
+        for passage in (*hit.snippet.split(PASSAGE_GAP), *_other_passages(question, texts.get(hit.url, ""), hit.snippet))
     ]
     every = [sentence for *_, sentences in read for sentence in sentences]
-    technical = sum("`" in sentence.text or sentence.kind == "code" for sentence in every)
+    technical = sum(sentence.kind == "code" or bool(_CODE.search(sentence.text)) for sentence in every)
     if question.language or not every or technical < MIN_TECHNICAL * len(every):
         return []
     words = ContentWords()
@@ -60,11 +72,18 @@ def find_passages(question: Question, hits: Sequence[Hit]) -> list[FoundPassage]
     return sorted(rated, key=lambda passage: -passage.score)
 
 
+def _other_passages(question: Question, text: str, known: str) -> list[str]:
+    """The passages of a page that say most of a question, without those that are known."""
+    long = LongText(text)
+    best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_OTHERS]]
+    return [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in best if c.text not in known]
+
+
 def _rate_passage(
     weights: Mapping[str, float],
     words: ContentWords,
     place: int,
-    url: str,
+    hit: Hit,
     text: str,
     sentences: tuple[PassageSentence, ...],
 ) -> FoundPassage:
@@ -79,7 +98,7 @@ def _rate_passage(
         if cover > best:
             best, first, last = cover, start, end
     sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in said)
-    return FoundPassage(PAGE_PRIOR / (1 + place) + best + sentence, url, text, sentences, first, last)
+    return FoundPassage(PAGE_PRIOR / (1 + place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
 
 
 def _end_of_stretch(sentences: Sequence[PassageSentence], start: int) -> int:
@@ -95,10 +114,13 @@ def quote_passages(passages: Sequence[FoundPassage], pages: Sequence[PageView]) 
     """The best passages of the pages that were read, each a paragraph with its code; "" where none was."""
     numbers = {page.url: page.number for page in pages}
     paragraphs: list[str] = []
+    quoted: set[str] = set()
     for passage in passages:
-        if len(paragraphs) < MAX_PASSAGES and passage.url in numbers:
+        said = {sentence.text for sentence in passage.sentences[passage.first : passage.last] if sentence.kind != "label"}
+        if len(paragraphs) < MAX_PASSAGES and passage.url in numbers and not said <= quoted:
             paragraph = _render_stretch(passage, f" [{numbers[passage.url]}]")
-            paragraphs += [paragraph] if paragraph and paragraph not in paragraphs else []
+            paragraphs += [paragraph] if paragraph else []
+            quoted |= said if paragraph else set()
     return "\n\n".join(paragraphs)
 
 
@@ -106,10 +128,11 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
     """The cited sentences of a stretch, the first of each heading with it, and its code in fences; "" without a sentence."""
     blocks: list[str] = []
     has_sentence, head, names = False, "", ""
+    page = _name_page(passage.title)
     for kind, group in groupby(passage.sentences[passage.first : passage.last], key=lambda s: s.kind):
         sentences = list(group)
         if kind == "label":
-            named = [sentence.text for sentence in sentences if _NAME_IN_CODE.search(sentence.text)]
+            named = [s.text for s in sentences if " > " not in s.text and _NAME_IN_CODE.search(s.text)]
             names = ", ".join(named)  # an option may have several
         elif kind == "code":
             blocks.append(_fence_code([sentence.text for sentence in sentences], passage.text))
@@ -119,12 +142,20 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
                 label = sentence.label.rpartition(" > ")[2]
                 shown = _SECTION_NUMBER.sub("", names or label)
                 is_new = bool(shown) and label != head and len(shown.split()) <= MAX_HEAD_WORDS
-                text = f"{shown}: {sentence.text}" if is_new else sentence.text
+                named_page = page if not is_new or page.casefold() not in shown.casefold() else ""
+                above = ", ".join(name for name in (named_page, shown if is_new else "") if name)
+                text, page = f"{above}: {sentence.text}" if above else sentence.text, ""
                 texts += [_cut_words(text) + mark] if len(text) >= MIN_QUOTED_CHARS else []
                 head, names = label, ""
             blocks += [" ".join(texts)] if texts else []
             has_sentence = has_sentence or bool(texts)
     return "\n\n".join(blocks) if has_sentence else ""
+
+
+def _name_page(title: str) -> str:
+    """The name that a title begins with, "" where it is long: a passage of a manual often names its command nowhere else."""
+    name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(title)[0].strip("` ")))
+    return name if len(name.split()) <= MAX_TITLE_WORDS and not _SENTENCE_END.search(name) else ""
 
 
 def _fence_code(lines: Sequence[str], text: str) -> str:

@@ -172,10 +172,10 @@ def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     return list(dict.fromkeys([*own, *found, *rank_hits(turn.question, latest)]))
 
 
-def _found_passages(turn: _ExtractiveQuestion) -> list[FoundPassage]:
+def _found_passages(turn: _ExtractiveQuestion, pages: Sequence[PageView] = ()) -> list[FoundPassage]:
     """What the first search of the knowledge store has found, where it was searched instead of the web."""
     hits = turn.outcomes[0].hits if turn.outcomes else ()
-    return find_passages(turn.question, hits) if hits and all(hit.backend == STORE for hit in hits) else []
+    return find_passages(turn.question, hits, pages) if hits and all(hit.backend == STORE for hit in hits) else []
 
 
 def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply:
@@ -184,8 +184,9 @@ def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -
 
 
 def _draft_answer(turn: _ExtractiveQuestion) -> str:
-    draft = compose_answer(turn.question, turn.quotable_pages)
-    passages = "" if draft.short or not draft.lines else quote_passages(_found_passages(turn), turn.quotable_pages)
+    pages = turn.quotable_pages
+    draft = compose_answer(turn.question, pages)
+    passages = "" if draft.short or not draft.lines else quote_passages(_found_passages(turn, pages), pages)
     return _draft_text(draft, passages)
 
 
