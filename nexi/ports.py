@@ -269,6 +269,10 @@ class RunLog(Protocol):
         """Whether another process asked this run to answer from what it has."""
         ...
 
+    def explain_stop(self) -> str:
+        """What the user should know about a requested stop; "" where a person asked for it."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -269,6 +269,8 @@ class Run:
         while not self.stopping.is_set():
             await asyncio.sleep(STOP_POLL_S)
             if self.emit.log.stop_requested():
+                if why := self.emit.log.explain_stop():
+                    await self.emit(Warned("quota_reached", why))
                 self.stopping.set()
 
     async def _finish(self, answer: Answer) -> None:

@@ -42,10 +42,10 @@ _BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', 
 _RENEW = """
 with mine as (select run from runs where run = any(%s) and holder = %s and state = 'running' order by run for update)
 update runs set lease_until = now() + make_interval(secs => %s) where run in (select run from mine)
-returning run, epoch, stop_requested or exists (
+returning run, epoch, stop_requested, cancel_requested, exists (
     select from quotas join usage on usage.owner = person and day = (now() at time zone 'utc')::date
     where person = runs.owner and (tokens >= tokens_per_day or cost >= cost_per_day)
-), cancel_requested
+)
 """
 
 
@@ -55,7 +55,7 @@ class HeldRun(Protocol):
     run_id: str
     epoch: int
 
-    def on_renewed(self, *, stop: bool, cancel: bool) -> None: ...
+    def on_renewed(self, *, stop: bool, cancel: bool, is_over_quota: bool) -> None: ...
 
     def on_taken(self) -> None: ...
 
@@ -239,10 +239,11 @@ class Database:
             return
         with self._pool.connection(timeout=1.0) as connection:
             rows = connection.execute(_RENEW, (list(held), self.holder, self.lease_s)).fetchall()
-        mine = {run: (stop, cancel) for run, epoch, stop, cancel in rows if held[run].epoch == epoch}
+        mine = {run: wishes for run, epoch, *wishes in rows if held[run].epoch == epoch}
         for run_id, run in held.items():
             if run_id in mine:
-                run.on_renewed(stop=mine[run_id][0], cancel=mine[run_id][1])
+                stop, cancel, is_over_quota = mine[run_id]
+                run.on_renewed(stop=stop, cancel=cancel, is_over_quota=is_over_quota)
             else:
                 run.on_taken()
 

@@ -37,7 +37,12 @@ from nexi.runs.log_format import (
     try_unseal,
 )
 
-__all__ = ["PostgresRunLog", "PostgresRuns"]
+__all__ = ["QUOTA_STOP", "PostgresRunLog", "PostgresRuns"]
+
+QUOTA_STOP = (
+    "your quota of tokens or dollars for today is used up, so this is answered from what was read until now; "
+    "ask again tomorrow, or ask an administrator for more"
+)
 
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
 _READABLE = f"run = %(run)s and (owner = %(owner)s or {SHARED_WITH_ME})"
@@ -79,7 +84,7 @@ class PostgresRunLog:
         self._trouble: StoreError | None = None
         self._ended = self._closed = False
         self._is_claimed = not owner  # so that others may go on with it
-        self._stop = False
+        self._stop = self._is_over_quota = False
         self.is_cancel_requested = False
         if not owner:
             database.hold(self)
@@ -134,10 +139,13 @@ class PostgresRunLog:
         return {"owner": self._owner, "header": header, "holder": self._database.holder, "lease": self._database.lease_s}
 
     def stop_requested(self) -> bool:
-        return self._stop
+        return self._stop or self._is_over_quota
 
-    def on_renewed(self, *, stop: bool, cancel: bool) -> None:
-        self._stop, self.is_cancel_requested = stop, cancel
+    def explain_stop(self) -> str:
+        return QUOTA_STOP if self._is_over_quota and not self._stop else ""
+
+    def on_renewed(self, *, stop: bool, cancel: bool, is_over_quota: bool) -> None:
+        self._stop, self.is_cancel_requested, self._is_over_quota = stop, cancel, is_over_quota
 
     def on_taken(self) -> None:
         self._trouble = self._trouble or taken_error(self.run_id)

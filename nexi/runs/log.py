@@ -53,6 +53,9 @@ class FileRunLog:
     def stop_requested(self) -> bool:
         return (self.path.parent / "stop").exists()
 
+    def explain_stop(self) -> str:
+        return ""
+
     async def close(self) -> None:
         """Give up the file and its lock. Closing twice is harmless."""
         while flush := self._next or self._flushing:
@@ -160,6 +163,9 @@ class MemoryRunLog:
 
     def stop_requested(self) -> bool:
         return False
+
+    def explain_stop(self) -> str:
+        return ""
 
     async def close(self) -> None:
         return

@@ -27,6 +27,7 @@ COOKIE = "__Host-nexi"
 LOGIN_COOKIE = "__Host-nexi-login"
 SESSION_S = 7 * 24 * 3600
 LOGIN_S = 600
+CLOCK_LEEWAY_S = 300  # by how much the clock of the identity provider may differ from ours
 SAFE = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -68,6 +69,7 @@ class LoginDoor:
     async def _finish(self, request: Request) -> Response:
         """From the provider: a session, if the state, the nonce and the ID token are sound."""
         from authlib.common.errors import AuthlibBaseError
+        from joserfc.errors import JoseError
 
         client = self._provider()
         kept = await asyncio.to_thread(self._people.take_login, request.cookies.get(LOGIN_COOKIE, ""))
@@ -75,8 +77,8 @@ class LoginDoor:
             raise _refused("this login was not begun in this browser, or is over")
         request.scope["session"] = kept
         try:
-            claims = (await client.authorize_access_token(request)).get("userinfo") or {}
-        except (AuthlibBaseError, ValueError) as error:
+            claims = (await client.authorize_access_token(request, leeway=CLOCK_LEEWAY_S)).get("userinfo") or {}
+        except (AuthlibBaseError, JoseError, ValueError) as error:
             raise _refused(f"the identity provider's answer cannot be used: {error}"[:300]) from error
         except Exception as error:
             raise self._unreachable(error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,21 @@ async def test_a_person_signs_in_and_out(served: ServedTeam) -> None:
         assert (await browser.post("/logout")).status_code == 303
         assert (await browser.get("/v1/runs")).status_code == 401
     assert "sign_in" in [row[2] for row in served.people.read_audit(5)]
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-240, 303), (240, 303), (-1200, 400)])
+async def test_the_clock_of_the_provider_may_differ_by_minutes(
+    served: ServedTeam, monkeypatch: pytest.MonkeyPatch, seconds: int, status: int
+) -> None:
+    from authlib.oauth2.claims import JWTClaims, JWTClaimsRegistry
+
+    def build_registry(now: int | None, leeway: int, **options: Any) -> JWTClaimsRegistry:
+        return JWTClaimsRegistry(int(time.time()) + seconds, leeway, **options)
+
+    monkeypatch.setattr(JWTClaims, "registry_cls", staticmethod(build_registry))
+    async with served.client() as browser:
+        back = await go_to_provider(browser, "ada")
+        assert (await browser.get(back)).status_code == status
 
 
 async def test_a_callback_works_once(served: ServedTeam) -> None:

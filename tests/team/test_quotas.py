@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from nexi.app import Nexi
 from nexi.app.team import People, Quotas
+from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.events import ModelReplied, RunStarted
+from nexi.events import ModelReplied, RunStarted, Warned
 from nexi.postgres.database import Database
-from nexi.postgres.runs import PostgresRuns
+from nexi.postgres.runs import QUOTA_STOP, PostgresRuns
 from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
-from nexi.testing import FakeClock
-from nexi.types import Usage
+from nexi.testing import FakeClock, FakeWeb
+from nexi.types import Hit, Query, Usage
 from tests.team.world import QUESTION, ServedTeam, ask, serving_team
 
 STARTED = RunStarted(QUESTION, "m", "scripted")
@@ -129,10 +131,46 @@ async def test_runs_that_began_together_stop_when_their_tokens_are_spent(
     async with asyncio.timeout(10):
         while not all(log.stop_requested() for log in logs):
             await asyncio.sleep(0.05)
+    assert {log.explain_stop() for log in logs} == {QUOTA_STOP}
+    state.runs.request_stop(logs[0].run_id)
+    async with asyncio.timeout(10):
+        while logs[0].explain_stop():
+            await asyncio.sleep(0.05)
+    assert [log.explain_stop() for log in logs] == ["", QUOTA_STOP]
     for log in logs:
         await log.close()
     with pytest.raises(NexiError, match="quota of tokens a day: 1200 of 1000 are used"):
         state.take_run()
+    mine.close()
+
+
+class WaitingWeb(FakeWeb):
+    """A web on which a search takes until the run is stopped, while another run of the same person spends the quota."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        super().__init__({})
+        self._database, self._owner = database, owner
+
+    async def search(self, query: Query) -> list[Hit]:
+        self._database.fetch(
+            "insert into usage (owner, day, tokens) values (%(owner)s, (now() at time zone 'utc')::date, 2000000) "
+            "on conflict (owner, day) do update set tokens = 2000000",
+            {"owner": self._owner},
+        )
+        await asyncio.Event().wait()
+        return []
+
+
+async def test_a_run_that_a_quota_stops_says_so_and_what_to_do(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person, mine = make_person(), Database(postgres.url, lease_s=0.4).open()
+    People(mine).set_quotas(person, Quotas(tokens_per_day=1_000_000))
+    web = WaitingWeb(mine, person)
+    nexi = Nexi(Config(home=tmp_path, model="extractive"), state=state_of(mine, person), backends=(web,), fetchers=(web,))
+    async with asyncio.timeout(30), nexi, nexi.search(QUESTION) as run:
+        facts = [fact async for fact in run]
+    assert [fact.message for fact in facts if isinstance(fact, Warned) and fact.code == "quota_reached"] == [QUOTA_STOP]
     mine.close()
 
 
