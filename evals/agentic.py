@@ -5,7 +5,8 @@
 Each question begins with an empty store, is asked twice, and once more from an empty store with search hints. Pages and
 searches come from the mini-web in this process, so seconds are those of the engine without a network. Completeness is the
 judge's own figure; the share of questions whose gold pages are among the results stands beside it, because a judge that
-counts words can be content too soon. A figure on the wrong side of its target ends with exit code 1; a sample may be less
+counts words can be content too soon. Asked again, a question reads no page unless its first search ended by the limit of
+iterations, and so goes on. A figure on the wrong side of its target ends with exit code 1; a sample may be less
 complete by two standard errors, so that chance alone seldom fails it.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import math
 import random
 import sys
@@ -72,6 +74,7 @@ class Row:
     pages: float
     iterations: float
     seconds: float
+    read_again: int = 0  # pages, after a first search that was content before its last iteration
 
 
 class MiniWeb:
@@ -162,7 +165,9 @@ def measure(web: str, source: Path, sample: int) -> list[Row]:
         label = "with hints" if hints else "first time"
         rows.append(summary(web, label, [first for first, _ in asked], plain.completeness_threshold))
         if not hints:
-            rows.append(summary(web, "second time", [second for _, second in asked], plain.completeness_threshold))
+            row = summary(web, "second time", [second for _, second in asked], plain.completeness_threshold)
+            content = [second for first, second in asked if first.iterations < plain.max_iterations]
+            rows.append(dataclasses.replace(row, read_again=sum(second.crawled for second in content)))
     return rows
 
 
@@ -189,7 +194,7 @@ def _cells_of(row: Row) -> tuple[object, ...]:
 def missed(row: Row, sampled: bool = False) -> list[str]:
     """The targets a row misses, in words."""
     if row.way == "second time":
-        return [f"{row.web}: asked again, {row.pages:.2f} pages were read"] if row.pages else []
+        return [f"{row.web}: asked again, {row.read_again} pages were read"] if row.read_again else []
     wanted = COMPLETE - (2 * math.sqrt(COMPLETE * (100 - COMPLETE) / max(1, row.asked)) if sampled else 0)
     checks = (
         (row.complete >= wanted, f"complete in {row.complete:.1f} % of questions, wanted {wanted:.0f}"),

@@ -8,6 +8,6 @@ mean together is for a pair model to judge.
 from __future__ import annotations
 
 from nexi.proof.pages import Snapshot, prepare
-from nexi.proof.verdict import check_answer, check_claim, title_stands
+from nexi.proof.verdict import check_answer, check_claim
 
-__all__ = ["Snapshot", "check_answer", "check_claim", "prepare", "title_stands"]
+__all__ = ["Snapshot", "check_answer", "check_claim", "prepare"]

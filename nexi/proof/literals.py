@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from nexi.proof.pages import PREFIX_CHARS, Snapshot
 from nexi.proof.parsed import ParsedText
@@ -14,6 +15,8 @@ from nexi.proof.values import DOTTED_THOUSANDS
 from nexi.text.plain import fold_text
 from nexi.text.wordforms import WORD, normalise_word, word_terms
 
+MIN_CLAUSE_WORDS = 3  # fewer, such as an abbreviation in brackets, are no clause
+MAX_SAID = 1 / 3  # share of its words that stand in the page, of a clause that the page does not say
 MAX_PLACES = 50  # of a page that are looked at for one quotation
 
 _QUOTE = re.compile(r"(?<![^\W_])\"\s?([^\"\n]{2,600}?)\s?\"|「([^」\n]{2,300})」|『([^』\n]{2,300})』")
@@ -23,6 +26,8 @@ _CODE = re.compile(
     r"|[a-z]{2,}[A-Z]\w+|v?\d+(?:\.\d+){2,}\w*|(?:~|\.{0,2})/[\w.-]+(?:/[\w.-]*)*)"
 )
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Z][A-Za-z]{0,7}-?\d[\w-]*(?![\w-])")
+_ASIDE = r"(?:(?<=, of which )|(?<=, because )|(?<=, since )|(?<=, although )|(?<=, while )|(?<= because ))[^,;:]+"
+_CLAUSE = re.compile(rf"[;:()]|\s[-–—]+\s|—|{_ASIDE}")  # where one ends, or all of it
 _LEFT_OUT = re.compile(r"\s*(?:\[\.{3}\]|\.{3}|…)\s*")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 
@@ -52,6 +57,17 @@ def absent_names(claim: ParsedText, page: Snapshot) -> Iterator[str]:
         words = [word for word in name if word.term and len(word.flat) > 1]
         if words and not any(word.term[:PREFIX_CHARS] in page.prefixes for word in words):
             yield claim.text[name[0].start : name[-1].end]
+
+
+def unsaid_clauses(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    """Clauses and asides of which hardly a content word stands anywhere in the page, however much of the rest does."""
+    cuts = {place for match in _CLAUSE.finditer(claim.text) for place in match.span()}
+    for start, end in pairwise([0, *sorted(cuts), len(claim.text)] if cuts and not claim.is_unspaced else ()):
+        words = [word for word in claim.words if start <= word.start < end]
+        terms = [word.term for word in words if word.term]
+        said = sum(term[:PREFIX_CHARS] in page.prefixes for term in terms)
+        if terms and len(words) >= MIN_CLAUSE_WORDS and said <= MAX_SAID * len(terms):
+            yield claim.text[words[0].start : words[-1].end]
 
 
 def is_quoted(quote: str, page: Snapshot) -> bool:

@@ -18,7 +18,7 @@ from nexi.text.wordforms import WORD, normalise_word, word_terms
 from nexi.text.words import has_unspaced
 
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|eine[rsnm]?|wurde|sind|den|dem|auf|mit)\b")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;•|]\s+|^\W+|[\"(]\s?)$")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:•|]\s+|^\W+|\"\s?|[.!?]\s?\()$")
 _NEXT_WORD = re.compile(r"\.? ([^\W\d_][\w'-]*)")
 _BREAKS_NAME = re.compile(r"[,;:()\"/]")
 

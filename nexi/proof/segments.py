@@ -25,6 +25,7 @@ MIN_CONTENT_WORDS = 2  # of a clause that can be looked for by itself
 MAX_FRAME_WORDS = 2  # of its own in a sentence about the answer or in a question, which then claims nothing
 MAX_TITLE_WORDS = 3  # the same in a heading or a lead-in
 MAX_CLAUSES = 6  # of one sentence
+QUESTION = "a question"  # why a sentence claims nothing
 
 MARKER_GROUP = re.compile(rf"(?:(?:{MARKERS.pattern})[ \t]*)+")
 _MARKERS_FIRST = re.compile(rf"(?:[ \t]*(?:{MARKERS.pattern})[ \t]*[.,;]?)+[ \t]*")
@@ -120,7 +121,7 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
 def _excuse(text: str, bare: str) -> tuple[str, int]:
     """Why a sentence may claim nothing, and how many words of its own it may have then."""
     if _QUESTION.search(bare) or (is_title(text) and _ASKS.match(bare)):
-        return "a question", MAX_FRAME_WORDS
+        return QUESTION, MAX_FRAME_WORDS
     if _ABOUT_ITSELF.match(bare):
         return "speaks of the answer itself", MAX_FRAME_WORDS
     if _LEADS_IN.search(bare):

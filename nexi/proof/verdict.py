@@ -7,7 +7,7 @@ be compared is a stated gap, never a pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from nexi.links import page_number
 from nexi.proof import segments
 from nexi.proof.alignment import NEAR_COPY, align, find_overstatements
 from nexi.proof.lexicon import ASKING_WORDS, AUXILIARIES
-from nexi.proof.literals import absent_names, missing_literals
+from nexi.proof.literals import absent_names, missing_literals, unsaid_clauses
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, parse_text
 from nexi.proof.retrieval import Window, find_windows
@@ -108,7 +108,7 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
     fragment = _is_fragment(claim)
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
         return Finding(Verdict.UNCHECKED, "too short to be compared without its question")
-    lacks = [*missing_literals(claim, page), *absent_names(claim, page)]
+    lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
     if fragment and question and best.verdict is Verdict.FOUND and not _answers(parse_text(question), best, page):
         reason = "the passage does not speak of what was asked"
@@ -184,26 +184,6 @@ def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evid
         return made
     start, end = page.stored_between(finding.first, finding.last)
     return replace(made, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
-
-
-def title_stands(text: str, pages: Sequence[Snapshot], *, is_head: bool = False) -> bool:
-    """Whether a heading, label, lead-in or head of a table may stand without a source.
-
-    Pages must hold its names and values, and where it reads like a sentence one of them must say it.
-    """
-    if not is_head and not segments.leads_or_titles(text):
-        return False
-    parsed = parse_text(segments.read_sentence(text).plain)
-    if segments.has_verb(parsed):
-        return any(find(parsed, page).verdict is Verdict.FOUND for page in pages)
-    return bool(pages) and not set.intersection(*({*_list_absent(parsed, page)} for page in pages))
-
-
-def _list_absent(claim: ParsedText, page: Snapshot) -> Iterator[str]:
-    stated = [value for at in range(len(page.bounds)) for value in page.parse_between(at, at).values]
-    yield from (value.text for value in find_missing(claim.values, stated))
-    yield from missing_literals(claim, page)
-    yield from absent_names(claim, page)
 
 
 # A sentence that several sources, or several places of one, say together.

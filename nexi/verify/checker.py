@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,10 +23,10 @@ from nexi.answers.safe_markdown import MarkdownGuard, Place
 from nexi.types import Claim, Evidence, Proof, Review, Verdict
 from nexi.verify.edits import (
     MARK,
+    PASSING,
     check,
     drop_idle_citations,
     edit_stretch,
-    excuse_titles,
     find_failing,
     hide_code,
     repair,
@@ -35,6 +35,9 @@ from nexi.verify.edits import (
 from nexi.verify.judging import JudgedClaims
 from nexi.verify.quotations import accept_quotations
 from nexi.verify.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from nexi.proof import Snapshot
 
 __all__ = ["Checker", "FailedClaim", "JudgeClaims", "RewriteSentences"]
 
@@ -189,9 +192,9 @@ class Checker:
         """Check a stretch; put citations right where that is beyond doubt, and check again."""
         text, claims = piece.text, await self._claims_of(piece.text)
         repaired = None
-        if find_failing(claims):
+        if any(not claim.evidence or claim.verdict not in PASSING for claim in claims):
             everything = await self._snapshots.of(self._snapshots.numbers)
-            claims = await asyncio.to_thread(excuse_titles, claims, everything, is_head=is_head)
+            claims = await asyncio.to_thread(_settle_titles, claims, everything, self._question, is_head, self._strict)
         if find_failing(claims):
             repaired = await asyncio.to_thread(repair, text, claims, everything)
             text, claims = repaired.text, await self._claims_of(repaired.text) if repaired.recited else claims
@@ -328,6 +331,14 @@ def _is_head_of_table(line: str, after: str) -> bool:
     from nexi.proof.segments import is_head_of_table  # with all of proof behind it, which the first byte does not need
 
     return is_head_of_table(line, after)
+
+
+def _settle_titles(
+    claims: Sequence[Claim], pages: Mapping[int, Snapshot | None], question: str, is_head: bool, strict: bool
+) -> tuple[Claim, ...]:
+    from nexi.verify.titles import settle_titles  # likewise
+
+    return settle_titles(claims, pages, question, is_head=is_head, strict=strict)
 
 
 def is_about_code(question: str) -> bool:

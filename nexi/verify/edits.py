@@ -25,7 +25,6 @@ __all__ = [
     "check",
     "drop_idle_citations",
     "edit_stretch",
-    "excuse_titles",
     "find_failing",
     "find_opening",
     "hide_code",
@@ -66,20 +65,6 @@ def check(text: str, snapshots: Mapping[int, Snapshot | None], question: str = "
 
     cited = {number: snapshots.get(number) for number in sorted(extract_citation_markers(text))}
     return check_answer(text, cited, question).claims
-
-
-def excuse_titles(
-    claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None], *, is_head: bool = False
-) -> tuple[Claim, ...]:
-    """The claims, without headings, labels and lead-ins whose names and values stand in the pages: these need no citation."""
-    from nexi.proof import title_stands
-
-    pages = [snapshot for snapshot in snapshots.values() if snapshot is not None]
-    excused = {
-        claim.index for claim in find_failing(claims) if not claim.evidence and title_stands(claim.text, pages, is_head=is_head)
-    }
-    reason = "a heading: its names and values stand in the pages"
-    return tuple(replace(c, needs_citation=False, reason=reason) if c.index in excused else c for c in claims)
 
 
 def hide_code(stretch: str, *, keeps_prose_only: bool) -> str:

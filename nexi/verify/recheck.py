@@ -88,12 +88,14 @@ async def recheck(document: Document, stored: Stored, fetch: Fetch | None = None
 
 def _check_document(document: Document, texts: Mapping[int, str | None]) -> Proof:
     from nexi.proof import check_answer, prepare
+    from nexi.verify.titles import settle_titles
 
     snapshots: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
     for source in document.sources:
         text = texts[source.number]
         snapshots[source.number] = None if text is None else prepare(text, source.url, content_digest(text))
-    return _add_addresses(check_answer(document.text, snapshots), document)
+    claims = check_answer(document.text, snapshots, document.question).claims
+    return _add_addresses(Proof(settle_titles(claims, snapshots, document.question)), document)
 
 
 def _add_addresses(proof: Proof, document: Document) -> Proof:
