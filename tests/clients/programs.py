@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
-PYTHON = Path(__file__).resolve().parents[2] / ".venv-clients" / "bin" / "python"
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".venv-clients" / "bin" / "python"
+OPENWEBUI = ROOT / ".venv-openwebui" / "bin" / "python"
 needs_clients = pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-clients: make test-clients makes it")
+needs_openwebui = pytest.mark.skipif(
+    not OPENWEBUI.exists(), reason="no .venv-openwebui: make test-clients OPENWEBUI=1 makes it"
+)
 
 
-async def run(program: str, *arguments: str) -> Any:
+async def run(program: str, *arguments: str, python: Path = PYTHON) -> Any:
     """What the program printed; skips where the client it imports is not installed."""
     process = await asyncio.create_subprocess_exec(
-        str(PYTHON),
+        str(python),
         "-c",
         program,
         *arguments,
@@ -24,8 +29,8 @@ async def run(program: str, *arguments: str) -> Any:
         stderr=asyncio.subprocess.PIPE,
         env={"PATH": "/usr/bin", "NO_PROXY": "*"},
     )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
+    out, err = await asyncio.wait_for(process.communicate(), 300)
     if process.returncode and b"ModuleNotFoundError" in err:
-        pytest.skip(f"not in .venv-clients: {err.decode().strip().splitlines()[-1]}")
+        pytest.skip(f"not in {python.parents[1].name}: {err.decode().strip().splitlines()[-1]}")
     assert process.returncode == 0, err.decode()
     return json.loads(out)

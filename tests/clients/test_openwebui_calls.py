@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nexi.web.guard import GuardRules
-from tests.clients.programs import needs_clients, run
+from tests.clients.programs import OPENWEBUI, needs_clients, needs_openwebui, run
 from tests.web.world import MOON, PAGES, serving
 
 TOKEN = "a-token-for-clients"
@@ -55,8 +55,8 @@ print(json.dumps([[document.page_content, document.metadata] for document in loa
 """
 
 
-@needs_clients
+@needs_openwebui
 async def test_open_webuis_own_loader_reads_pages_where_it_is_installed(tmp_path: Path) -> None:
     async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
-        told = await run(OWN_CODE, served.base, TOKEN, MOON)
+        told = await run(OWN_CODE, served.base, TOKEN, MOON, python=OPENWEBUI)
     assert told == [[PAGES[MOON], {"source": MOON, "title": "Moon facts"}]]

@@ -19,7 +19,7 @@ PYTHON = ROOT / ".venv-openwebui" / "bin" / "python"
 HOST = Path(__file__).with_name("openwebui_host.py")
 TOKEN = "a-token-for-clients"
 
-pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-openwebui: make test-clients makes it")
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-openwebui: make test-clients OPENWEBUI=1 makes it")
 
 
 async def told_by_open_webui(base: str, folder: Path) -> dict[str, Any]:
