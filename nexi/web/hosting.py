@@ -108,7 +108,7 @@ class RunHost:
         return not self.draining and (self._left is None or run_id in self._left)
 
     async def start(self, request: RunRequest, session: Session | None = None) -> HostedRun:
-        """Begin a run; it has its id and its log when this returns. Raises Refused when there is no room, or NexiError."""
+        """Begin a run; its first fact is in its log when this returns. Raises Refused when there is no room, or NexiError."""
         self._require_room()
         log.debug("question", extra={"question": request.question, "mode": request.mode})
         self.metrics.count("nexi_runs_started_total", mode=request.mode)
@@ -161,9 +161,10 @@ class RunHost:
                 hosted = HostedRun(run, created or self.nexi.clock.now().isoformat(timespec="milliseconds"))
                 hosted.task = asyncio.current_task()
                 self._active[run.id] = hosted
-                begun.set_result(hosted)
                 async for event in run:
                     self._publish_event(hosted, event)
+                    if hosted.feed.fact_count and not begun.done():
+                        begun.set_result(hosted)  # not before: a log without its first fact cannot be resumed after a kill
         except asyncio.CancelledError:
             log.info("run cancelled", extra={"run": hosted.id if hosted else ""})
             begun.cancel()
@@ -178,6 +179,8 @@ class RunHost:
                     self._publish_event(hosted, fact)
                 hosted.feed.end()
                 self._archive_run(hosted)
+                if not begun.done():
+                    begun.set_result(hosted)
 
     def _publish_event(self, hosted: HostedRun, event: Event) -> None:
         hosted.feed.put(event)

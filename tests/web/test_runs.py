@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from nexi.app import Nexi
+from nexi.app.run import Run
 from nexi.config import Config
-from nexi.events import RunResumed, SearchFinished
+from nexi.events import RunResumed, RunStarted, SearchFinished
 from nexi.testing import ScriptedLLM
 from nexi.types import FetchLimits, Page, Reply, Usage
 from tests.web.world import MANY, MOON, QUESTION, GatedWeb, read_events, serving
@@ -28,6 +30,23 @@ async def test_a_run_has_its_id_before_it_has_done_anything(tmp_path: Path) -> N
         assert (reply.status_code, reply.headers["location"]) == (202, f"/v1/runs/{told['id']}")
         assert (told["state"], told["mode"], told["question"], told["pages"]) == ("running", "search", QUESTION, 0)
         served.web.gate.set()
+
+
+async def test_a_run_is_accepted_when_its_log_can_be_resumed_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is killed after its reply leaves a log with the question in it; the next server goes on with that."""
+    asked: list[asyncio.Task[httpx2.Response]] = []
+    first_fact = Run._start_fact
+
+    async def take_long(run: Run) -> RunStarted:
+        await asyncio.wait(asked, timeout=0.5)  # a reply that comes earlier comes too early
+        return await first_fact(run)
+
+    monkeypatch.setattr(Run, "_start_fact", take_long)
+    async with serving(tmp_path) as served:
+        asked.append(asyncio.create_task(served.client.post("/v1/runs", json={"question": QUESTION})))
+        run_id = (await asked[0]).json()["id"]
+        first = served.app.state.host.nexi.runs().open_log(run_id).facts[:1]
+    assert [fact.query for _, fact in first] == [QUESTION]
 
 
 async def test_a_run_ends_with_an_answer_and_its_events_are_those_of_its_log(tmp_path: Path) -> None:
