@@ -38,6 +38,7 @@ QUESTIONS = (
 )
 SEARXNG_QUESTION = SetupQuestion("searxng_url", "URL of your SearXNG with JSON enabled (empty: SEARXNG_URL or another service)")
 REMOVE = "-"
+OTHER_URL = "0"
 MAX_LISTED_MODELS = 30
 
 
@@ -141,7 +142,9 @@ class _Dialogue:
         if not offers:
             return {}
         self._say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
-        while given := self._ask("Number of the model to use (Enter for another URL): ").strip():
+        first = "1" if self._config.endpoint("answer").is_extractive else OTHER_URL  # a model that is set up is kept
+        prompt = f"Number of the model to use, {OTHER_URL} for another URL [{first}]: "
+        while (given := self._ask(prompt).strip() or first) != OTHER_URL:
             if given.isdecimal() and 1 <= int(given) <= len(offers):
                 return offers[int(given) - 1].answers
             self._say(f"There is no number {given[:20]}.")

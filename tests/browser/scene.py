@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from rig.held_model import HELD
 from rig.research_script import Reply, ResearchScript
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 
 
 def web_page(url: str, title: str, *paragraphs: str, head: str = "", lang: str = "en") -> dict[str, str]:
@@ -85,9 +85,14 @@ class Watched:
             "addEventListener('securitypolicyviolation', (e) => console.error(`policy ${e.violatedDirective} ${e.blockedURI}`))"
         )
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        page.on("console", self._console)
         page.on("dialog", self._dialog)
         page.on("request", self._request)
+
+    def _console(self, said: Any) -> None:
+        """An error, and what it is about; networks that change, as with each container, break off what is under way."""
+        if said.type == "error" and "net::ERR_NETWORK_CHANGED" not in said.text:
+            self.errors.append(f"{said.text} {said.location.get('url', '')}".strip())
 
     def _dialog(self, dialog: Any) -> None:
         self.dialogs.append(dialog.message)

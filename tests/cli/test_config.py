@@ -207,8 +207,15 @@ def test_a_model_whose_window_is_not_told_is_asked_about(tmp_path: Path) -> None
 
 
 def test_another_address_can_be_given_instead(tmp_path: Path) -> None:
-    config = Dialogue("", "https://api.openai.com/v1", KEY, "gpt", "", "").run(tmp_path / "config.json", offers=OFFERS)
+    config = Dialogue("0", "https://api.openai.com/v1", KEY, "gpt", "", "").run(tmp_path / "config.json", offers=OFFERS)
     assert config == Config(base_url="https://api.openai.com/v1", api_key=KEY, model="gpt")
+
+
+def test_enter_takes_the_first_model_that_was_found_and_later_keeps_the_one_that_is_set_up(tmp_path: Path) -> None:
+    first = Dialogue("", "", "", "").run(tmp_path / "config.json", offers=OFFERS)
+    assert (first.base_url, first.model) == (OFFERS[0].base_url, "qwen2.5:7b")
+    kept = Dialogue("", "", "", "", "", "", "").run(tmp_path / "config.json", offers=OFFERS[1:])
+    assert (kept.base_url, kept.model) == (OFFERS[0].base_url, "qwen2.5:7b")
 
 
 def test_the_typed_address_is_asked_for_its_models(tmp_path: Path) -> None:
