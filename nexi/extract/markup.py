@@ -23,8 +23,9 @@ MAX_LINKS = 500
 MAX_AUTHORS = 50
 MAX_CHARS = 10_000_000
 MAX_DEPTH = 400  # boxes; browsers stop at 512 elements
-ENOUGH_TEXT = 200  # characters; less is a notice, in a noscript element or on a page that a script shows
+ENOUGH_TEXT = 200  # characters; less is a notice: in a noscript element, a tab, or a page that a script shows
 MARKUP_END = 60  # characters by which the end of a page is known again
+FEW_LINKS = 0.4  # of a text
 LITTLE_TEXT = 20  # characters; less than this is no main part
 
 _MACHINERY = (
@@ -40,6 +41,8 @@ _HIDDEN = (
     '[hidden]:not([id^="S:"]), [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
     ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
 )
+# Tabs and accordions: a reader opens them with a click.
+_FOLDED = re.compile(r"accordion|collaps|faq|tab-?pan|tabs?__content|toggle__content|expand", re.IGNORECASE)
 _FURNITURE = "aside, form"
 _NOTES = re.compile(r"note|admonition|callout|doc-", re.IGNORECASE)  # an aside of the text itself
 _LAYOUT_TABLE = "[role=presentation], [role=none], [class*=layout]"
@@ -142,10 +145,28 @@ def _parse_tree(html: str) -> Any:
 def _drop_hidden(tree: Any) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
+    _open_folded(body)
     _drop_matches(body, _HIDDEN, share=0.5)
     _open_or_drop_noscript(tree)
     _drop_matches(body, _BOILERPLATE, share=0.6)
     _drop_matches(body, _FURNITURE, share=0.3)
+
+
+def _open_folded(body: Any) -> None:
+    """Show the texts that wait for a click; a menu that does is mostly links."""
+    for node in body.query_selector_all(_HIDDEN):
+        size, parent = len(node.text), node.parent
+        if size < ENOUGH_TEXT or parent is None or not _is_folded(node, parent):
+            continue
+        if sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size:
+            for name in ("hidden", "aria-hidden", "style"):
+                if node.hasattr(name):
+                    node.delattr(name)
+
+
+def _is_folded(node: Any, parent: Any) -> bool:
+    named = f"{node.class_name} {node.id} {parent.class_name}"
+    return node.getattr("role") == "tabpanel" or _FOLDED.search(named) is not None
 
 
 def _drop_matches(body: Any, selector: str, *, share: float) -> None:

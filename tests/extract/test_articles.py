@@ -97,3 +97,29 @@ def test_a_thread_with_each_post_in_a_form_of_its_own_is_kept() -> None:
     posts = "".join(f"<div class=post><form><p>{REMARK * 2}Remark {n}.</p></form></div>" for n in range(6))
     assert "Remark 3" in to_markdown(f"<head>{THREAD_HEAD}</head><body><h1>Wall</h1>{posts}</body>", "")
     assert "Remark" not in to_markdown(f"<body><div>{STORY}</div><form><p>{REMARK}Remark.</p></form></body>", "")
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        "<div role=tabpanel hidden>{}</div>",
+        '<div class="chakra-collapse" style="display: none; height: 0">{}</div>',
+        "<section class=Accordion><div aria-hidden=true>{}</div></section>",
+    ],
+)
+def test_a_tab_or_accordion_that_waits_for_a_click_is_read(panel: str) -> None:
+    page = f"<body><h1>Wall</h1><div>{STORY}{STORY}{panel.format(STORY.replace('Part', 'Panel'))}</div></body>"
+    assert (to_markdown(page, "").count("Part"), to_markdown(page, "").count("Panel")) == (12, 6)
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        "<div hidden>{}</div>",
+        "<div class=accordion><div hidden>Panel</div></div>",
+        "<div class=collapse hidden><a href=/menu>{}</a></div>",
+    ],
+)
+def test_other_hidden_text_a_notice_and_a_folded_menu_are_not_read(panel: str) -> None:
+    page = f"<body><h1>Wall</h1><div>{STORY}{STORY}{panel.format(STORY.replace('Part', 'Panel'))}</div></body>"
+    assert (to_markdown(page, "").count("Part"), to_markdown(page, "").count("Panel")) == (12, 0)
