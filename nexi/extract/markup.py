@@ -145,28 +145,10 @@ def _parse_tree(html: str) -> Any:
 def _drop_hidden(tree: Any) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    _open_folded(body)
     _drop_matches(body, _HIDDEN, share=0.5)
     _open_or_drop_noscript(tree)
     _drop_matches(body, _BOILERPLATE, share=0.6)
     _drop_matches(body, _FURNITURE, share=0.3)
-
-
-def _open_folded(body: Any) -> None:
-    """Show the texts that wait for a click; a menu that does is mostly links."""
-    for node in body.query_selector_all(_HIDDEN):
-        size, parent = len(node.text), node.parent
-        if size < ENOUGH_TEXT or parent is None or not _is_folded(node, parent):
-            continue
-        if sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size:
-            for name in ("hidden", "aria-hidden", "style"):
-                if node.hasattr(name):
-                    node.delattr(name)
-
-
-def _is_folded(node: Any, parent: Any) -> bool:
-    named = f"{node.class_name} {node.id} {parent.class_name}"
-    return node.getattr("role") == "tabpanel" or _FOLDED.search(named) is not None
 
 
 def _drop_matches(body: Any, selector: str, *, share: float) -> None:
@@ -176,10 +158,27 @@ def _drop_matches(body: Any, selector: str, *, share: float) -> None:
     # A site that has each post in a form of its own has the whole thread in forms.
     kept = ("form",) if sum(len(node.text) for node in found if node.tag == "form") > most else ()
     for node in found:
-        if node.parent is None or node.tag in _KEPT_ROOTS or node.tag in kept or len(node.text) > most:
+        if node.parent is None or node.tag in _KEPT_ROOTS or node.tag in kept:
             continue
-        if node.tag != "aside" or not _NOTES.search(f"{node.getattr('role')} {node.getattr('class')}"):
+        size = len(node.text)
+        if selector == _HIDDEN and size >= ENOUGH_TEXT and _is_folded(node, size):
+            _show_node(node)
+        elif size <= most and (node.tag != "aside" or not _NOTES.search(f"{node.getattr('role')} {node.getattr('class')}")):
             node.decompose()
+
+
+def _is_folded(node: Any, size: int) -> bool:
+    """Whether a hidden text waits for a click; a menu that does is mostly links."""
+    named = f"{node.class_name} {node.id} {node.parent.class_name}"
+    if node.getattr("role") != "tabpanel" and not _FOLDED.search(named):
+        return False
+    return sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size
+
+
+def _show_node(node: Any) -> None:
+    for name in ("hidden", "aria-hidden", "style"):
+        if node.hasattr(name):
+            node.delattr(name)
 
 
 def _open_or_drop_noscript(tree: Any) -> None:
