@@ -24,7 +24,7 @@ from rig.container_images import POSTGRES_IMAGE, PYTHON_IMAGE, SEARXNG_IMAGE, ha
 from tests.containers import podman
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("nexi", "docs", "man", "deploy", "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "requirements-dev.txt")
+BUILT_FROM = re.findall(r"^!([^/\n]+)", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
 LENT = ("/etc/ssl/certs/ca-certificates.crt", "/opt/pypi", "/opt/pypi-more", "/opt/wheels")
 QUESTION = "How far is the Moon from Earth on average?"
 NEEDED = ("podman", "podman-compose")
@@ -103,7 +103,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamContainers]:
         patch.setenv("CONTAINERS_CONF", variables["CONTAINERS_CONF"])
         if absent := [name for name in (PYTHON_IMAGE, POSTGRES_IMAGE, SEARXNG_IMAGE) if not has_image(name)]:
             pytest.skip(f"no image here: {', '.join(absent)}; python -m rig.container_images makes stand-ins")
-    for name in COPIED:
+    for name in (*BUILT_FROM, "deploy"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, folder / name)
     shutil.copy2(ROOT / ".dockerignore", folder)
