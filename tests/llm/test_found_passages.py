@@ -36,6 +36,7 @@ def test_a_passage_is_named_after_its_page_unless_its_heading_or_a_long_title_ma
         ("3.2. Examples of use", "Examples of use, Examples"),
         ("Chapter 3. Tools", "Tools, Examples"),
         ("What is amended?", "Examples"),
+        ("commit.html", "Examples"),
         ("Examples", "Examples"),
         ("How to change the message of a commit", "Examples"),
     ):

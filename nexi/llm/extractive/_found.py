@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -128,7 +129,7 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
     """The cited sentences of a stretch, the first of each heading with it, and its code in fences; "" without a sentence."""
     blocks: list[str] = []
     has_sentence, head, names = False, "", ""
-    page = _name_page(passage.title)
+    page = _name_page(passage)
     for kind, group in groupby(passage.sentences[passage.first : passage.last], key=lambda s: s.kind):
         sentences = list(group)
         if kind == "label":
@@ -152,9 +153,14 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
     return "\n\n".join(blocks) if has_sentence else ""
 
 
-def _name_page(title: str) -> str:
-    """The name that a title begins with, "" where it is long: a passage of a manual often names its command nowhere else."""
-    name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(title)[0].strip("` ")))
+def _name_page(passage: FoundPassage) -> str:
+    """The name that a title begins with: a passage of a manual often names its command nowhere else.
+
+    "" where the title is long, or the name of a file, which stands nowhere in it.
+    """
+    if unquote(passage.url).endswith(f"/{passage.title}"):
+        return ""
+    name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(passage.title)[0].strip("` ")))
     return name if len(name.split()) <= MAX_TITLE_WORDS and not _SENTENCE_END.search(name) else ""
 
 
