@@ -119,8 +119,11 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
 
 
 def _is_fragment(claim: ParsedText) -> bool:
-    """A few words without a verb, such as a name or a date: what they say depends on what was asked."""
-    is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words)
+    """A few words without a verb, such as a name or a date: what they say depends on what was asked.
+
+    Not so a row of a table, whose first cell says what it is about.
+    """
+    is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words) and " | " not in claim.text
     return is_short and not any(w.flat in AUXILIARIES for w in claim.words)
 
 

@@ -212,3 +212,10 @@ def test_other_languages_are_compared_too(page: str, true: str, false: str) -> N
     found = [check_answer(text, {1: prepare(page)}).claims[0].verdict for text in (true, false)]
     assert found[0] is Verdict.FOUND
     assert found[1] is not Verdict.FOUND
+
+
+def test_a_row_about_another_subject_than_the_question_is_found_where_its_page_says_it() -> None:
+    page = prepare("The Brooklyn Bridge has a main span of 486 metres. It was opened in 1883, before the Forth Bridge.")
+    rows = "| Brooklyn Bridge [1] | 486 | 1883 |\n| Brooklyn Bridge [1] | 486 | 1884 |"
+    proof = check_answer(rows, {1: page}, "How long is the Forth Bridge, and how many people died building it?")
+    assert [claim.verdict for claim in proof.claims] == [Verdict.FOUND, Verdict.NOT_FOUND]
