@@ -70,7 +70,8 @@ def test_both_files_check_health_in_the_same_way() -> None:
 def test_the_build_sees_the_package_and_nothing_beside_it() -> None:
     lines = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert next(line for line in lines if not line.startswith("#")) == "*"
-    needed = {"nexi", "docs/*.md", "man", "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "requirements-dev.txt"}
+    code = {"nexi", "nexi_engine.py", "docs/*.md", "man", "pyproject.toml"}
+    needed = code | {"README.md", "LICENSE", "requirements.txt", "requirements-dev.txt"}
     assert {line[1:] for line in lines if line.startswith("!")} == needed
 
 
