@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rig.served import Stage, stage
 from tests.browser.scene import PAGES, QUESTION, Telling, Watched
@@ -92,6 +93,22 @@ def test_what_the_person_stopped_is_no_failure(served: Stage, look: Look) -> Non
     person.finished()
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Stopped')")
     assert page.locator("#notes .problem, #notes .error").count() == 0
+
+
+def test_a_run_is_stopped_that_the_server_has_not_confirmed_yet(served: Stage, look: Look) -> None:
+    person = look(served)
+    page = person.open()
+    served.model.hold("search")
+    held: list[Any] = []
+    page.route("**/v1/runs", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    with page.expect_request("**/v1/runs"):
+        page.fill("#question", "What is there to read about nothing at all?")
+        page.press("#question", "Enter")
+    page.keyboard.press("Escape")
+    assert page.inner_text("#status").startswith("Stopping")
+    held[0].continue_()
+    person.finished()
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Stopped')")
 
 
 def test_a_server_that_is_gone_is_said_in_a_card(own: Stage, look: Look) -> None:

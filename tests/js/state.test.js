@@ -28,6 +28,7 @@ test("a new run begins with nothing of the one before, and keeps the form and wh
   run.setFinishedRun({ id: "abc123" });
   run.setRequest({ effort: "s" });
   run.setPreviousRun("ffffff");
+  run.wantStop();
   run.setForm({ effort: "m" });
   run.setContinuedRun("ffffff");
   run.resetRun();
@@ -35,6 +36,7 @@ test("a new run begins with nothing of the one before, and keeps the form and wh
   assert.equal(closed, 1);
   assert.deepEqual(rest, {
     id: "", source: null, last: "", text: "", marks: [], stale: "", bars: [], known: 0, run: null, asked: {}, before: "", spent: {},
+    isStopWanted: false,
     continues: "ffffff", form: { effort: "m" },
   });
   assert.deepEqual([[...work.agents.keys()], open.size], [[""], 0]);

@@ -1,7 +1,7 @@
 // The page: ask, watch, read, check. Everything shown is text or HTML that the server made safe; nothing is loaded from elsewhere.
 import { foldActivity, replayWork, showAddressed } from "./activity.js";
 import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
-import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, retryRun, showDeepOptions, showOptions } from "./ask.js";
+import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, retryRun, showDeepOptions, showOptions, stop } from "./ask.js";
 import { $, addNote, call, copyText, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { watchKeys } from "./keys.js";
@@ -98,7 +98,6 @@ function findInHistory() {
 }
 
 const copy = (text, words) => copyText(text).then(() => setStatus(words), (error) => addNote(error.message, true));
-const stop = () => state.id && call(`/v1/runs/${state.id}/stop`, { method: "POST" }).then(() => setStatus(say("app.stopping")), (e) => addNote(e.message, true));
 // A link for others, or the end of it.
 async function publish() {
   const path = `/page/runs/${state.id}/share`, isShared = $("publish").dataset.shared;

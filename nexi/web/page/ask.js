@@ -1,7 +1,7 @@
 // Asking: a run from the form, and what can be asked after an answer.
 import { hideEmptyActivity, resetActivity } from "./activity.js";
 import { runAddress, visit } from "./address.js";
-import { $, call, element, showHint } from "./core.js";
+import { $, addNote, call, element, setStatus, showHint } from "./core.js";
 import { buildOrder, buildRetryOrder } from "./order.js";
 import { showPanel } from "./panel.js";
 import { hidePlan } from "./plan.js";
@@ -9,7 +9,7 @@ import { showProblem } from "./problem.js";
 import { clearDraft, queuedQuestion, queueQuestion, showQueued } from "./queue.js";
 import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
-import { resetRun, setContinuedRun, setForm, state } from "./state.js";
+import { resetRun, setContinuedRun, setForm, state, wantStop } from "./state.js";
 import { say } from "./texts.js";
 import { keepTurn } from "./thread.js";
 import { follow, stopFollowing } from "./watch.js";
@@ -50,9 +50,18 @@ async function start(order) {
     visit(runAddress(run.id));
     $("question").value = "";
     clearDraft();
+    if (state.isStopWanted) sendStop(run.id);
     await follow(run.id);
   } catch (error) { showProblem(error.problem?.message ? error.problem : { message: error.message }); $("status").textContent = ""; stopFollowing(); hideEmptyActivity(); $("cost").open = false; }
 }
+
+// Said before it is sent: the end of the run may come before the reply.
+export function stop() {
+  setStatus(say("app.stopping"));
+  if (state.id) sendStop(state.id); else wantStop();
+}
+
+const sendStop = (id) => call(`/v1/runs/${id}/stop`, { method: "POST" }).catch((error) => addNote(error.message, true));
 
 export function clearRun(question) {
   resetRun();

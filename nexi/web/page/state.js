@@ -3,7 +3,7 @@ import { applyEvent, createWork } from "./work.js";
 
 const emptyRun = () => ({
   id: "", source: null, last: "", text: "", marks: [], stale: "", started: performance.now(), bars: [], open: new Map(), known: 0, work: createWork(), run: null,
-  asked: {}, before: "", spent: {},
+  asked: {}, before: "", spent: {}, isStopWanted: false,
 });
 const values = { ...emptyRun(), continues: "", form: null };
 
@@ -17,6 +17,9 @@ export function resetRun() {
 }
 
 export function setRunId(id) { values.id = id; }
+
+// A run is stopped as soon as its id is known.
+export function wantStop() { values.isStopWanted = true; }
 
 // The open connection to the events of a run; the one before it is closed.
 export function setConnection(connection) {
