@@ -39,7 +39,7 @@ FOLLOW_UP = """Yes, where you say so. Name the hosts in `allow_private` [2]:
 NEXI_ALLOW_PRIVATE=wiki.local:8080 nexi "what is on my wiki"
 ```
 
-Everything else on your network stays refused [1]. A whole"""
+Addresses with a user name or password in them are refused [1]. A whole"""
 
 
 def script(address: str) -> list[Canned]:
@@ -72,7 +72,7 @@ def screen_of(address: str, home: str) -> str:
             screen.expect("cost unknown")
             screen.expect("nexi>")
             screen.type(SECOND + ENTER)
-            screen.expect("stays refused [1].")
+            screen.expect("are refused [1].")
             screen.expect("Writing")
             return Picture(screen.raw).styled
 

@@ -131,7 +131,7 @@ function syncRows(list, entries, make, describe = JSON.stringify) {
 }
 
 function queryRow(query, _, text) {
-  const about = query.hits === undefined ? say("work.searching") : say(query.local ? "count.passages" : "count.results", { n: query.hits });
+  const about = query.hits === undefined ? say("work.searching") : query.isUnanswered ? say("run.failed") : say(query.local ? "count.passages" : "count.results", { n: query.hits });
   return element("li", { className: query.hits === undefined ? "is-open" : query.failed ? "is-failed" : "" }, element("span", { textContent: text, dir: "auto" }), " ", element("small", { textContent: about }));
 }
 

@@ -58,9 +58,10 @@ const RULES = {
   tool_started: (work, event, agent) => startTool(event, agent),
   search_delayed: (work, { backend, seconds }) => (seconds >= 1 ? say("doing.delayed", { backend, n: Math.round(seconds) }) : ""),
   search_finished(work, event, agent) {
-    setItem(agent.queries, event.query, { hits: event.hits.length, failed: !event.hits.length });
+    const isUnanswered = !event.backend && !event.hits.length && event.failures?.length > 0; // no service answered, which is not "0 results"
+    setItem(agent.queries, event.query, { hits: event.hits.length, failed: !event.hits.length, isUnanswered });
     if (work.hits.size < MAX_HITS) for (const hit of event.hits) work.hits.set(hit.url, { title: hit.title, snippet: hit.snippet, date: (hit.published || "").slice(0, 10) });
-    return say("doing.found", { n: event.hits.length, query: event.query });
+    return isUnanswered ? say("doing.unanswered", { query: event.query }) : say("doing.found", { n: event.hits.length, query: event.query });
   },
   knowledge_searched(work, event, agent) { setItem(agent.queries, event.query, { hits: event.passages, failed: !event.passages, local: true }); return say("doing.knowledge"); },
   page_fetched(work, event, agent) {
