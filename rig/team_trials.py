@@ -194,8 +194,9 @@ def render_table(outcomes: list[Outcome], jobs: int) -> str:
     lines = [
         "# Trials of a team server",
         "",
-        f"`python -m rig.team_trials --save`: {WORKERS} workers with two runs each at once, {jobs} runs of {STEPS + 1} model "
-        f"calls, lease {DEFAULT_LEASE_S:g} s, on a machine that other work shares (load at the end: {os.getloadavg()[0]:.0f}).",
+        f"`python -m rig.team_trials --jobs {jobs} --save`: {WORKERS} workers with two runs each at once, "
+        f"{jobs} runs of {STEPS + 1} model calls, lease {DEFAULT_LEASE_S:g} s, "
+        f"on a machine that other work shares (load at the end: {os.getloadavg()[0]:.0f}).",
         "",
         "| trial | finished | events | received again | doubled in the log | written by two | takeover median / max s | s |",
         "|---|---|---|---|---|---|---|---|",
