@@ -27,7 +27,7 @@ from nexi.events import (
     Warned,
 )
 from nexi.output.screen import Screen
-from nexi.output.status import RunTally, detail_of, status_of
+from nexi.output.status import RunTally, detail_of, progress_of, status_of
 from nexi.types import Answer, Hit, Source, StopReason, Usage
 
 MOON = Source(1, "https://www.moon.example/facts", "Moon facts")
@@ -235,6 +235,8 @@ def test_a_block_under_way_is_never_taller_than_the_terminal(terminals: Terminal
             "Reading a.example, no url",
         ),
         (ToolStarted("c", "web_get", '{"urls": "x"}'), "Reading "),
+        (ToolStarted("c", "tickets_find", "{}"), "Calling tickets_find"),
+        (ToolStarted("c", "final_answer", "{}"), ""),
         (SearchFinished("moon", "searxng", (Hit("https://a.example"),), (), 0.1), 'Found 1 result for "moon"'),
         (PageFetched("https://a.example/x", "", "", "", 1, 1, 0.1), "Read a.example"),
         (PageFetched("https://a.example/x", "", "", "", 1, 1, 0.1, ahead=True), ""),
@@ -246,6 +248,19 @@ def test_a_block_under_way_is_never_taller_than_the_terminal(terminals: Terminal
 )
 def test_the_status_line_says_what_is_going_on(event: Event, status: str) -> None:
     assert status_of(event) == status
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (ToolStarted("c", "tickets_find", "{}"), "Calling tickets_find"),
+        (ToolStarted("c", "local_search", "{}"), "Searching the knowledge base"),
+        (ToolStarted("c", "web_search", '{"queries": ["moon"]}'), ""),
+        (SearchFinished("moon", "searxng", (Hit("https://a.example"),), (), 0.1), 'Searched "moon": 1 result from searxng'),
+    ],
+)
+def test_a_line_of_progress_names_each_search_and_each_tool_once(event: Event, line: str) -> None:
+    assert progress_of(event) == line
 
 
 def test_the_status_line_counts_and_stays_one_line() -> None:

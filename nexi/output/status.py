@@ -79,6 +79,8 @@ def status_of(event: Event) -> str:
             return "Searching the knowledge base"
         case ToolStarted(name="web_get"):
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _string_arguments(event.arguments, "urls"))))
+        case ToolStarted(name=name) if name != "final_answer":
+            return f"Calling {name[:60]}"
         case SearchDelayed(backend=backend, seconds=seconds):
             return f"Waiting {seconds:.0f} s for {backend}" if seconds >= 1 else ""
         case SearchFinished(query=query, reason=reason) if reason:
@@ -109,6 +111,8 @@ def progress_of(event: Event) -> str:
     match event:
         case ModelAsked(purpose="answer"):
             return "Thinking"
+        case ToolStarted(name=name) if name not in ("web_search", "web_get", "final_answer"):
+            return status_of(event)
         case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
             return f"Retrying {backend} in {seconds:.0f} s ({code.replace('_', ' ')})"
         case SearchFinished(query=query, reason=reason) if reason:
