@@ -1,7 +1,7 @@
 """Team: the people of one server, each with a `Nexi` of her own over a shared database.
 
 `web` serves them and `worker` runs their questions; below are `Nexi` and the Postgres adapters. A person's runs, history and
-knowledge are in the database under her id; her uploads and cached pages are in a folder of her own.
+knowledge are in the database under her id; her cached pages and the labels of the page are in a folder of her own.
 """
 
 from __future__ import annotations

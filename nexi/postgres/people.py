@@ -360,15 +360,15 @@ from sources s join collections k on k.id = s.collection where k.owner = %(perso
 def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
     """The error for a person who has reached a quota, by the name that `take_run` gives it."""
     tomorrow, waiting = "ask again tomorrow, or ask an administrator for more", "wait for a run to end"
-    freeing = "delete runs or sources, or ask an administrator for more"
+    freeing = "delete runs or stored sources, or ask an administrator for more"
     name, most, now, fix = {
         "runs": ("runs a day", quotas.runs_per_day, usage.runs, tomorrow),
         "tokens": ("tokens a day", quotas.tokens_per_day, usage.tokens, tomorrow),
         "cost": ("dollars a day", quotas.cost_per_day, usage.cost, tomorrow),
         "running": ("runs at once", quotas.running, usage.running, waiting),
-        "storage": ("megabytes", (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
+        "storage": ("storage", (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
     }[reached]
-    cause = f"{now:g} of {most or 0:g} are used"
+    cause = f"{now:g} of {most or 0:g}{' MB' * (reached == 'storage')} are used"
     return NexiError(f"you have reached your quota of {name}", cause=cause, fix=fix, code="quota_reached")
 
 

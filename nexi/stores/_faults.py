@@ -1,4 +1,4 @@
-"""What goes wrong with the file of knowledge, as errors a person can act on.
+"""What goes wrong with stored knowledge, as errors a person can act on.
 
 The embedded store above raises only these; below are SQLite's result codes and the system's error numbers.
 """
@@ -19,6 +19,20 @@ MIN_SPACE_BYTES = 65_536
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _REFUSED_WRITES = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+
+def storage_full(most: int, stored: int, size: int) -> StoreError:
+    """The error for a person of a team who may keep `most` bytes, has `stored` of them, and would add `size`."""
+    return StoreError(
+        "you have reached your quota of storage",
+        cause=f"{_show_size(stored)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
+        fix="delete runs or stored sources, or ask an administrator for more",
+        code="quota_reached",
+    )
+
+
+def _show_size(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} kB"
 
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:

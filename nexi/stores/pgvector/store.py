@@ -262,7 +262,7 @@ class _Writing:
     """One transaction that changes a collection; others that would change it wait for its row."""
 
     def __init__(self, connection: Any, owner: str | None) -> None:
-        self._connection = connection
+        self._connection, self._owner = connection, owner
         self._run("insert into collections (owner) values (%(owner)s) on conflict (owner) do nothing", owner=owner)
         sql = "select id from collections where owner is not distinct from %(owner)s::uuid for update"
         self._collection: int = self._run(sql, owner=owner)[0][0]
@@ -281,7 +281,20 @@ class _Writing:
             collection=self._collection,
             **self._change,
         )
+        if self._owner and self._change["bytes"] > 0:
+            self._check_storage(self._owner)
         self._switch_when_whole()
+
+    def _check_storage(self, owner: str) -> None:
+        """Refuse what goes beyond the storage of its person, before it is committed. Raises StoreError."""
+        rows = self._run(
+            "select storage_bytes, stored_bytes(%(owner)s::uuid) from quotas where person = %(owner)s::uuid "
+            "and storage_bytes is not null",
+            owner=owner,
+        )
+        if rows and rows[0][1] > rows[0][0]:
+            most, stored = rows[0]
+            raise _faults.storage_full(most, stored - self._change["bytes"], self._change["bytes"])
 
     def _count_body(self, sign: int, chunks: int, terms: int, size: int) -> None:
         for name, amount in (("pages", 1), ("chunks", chunks), ("terms", terms), ("bytes", size)):
