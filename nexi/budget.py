@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from nexi.types import StopReason, Usage
 
+QUOTA_FIX = "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more"
 PREFETCH_SHARE = 0.8  # work ahead of the model never touches the last fifth of the page budget
 
 
@@ -23,6 +24,7 @@ class Budget(Struct, frozen=True):
     max_cost: float | None = None
     max_model_calls: int | None = None
     max_pages: int | None = None
+    is_quota: bool = False  # tokens or cost are what is left of a person's quota
 
 
 class Reservation(Struct, frozen=True):
@@ -70,12 +72,16 @@ class Meter:
 
     def describe_spent(self) -> str:
         """Why no further model call is allowed: a limit is used up, or too little of it is left for one."""
-        left = self.reply_room
+        left, name = self.reply_room, "your quota for today" if self.root.budget.is_quota else "the budget"
         if self._is_spent():
-            return "the budget is spent"
+            return f"{name} is spent"
         if left is None or left <= 0:
-            return "the rest of the budget is set aside for calls in flight"
-        return f"the budget has {left:,} tokens left, too few for another model call"
+            return f"the rest of {name} is set aside for calls in flight"
+        return f"{name} has {left:,} tokens left, too few for another model call"
+
+    def advise_spent(self) -> str:
+        """What to do when no further model call is allowed."""
+        return QUOTA_FIX if self.root.budget.is_quota else "raise --max-cost or --max-tokens"
 
     def _is_spent(self) -> bool:
         """Whether a limit of this meter or one above it is used up, not counting what calls in flight may still cost."""

@@ -48,7 +48,6 @@ LIMIT_FIXES = {
     StopReason.TIME_TARGET: "raise it with --time-target",
     StopReason.MAX_ITERATIONS: "raise it with --max-iter or -e l",
     StopReason.CONTEXT_LIMIT: "raise max_context if the model allows it, or ask a narrower question",
-    StopReason.BUDGET_SPENT: "raise --max-cost or --max-tokens",
     StopReason.CANCELLED: "ask again to go on",
     StopReason.REPEATED: "try another model with -m, or ask in other words",
 }
@@ -75,7 +74,7 @@ class Fallbacks:
         by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         if not by_model:
             await self._toolbox.number_read_pages()
-        description, fix = LIMIT_DESCRIPTIONS[reason], LIMIT_FIXES.get(reason, "")
+        description, fix = LIMIT_DESCRIPTIONS[reason], self._advise_limit(reason)
         if not self._context.session.has_evidence and reason in MODEL_LIMITS:
             return await self._answer_as_built_in(reason, self._describe_limit(reason))
         if not self._context.session.has_evidence:
@@ -92,12 +91,15 @@ class Fallbacks:
         """Search, read and answer without a model that loops or hangs. Raises NoEvidenceError when nothing can be read."""
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
-            raise self._explain_limit(cause, LIMIT_FIXES.get(reason, ""))
+            raise self._explain_limit(cause, self._advise_limit(reason))
         await self._context.warn(reason.value, f"{cause} before any page was read, so the built-in model read and answered")
         return await self._checker.check_answer(quotation, reason, by_model=False)
 
     def _describe_limit(self, reason: StopReason) -> str:
         return self._context.meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
+
+    def _advise_limit(self, reason: StopReason) -> str:
+        return self._context.meter.advise_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_FIXES.get(reason, "")
 
     async def answer_after_model_failure(self, error: LLMError) -> Answer:
         """Answer from what was read when the model fails. Raises the error when nothing was read."""

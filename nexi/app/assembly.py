@@ -19,7 +19,7 @@ from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
 from nexi.app.pages import long_page_limits, read_page
 from nexi.app.recorded import RecordedRun
-from nexi.app.request import LAST_RUN, RunMode, RunRequest, check_request, clean_question
+from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
@@ -167,8 +167,11 @@ class Nexi:
         if state is None:
             return request
         left = await asyncio.to_thread(state.take_run, is_queued=is_queued)
-        tokens, cost = (_least(request.limits.max_tokens, left.tokens), _least(request.limits.max_cost, left.cost))
-        return replace(request, limits=replace(request.limits, max_tokens=tokens, max_cost=cost))
+        asked = budget_for(self.config, request.limits)
+        tokens, cost = _least(asked.max_tokens, left.tokens), _least(asked.max_cost, left.cost)
+        is_quota = (tokens, cost) != (asked.max_tokens, asked.max_cost)
+        limits = replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota)
+        return replace(request, limits=limits)
 
     def search(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
         """`run` for a question that is answered in one conversation."""

@@ -33,6 +33,7 @@ class RunLimits(Struct, frozen=True):
     max_output_tokens: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
+    is_quota: bool = False  # tokens or cost are what is left of a person's quota
 
 
 class RunRequest(Struct, frozen=True):
@@ -70,7 +71,8 @@ def request_to_dict(request: RunRequest) -> dict[str, Any]:
     query = {name: list(value) if isinstance(value, tuple) else value for name, value in fields if name != "text"}
     plain = {name: getattr(request, name) for name in _PLAIN_FIELDS}
     more = {"attachments": list(request.attachments), "agentic": dict(request.agentic)}
-    return {**plain, **more, "limits": asdict(request.limits), "query": query}
+    limits = {name: value for name, value in asdict(request.limits).items() if name != "is_quota" or value}
+    return {**plain, **more, "limits": limits, "query": query}
 
 
 def request_of_run(started: RunStarted) -> RunRequest:
@@ -134,6 +136,7 @@ def budget_for(config: Config, limits: RunLimits = RunLimits()) -> Budget:  # no
         max_model_calls=config.max_model_calls,
         max_cost=config.max_cost if limits.max_cost is None else limits.max_cost,
         max_pages=config.max_pages,
+        is_quota=limits.is_quota,
     )
 
 

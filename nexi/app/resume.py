@@ -175,9 +175,10 @@ def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunReq
 def resolve_replay(started: RunStarted, config: Config) -> ResolvedRun:
     """What a replay works with: nothing costs and no time passes, and the log says what limits decided."""
     request = request_to_resume(started, None)
-    limits = RunLimits(request.limits.max_iterations, max_output_tokens=request.limits.max_output_tokens)
+    asked = request.limits
+    limits = RunLimits(asked.max_iterations, max_output_tokens=asked.max_output_tokens, is_quota=asked.is_quota)
     request = replace(request, limits=limits, model="", attachments=(), keeps_history=False, keeps_log=False)
-    budget = Budget(max_iterations=None if request.mode == "research" else limits.max_iterations)
+    budget = Budget(max_iterations=None if request.mode == "research" else limits.max_iterations, is_quota=limits.is_quota)
     return ResolvedRun(request, config, budget)
 
 

@@ -433,8 +433,11 @@ class Orchestrator:
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if step.code == NoEvidenceError.code or self.state.limit:
-            default = "ask in other words, or check the search service: nexi doctor"
-            fix = _LIMIT_FIXES.get(self.state.limit, default) if self.state.limit else default
+            fix = "ask in other words, or check the search service: nexi doctor"
+            if self.state.limit is StopReason.BUDGET_SPENT:
+                fix = self.meter.advise_spent()
+            elif self.state.limit:
+                fix = _LIMIT_FIXES.get(self.state.limit, fix)
             return NoEvidenceError("there is no report", cause=step.message, fix=fix)
         return ResearchError(
             "the research failed", cause=step.message, fix="check the model and the search service: nexi doctor", code=step.code
@@ -449,7 +452,6 @@ _LIMIT_DESCRIPTIONS = {
 }
 _LIMIT_FIXES = {
     StopReason.CANCELLED: "ask again to go on",
-    StopReason.BUDGET_SPENT: "raise --max-cost or --max-tokens",
     StopReason.TIME_TARGET: "raise --time-target",
     StopReason.MAX_ITERATIONS: "raise --max-iter",
 }

@@ -76,11 +76,12 @@ def _parse_run_request(body: Mapping[str, Any]) -> RunRequest:
     if not (model := (given.get("model") or "").strip()).isprintable():
         raise bad_request("model must be a name", parameter="model")
     continues = body.get("continues") or ""
+    limits: dict[str, Any] = {name: given.get(name) for name in LIMITS}
     return RunRequest(
         body["question"],
         mode=mode,
         effort=given.get("effort") or "",
-        limits=RunLimits(**{name: given.get(name) for name in LIMITS}),
+        limits=RunLimits(**limits),
         query=Query(
             "",
             given.get("count") or 10,

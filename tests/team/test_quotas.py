@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi
+from nexi.app.request import RunLimits, RunRequest
 from nexi.app.team import People, Quotas
 from nexi.config import Config
-from nexi.errors import NexiError
-from nexi.events import ModelReplied, RunStarted, Warned
+from nexi.errors import NexiError, StoreError
+from nexi.events import ModelReplied, RunFailed, RunFinished, RunStarted, Warned
 from nexi.postgres.database import Database
 from nexi.postgres.runs import QUOTA_STOP, PostgresRuns
 from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
-from nexi.testing import FakeClock, FakeWeb
-from nexi.types import Hit, Query, Usage
-from tests.team.world import QUESTION, ServedTeam, ask, serving_team
+from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
+from nexi.types import Chunk, Hit, IndexedPage, Query, StoredSource, Usage
+from tests.team.world import PAGES, QUESTION, ServedTeam, ask, serving_team
 
 STARTED = RunStarted(QUESTION, "m", "scripted")
 AT_ONCE = 8
@@ -110,9 +111,72 @@ async def test_what_is_kept_counts_against_the_storage(database: Database, make_
     state.take_run()
     await state.runs.pages.put(f"{person} " * 60_000)
     assert 2_000_000 < People(database).usage_of(person).storage_bytes < 2_500_000
-    with pytest.raises(NexiError, match="you have reached your quota of megabytes") as refused:
+    with pytest.raises(NexiError, match=r"you have reached your quota of storage: 2\.\d+ of 2 MB are used") as refused:
         state.take_run()
     assert (refused.value.code, "delete" in refused.value.fix) == ("quota_reached", True)
+
+
+def indexed_page(name: str, size: int) -> IndexedPage:
+    return IndexedPage(StoredSource(f"https://{name}.example/", name), (Chunk(f"{name} " * (size // (len(name) + 1))),))
+
+
+async def test_knowledge_beyond_the_storage_is_refused_in_its_transaction(
+    database: Database, make_person: Callable[..., str]
+) -> None:
+    person = make_person()
+    store = state_of(database, person).knowledge
+    People(database).set_quotas(person, Quotas(storage_bytes=1_000_000))
+    await store.put([indexed_page("first", 600_000)])
+    with pytest.raises(StoreError) as refused:
+        await store.put([indexed_page("second", 300_000), indexed_page("third", 300_000)])
+    assert (refused.value.code, str(refused.value), refused.value.fix) == (
+        "quota_reached",
+        "you have reached your quota of storage: 0.6 MB of 1.0 MB are used, and this needs 0.6 MB more",
+        "delete runs or stored sources, or ask an administrator for more",
+    )
+    assert [source.title for source in await store.sources()] == ["first"]
+    outcomes = await asyncio.gather(
+        *(store.put([indexed_page(f"at-once-{n}", 300_000)]) for n in range(4)), return_exceptions=True
+    )
+    assert sorted(str(type(outcome).__name__) for outcome in outcomes) == ["NoneType", "StoreError", "StoreError", "StoreError"]
+    await store.remove(["https://first.example/"])
+    await store.put([indexed_page("second", 600_000)])
+    assert People(database).usage_of(person).storage_bytes <= 1_000_000
+
+
+async def test_an_upload_beyond_the_storage_is_refused_with_what_is_full_and_what_to_do(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    person = make_person()
+    served.people.set_quotas(person, Quotas(storage_bytes=20_000))
+    async with served.client_of(person) as client:
+        taken = await client.post("/page/files?name=small.txt", content=b"The canteen opens at half past eleven. " * 50)
+        refused = await client.post("/page/files?name=large.txt", content=b"The cellar is locked after nine. " * 3_000)
+        known = (await client.get("/page/knowledge")).json()["sources"]
+    assert (taken.status_code, refused.status_code, len(known)) == (200, 429, 1)
+    error = refused.json()["error"]
+    assert (error["code"], error["fix"]) == (
+        "quota_reached",
+        "delete runs or stored sources, or ask an administrator for more",
+    )
+    assert error["message"].startswith("you have reached your quota of storage: 2.1 kB of 20.0 kB are used, and this needs")
+    assert not list((served.team.config.for_person(person).personal_dir / "state" / "dropped").iterdir())
+
+
+async def test_a_run_whose_person_has_no_storage_left_answers_and_says_what_is_not_kept(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person, mine = make_person(), Database(postgres.url).open()
+    People(mine).set_quotas(person, Quotas(storage_bytes=100))
+    web = FakeWeb(PAGES)
+    config = Config(home=tmp_path, model="extractive", knowledge=True)
+    nexi = Nexi(config, state=state_of(mine, person), backends=(web,), fetchers=(web,))
+    async with asyncio.timeout(30), nexi, nexi.search(QUESTION) as run:
+        facts = [fact async for fact in run]
+    (warned,) = [fact.message for fact in facts if isinstance(fact, Warned) and fact.code == "not_indexed"]
+    assert "you have reached your quota of storage" in warned
+    assert isinstance(facts[-1], RunFinished)
+    mine.close()
 
 
 async def test_runs_that_began_together_stop_when_their_tokens_are_spent(
@@ -141,6 +205,41 @@ async def test_runs_that_began_together_stop_when_their_tokens_are_spent(
         await log.close()
     with pytest.raises(NexiError, match="quota of tokens a day: 1200 of 1000 are used"):
         state.take_run()
+    mine.close()
+
+
+async def test_a_run_for_which_too_little_of_the_quota_is_left_says_so_and_when_there_is_more(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person, mine = make_person(), Database(postgres.url).open()
+    People(mine).set_quotas(person, Quotas(tokens_per_day=20))
+    nexi = Nexi(
+        Config(home=tmp_path, model="scripted"),
+        state=state_of(mine, person),
+        backends=(FakeWeb(PAGES),),
+        fetchers=(FakeWeb(PAGES),),
+        llms=dict.fromkeys(("answer", "extract", "judge"), ScriptedLLM()),
+    )
+    async with asyncio.timeout(30), nexi, nexi.search(QUESTION) as run:
+        failed = [fact async for fact in run][-1]
+    assert isinstance(failed, RunFailed)
+    assert (failed.cause, failed.fix) == (
+        "your quota for today has 20 tokens left, too few for another model call before any page was read",
+        "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more",
+    )
+    mine.close()
+
+
+async def test_a_quota_leaves_a_smaller_limit_of_the_config_alone(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person, mine = make_person(), Database(postgres.url).open()
+    People(mine).set_quotas(person, Quotas(tokens_per_day=1_000_000, cost_per_day=5.0))
+    async with Nexi(Config(home=tmp_path, model="extractive", max_tokens=900), state=state_of(mine, person)) as nexi:
+        limits = [
+            (await nexi.admit(RunRequest(QUESTION, limits=given))).limits for given in (RunLimits(), RunLimits(max_cost=1.0))
+        ]
+    assert [(each.max_tokens, each.max_cost, each.is_quota) for each in limits] == [(900, 5.0, True), (900, 1.0, False)]
     mine.close()
 
 
