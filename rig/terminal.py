@@ -1,6 +1,7 @@
 """A real terminal for the real command: a pseudo-terminal, what is typed into it, what came out, and what it looks like.
 
-`terminal([...], env)` runs `python -m nexi`; `Picture` knows as much of a terminal's behaviour as nexi and its prompt use.
+`terminal([...], env)` runs `python -m nexi`, or another module that does; `Picture` knows as much of a terminal's behaviour
+as nexi and its prompt use.
 """
 
 from __future__ import annotations
@@ -143,14 +144,20 @@ def _as_a_login_does(*, owns_terminal: bool) -> None:
 
 @contextmanager
 def terminal(
-    arguments: Sequence[str], env: Mapping[str, str], *, columns: int = 80, rows: int = 24, separate: Sequence[str] = ()
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    columns: int = 80,
+    rows: int = 24,
+    separate: Sequence[str] = (),
+    module: str = "nexi",
 ) -> Iterator[Terminal]:
     """`python -m nexi` in a terminal of that size; streams named in `separate` are pipes that nobody reads."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     streams = {name: subprocess.PIPE if name in separate else slave for name in ("stdin", "stdout", "stderr")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "nexi", *arguments],
+        [sys.executable, "-m", module, *arguments],
         env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", **env},
         start_new_session=True,
         preexec_fn=lambda: _as_a_login_does(owns_terminal="stdin" not in separate),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nexi.config import Config
+from rig.closed_ports import refuse_model_servers
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
 KEEP = ("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT", "COVERAGE_PROCESS_START", "COVERAGE_RCFILE")
@@ -53,6 +54,7 @@ def _is_literal(host: str) -> bool:
 
 
 sys.addaudithook(_forbid)
+sys.addaudithook(refuse_model_servers)
 
 
 @pytest.fixture(autouse=True)

@@ -180,7 +180,7 @@ def test_the_kept_input_is_private_bounded_and_skips_what_is_not_ours(tmp_path: 
 
 
 def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Path) -> None:
-    with terminal([], env) as screen:
+    with terminal([], env, module="rig.closed_ports") as screen:
         screen.expect("Type /setup to choose a model.")
         screen.expect(PROMPT)
         screen.type("/setup" + ENTER)

@@ -10,9 +10,9 @@ from rig.terminal import ENTER, terminal
 
 
 def test_a_typed_address_is_asked_for_models_and_tested_before_it_is_saved(env: dict[str, str], tmp_path: Path) -> None:
-    with scripted_llm.serve() as root, terminal(["config", "setup"], env, columns=120) as screen:
+    with scripted_llm.serve() as root, terminal(["config", "setup"], env, columns=120, module="rig.closed_ports") as screen:
         screen.expect("Looking for Ollama, LM Studio, llama.cpp, vLLM, Jan, KoboldCpp, LocalAI and text-generation-webui")
-        screen.expect("Found: ")
+        screen.expect("Found: none.")
         screen.expect("URL of the model API")
         screen.type(f"{root}/v1" + ENTER)
         screen.expect("API key")
@@ -33,7 +33,7 @@ def test_a_typed_address_is_asked_for_models_and_tested_before_it_is_saved(env: 
 
 
 def test_what_does_not_answer_is_not_saved_unasked(env: dict[str, str], tmp_path: Path) -> None:
-    with terminal(["config", "setup"], env, columns=120) as screen:
+    with terminal(["config", "setup"], env, columns=120, module="rig.closed_ports") as screen:
         screen.expect("URL of the model API")
         screen.type("http://127.0.0.1:9/v1" + ENTER)
         screen.expect("API key")
