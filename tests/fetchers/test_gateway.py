@@ -161,7 +161,7 @@ async def test_closing_ends_what_is_under_way() -> None:
         async with Gateway(AddressGuard(["127.0.0.1"]), to_loopback).open() as gateway:
             reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
             writer.write(f"GET {site.url()} HTTP/1.1\r\n\r\n".encode())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(120):
                 while not site.requests:
                     await asyncio.sleep(0)
         assert await reader.read() == b""

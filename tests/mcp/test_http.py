@@ -133,7 +133,7 @@ async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Pa
         port = free.getsockname()[1]
     serving = asyncio.create_task(_run_http(config_for(web, tmp_path, token=TOKEN), "127.0.0.1", port))
     said = ""
-    async with httpx2.AsyncClient() as http, asyncio.timeout(20):
+    async with httpx2.AsyncClient() as http, asyncio.timeout(120):
         while "MCP at" not in said:
             await asyncio.sleep(0.01)
             said += capsys.readouterr().err

@@ -104,7 +104,7 @@ async def test_the_cache_is_swept_without_a_request(tmp_path: Path) -> None:
         service = app.search_api(own)
         await service.search(FULL)
         clock.advance(61)
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
             sweeping = tasks.create_task(service.sweep_cache_regularly())
             while list(folder.iterdir()):
                 await asyncio.sleep(0.01)

@@ -65,7 +65,7 @@ async def test_a_stalled_writer_learns_from_its_lease_that_its_run_was_taken(
     log = runs.create()
     await log.append(STARTED)
     database.fetch("update runs set epoch = epoch + 1, holder = 'another' where run = %(run)s", {"run": log.run_id})
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not log.is_taken:
             await asyncio.sleep(0.05)
     await log.close()

@@ -51,7 +51,7 @@ async def working(team: Team, *, drain_s: float = 5.0) -> AsyncIterator[TeamWork
 
 
 async def wait_for_end(team: Team, owner: str, run_id: str) -> list[Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             read = await asyncio.to_thread(team.state_of(owner).runs.open_log, run_id)
             if read.has_ended:
@@ -60,7 +60,7 @@ async def wait_for_end(team: Team, owner: str, run_id: str) -> list[Any]:
 
 
 async def wait_for_facts(team: Team, owner: str, run_id: str, kind: type, count: int = 1) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while sum(isinstance(f, kind) for _, f in team.state_of(owner).runs.open_log(run_id).facts) < count:
             await asyncio.sleep(0.02)
 
@@ -104,7 +104,7 @@ async def test_a_worker_that_lost_its_run_drops_it(make_team: Callable[..., Team
             "update runs set epoch = epoch + 1, holder = 'another', lease_until = 'infinity' where run = %(run)s",
             {"run": run_id},
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while worker._active:
                 await asyncio.sleep(0.05)
         count = len(team.state_of(owner).runs.open_log(run_id).facts)

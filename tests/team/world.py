@@ -76,7 +76,7 @@ async def ask(client: httpx2.AsyncClient, question: str = QUESTION, **more: Any)
     reply = await client.post("/v1/runs", json={"question": question, **more})
     assert reply.status_code == 202, reply.text
     run_id = str(reply.json()["id"])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while (status := (await client.get(f"/v1/runs/{run_id}")).json())["state"] == "running":
             await asyncio.sleep(0.05)
     assert status["state"] == "finished", status
@@ -95,7 +95,7 @@ def running_provider() -> Iterator[str]:
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
-        for _ in range(300):
+        for _ in range(1_200):
             with suppress(httpx2.TransportError):
                 httpx2.get(f"{url}/.well-known/openid-configuration")
                 break

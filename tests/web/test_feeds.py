@@ -25,7 +25,7 @@ async def batches(feed: Feed) -> list[bytes]:
 
 @pytest.mark.parametrize("readers", [1, READERS_AT_PACE, 50])
 async def test_every_reader_gets_everything_once_and_in_few_batches(readers: int) -> None:
-    feed = Feed(FACTS[:10], pace_s=0.01)
+    feed = Feed(FACTS[:10], pace_s=600.0)
     reading = [asyncio.create_task(batches(feed)) for _ in range(readers)]
     for fact in FACTS[10:]:
         feed.put(fact)

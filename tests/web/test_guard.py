@@ -140,12 +140,12 @@ def shape_keys(shape: object) -> set[str]:
 
 
 async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=GuardRules(per_minute=60, burst=5)) as served:
+    async with serving(tmp_path, rules=GuardRules(per_minute=0.01, burst=5)) as served:
         replies = [await served.client.get("/v1/models") for _ in range(20)]
         assert [r.status_code for r in replies[:5]] == [200] * 5
         refused = [r for r in replies if r.status_code == 429]
-        assert len(refused) >= 10
-        assert {r.headers["retry-after"] for r in refused} == {"1"}
+        assert len(refused) == 15
+        assert {0 < int(r.headers["retry-after"]) <= 6_000 for r in refused} == {True}
         assert refused[0].json()["error"]["type"] == "rate_limit_error"
 
 
@@ -171,7 +171,7 @@ async def test_ten_times_too_much_is_refused_with_a_time_to_come_back_and_what_w
         ("/v1/chat/completions", chat),
         ("/v1/chat/completions", {**chat, "stream": True}),
     ]
-    rules = GuardRules(per_minute=60, burst=18)
+    rules = GuardRules(per_minute=1, burst=18)
     async with serving(tmp_path, rules=rules, web=GatedWeb(is_open=False), most_runs=2) as served:
         sending = [asyncio.create_task(served.client.post(path, json=body)) for path, body in asked * 7]
         await served.web.asked.wait()
@@ -267,11 +267,13 @@ async def test_a_head_that_does_not_come_in_time_ends_the_connection(tmp_path: P
 
 async def test_a_later_head_that_does_not_come_in_time_ends_the_connection_too(tmp_path: Path) -> None:
     whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    async with serving(tmp_path, protocol=with_timeouts(head_s=0.2)) as served:
+    protocol = with_timeouts(head_s=600.0)
+    async with serving(tmp_path, protocol=protocol) as served:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         for _ in range(2):
             writer.write(whole)
             assert b"ok\n" in await asyncio.wait_for(reader.readuntil(b"ok\n"), 60)
+        protocol.head_timeout_s = 0.05
         writer.write(whole[:20])
         assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()

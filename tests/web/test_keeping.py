@@ -268,18 +268,22 @@ async def test_the_doctor_says_what_is_wrong_why_and_what_to_do(tmp_path: Path, 
 
 
 async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = asyncio.Event()
+    begun, release = asyncio.Event(), asyncio.Event()
 
     async def examine(load: Any) -> DoctorReport:
         begun.set()
-        await asyncio.Event().wait()
-        raise AssertionError
+        await release.wait()
+        return DoctorReport(())
 
     monkeypatch.setattr("nexi.doctor.examine_setup", examine)
     async with serving(tmp_path) as served:
-        served.app.state.doctor_timeout_s = 0.2
+        served.app.state.doctor_timeout_s = 600.0
         first = asyncio.create_task(served.client.post("/page/doctor"))
         await begun.wait()
         second = await served.client.post("/page/doctor")
         assert (second.status_code, second.json()["error"]["code"]) == (409, "examining")
-        assert (await first).json()["error"]["code"] == "timeout"
+        release.set()
+        assert (await first).status_code == 200
+        release.clear()
+        served.app.state.doctor_timeout_s = 0.05
+        assert (await served.client.post("/page/doctor")).json()["error"]["code"] == "timeout"
