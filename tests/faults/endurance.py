@@ -1,6 +1,6 @@
 """Long trials: kills, write points, bad input, load, budgets and a soak, each counted over as many calls as it takes.
 
-    python -m tests.faults.endurance kills|writes|inputs|load|budgets|soak [--seconds S] [--save]
+    python -m tests.faults.endurance kills|writes|inputs|load|hour|budgets|soak [--seconds S] [--save]
 
 Every trial goes on where its last saved piece ended (its seed is its number), so that full size can be reached in pieces.
 `--save` adds the counts to `endurance.json` and writes `endurance.md` beside this file. A violation ends with exit code 1.
@@ -38,14 +38,18 @@ LATENCY_MS = 30
 MAX_FACTS = {"research": 110, "search": 14}
 INDEX_FILES = 60
 MAX_TOKENS = 15_000
+MAX_GROWTH = 1.05  # of the memory of a server after its warm-up
 GOALS = {
     "kills": "R1: 1,000 kill -9 over research, quick search, index and serve",
     "writes": "R2: 300 points of write and fsync",
     "inputs": "R6: 100,000 inputs over CLI, HTTP and MCP",
     "load": "R8: ten minutes of 200 searchers, 20 research runs and 50 readers",
+    "hour": "an hour of mixed load on one server: memory",
     "budgets": "R11: token limits through kills, resumes and clock jumps",
     "soak": "20 minutes of mixed load with kills and faults",
 }
+
+CROWDS = {"load": (200, 20, 50), "hour": (4, 2, 4), "soak": (20, 4, 8)}  # searchers, researchers and readers
 
 
 @dataclass
@@ -387,6 +391,9 @@ def put_under_load(tally: Tally, seconds: float, *, searchers: int, researchers:
                 tally.counts[f"research {state}"] += 1
                 if state not in ("finished", "failed") or (state == "failed" and not faults):
                     tally.violations.append(f"{run_id} is {state}")
+    before, after = (tally.figures.get(name, 0.0) for name in ("MB after warm-up", "MB at the end"))
+    if not faults and after > before * MAX_GROWTH:
+        tally.violations.append(f"memory grew from {before} to {after} MB")
     slowest = sorted(crowd.latencies) or [0.0]
     tally.figures |= {
         "searches per second": round(len(slowest) / seconds, 1),
@@ -425,8 +432,7 @@ def run_trial(name: str, tally: Tally, seconds: float) -> None:
     elif name == "inputs":
         asyncio.run(send_inputs(tally, until))
     else:
-        crowd = (200, 20, 50) if name == "load" else (20, 4, 8)
-        searchers, researchers, readers = crowd
+        searchers, researchers, readers = CROWDS[name]
         put_under_load(tally, seconds, searchers=searchers, researchers=researchers, readers=readers, faults=name == "soak")
         tally.cases += 1
 
