@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import socket
 import sys
@@ -86,8 +87,9 @@ async def _run_http(config: Config, host: str, port: int) -> None:
     from nexi.app import Nexi
     from nexi.mcp_server import HttpDoor
     from nexi.mcp_server.http import PATH
-    from nexi.web.server import HEAD_BYTES, MAX_CONNECTIONS, SlowClientTimeoutProtocol
+    from nexi.web.server import GC_THRESHOLDS, HEAD_BYTES, MAX_CONNECTIONS, SlowClientTimeoutProtocol
 
+    gc.set_threshold(*GC_THRESHOLDS)
     async with Nexi(config) as nexi:
         door: Any = HttpDoor(nexi, host=host, token=config.token)
         with _bind_socket(host, port) as listener:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from nexi.config import Config
 from nexi.tasks import cancel_until_ended
 from nexi.web import logs
 from nexi.web.metrics import METRICS_TYPE, Metrics
+from nexi.web.server import GC_THRESHOLDS
 
 if TYPE_CHECKING:
     from nexi.app.team import Team
@@ -41,6 +43,7 @@ async def run_worker(
     from nexi.app.worker import TeamWorker
 
     logs.configure_logging(log_level, secrets_of(config))
+    gc.set_threshold(*GC_THRESHOLDS)
     database = await asyncio.to_thread(open_database, config)
     team, stopping, metrics = Team(config, database), asyncio.Event(), Metrics()
     worker = TeamWorker(team, max_runs=max_runs, drain_s=drain_s, observe=metrics.observe)

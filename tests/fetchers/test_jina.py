@@ -65,6 +65,13 @@ async def test_a_url_the_guard_refuses_is_told_to_nobody(reader: JinaFetcher, ur
     assert caught.value.reason == "blocked"
 
 
+@pytest.mark.parametrize("url", ["http://moon.test/a\x00b", "http://moon.test/a\x7fb", "http://moon.test/\x1b[31m"])
+async def test_a_url_with_control_characters_is_refused(reader: JinaFetcher, url: str) -> None:
+    with pytest.raises(FetchError) as caught:
+        await reader.fetch(url, FetchLimits())
+    assert caught.value.reason == "blocked"
+
+
 async def test_a_private_name_is_told_to_nobody() -> None:
     async def private(host: str, port: int) -> list[str]:
         return ["10.0.0.7"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -15,6 +16,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from nexi.config import Config
+from nexi.web import server
 from rig import miniweb
 
 FACT = "The Moon is 384,400 km from Earth on average."
@@ -144,3 +147,16 @@ def test_a_run_that_was_under_way_when_the_server_was_killed_is_finished_by_the_
     kinds = [line.removeprefix("event: ") for line in told.splitlines() if line.startswith("event: ")]
     assert (kinds[0], kinds[-1], kinds.count("run_resumed")) == ("run_started", "run_finished", 1)
     assert FACT in answer
+
+
+def test_a_server_does_not_keep_the_rare_garbage_collection_of_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, served_with = gc.get_threshold(), []
+    monkeypatch.setattr(server.Server, "run", lambda *_: served_with.append(gc.get_threshold()))
+    gc.set_threshold(50_000)
+    try:
+        server.serve(Config(home=tmp_path), server.ServerOptions(port=0))
+    finally:
+        gc.set_threshold(*before)
+    assert served_with == [server.GC_THRESHOLDS]
