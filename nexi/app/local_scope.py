@@ -13,7 +13,7 @@ MODEL_NOT_ASKED = "a local question asks no model on another machine: the built-
 
 
 def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
-    """The config without any model, embedder or store elsewhere, and what the user should know about that.
+    """The config without any model, embedder, store or collector of traces elsewhere, and what the user should know about that.
 
     Raises ConfigError when the knowledge store itself is on another machine.
     """
@@ -27,6 +27,8 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
     embedding = config.embedding_endpoint()
     if (embedding and not is_loopback_url(embedding.base_url)) or fetches_its_model(config):
         changes["use_hybrid_search"] = False
+    if config.otel_endpoint and not is_loopback_url(config.otel_endpoint):
+        changes["otel_endpoint"] = ""
     endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
     if all(e.is_extractive or is_loopback_url(e.base_url) for e in endpoints):
         return config.override(**changes), ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from nexi.app import Nexi, tracing
-from nexi.app.request import RunRequest
+from nexi.app.request import RunRequest, RunScope
 from nexi.config import Config
-from nexi.errors import ConfigError
+from nexi.errors import ConfigError, NexiError
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading, searching
 
 MOON = "https://moon.example/facts"
@@ -31,12 +32,12 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     tracing._open_tracer.cache_clear()
 
 
-async def run_once(home: Path, **settings: Any) -> str:
+async def run_once(home: Path, scope: RunScope = "both", **settings: Any) -> str:
     config = Config(home=home, base_url="http://127.0.0.1:9/v1", model="m", verify_judge=False, suggestions=False, **settings)
     web = FakeWeb({MOON: "The Moon is 384,400 km from Earth."})
     llm = ScriptedLLM(searching("moon"), reading(MOON), answering("It is 384,400 km [1]."))
     async with Nexi(config, llms={"answer": llm}, backends=(web,), fetchers=(web,)) as nexi:
-        async with nexi.run(RunRequest(QUESTION)) as run:
+        async with nexi.run(RunRequest(QUESTION, scope=scope)) as run:
             async for _ in run:
                 pass
         return run.id
@@ -58,6 +59,15 @@ async def test_a_run_is_a_span_with_its_model_calls_searches_and_pages(tmp_path:
 async def test_no_endpoint_is_no_trace(tmp_path: Path, spans: InMemorySpanExporter) -> None:
     await run_once(tmp_path)
     assert spans.get_finished_spans() == ()
+
+
+@pytest.mark.parametrize(("endpoint", "traced"), [("http://collector.example:4318", 0), ("http://127.0.0.1:4318", 1)])
+async def test_a_local_question_is_traced_on_this_machine_only(
+    endpoint: str, traced: int, tmp_path: Path, spans: InMemorySpanExporter
+) -> None:
+    with contextlib.suppress(NexiError):
+        await run_once(tmp_path, "local", otel_endpoint=endpoint)
+    assert sum(span.name == "run" for span in spans.get_finished_spans()) == traced
 
 
 async def test_a_missing_library_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
