@@ -114,7 +114,23 @@ async def test_numbers_come_from_the_pages_and_not_from_their_order() -> None:
 
 
 async def test_pages_that_say_nothing_of_it_give_an_honest_answer_without_a_number() -> None:
-    assert await final("Which chemical element has symbol Zr?", WREN) == NOTHING_FOUND
+    question = "Which chemical element has symbol Zr?"
+    so_far = [Message("user", question), *searched(question, *hits(WREN)), *read(WREN), *searched("Zr", call_id="s2")]
+    assert arguments(await ask(so_far)) == ("final_answer", {"answer": NOTHING_FOUND})
+
+
+async def test_where_no_page_answers_what_the_question_names_is_searched_for_and_read_once() -> None:
+    question = "What is the main duty of the Brane Council?"
+    so_far = [Message("user", question), *searched(question, *hits(WREN)), *read(WREN)]
+    assert arguments(await ask(so_far)) == ("web_search", {"queries": ["Brane Council", "duty Brane Council"]})
+    council = PageView("https://b.example/council", 3, "Brane", "The Brane Council has the duty to keep the bridges safe.")
+    found = [SearchOutcome("Brane Council", tuple(hits(council))), SearchOutcome("duty Brane Council", ())]
+    so_far += [*called("web_search", {"queries": ["Brane Council", "duty Brane Council"]}, "s2"), answered("s2", tuple(found))]
+    assert arguments(await ask(so_far)) == ("web_get", {"urls": [council.url], "get_full": True})
+    answer = arguments(await ask([*so_far, *read(council, call_id="r2")]))
+    assert answer == ("final_answer", {"answer": "The Brane Council has the duty to keep the bridges safe. [3]"})
+    still_nothing = [*so_far, *read(PageView("https://b.example/council", 3, "Brane", "It rains."), call_id="r2")]
+    assert arguments(await ask(still_nothing))[0] == "final_answer"
 
 
 async def test_pages_that_failed_are_not_quoted() -> None:

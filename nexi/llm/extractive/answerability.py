@@ -19,13 +19,14 @@ from nexi.llm.extractive._evidence import Scored, SentenceRanking, is_named, wei
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import Answered, PageView
 
-__all__ = ["rate_pages", "rate_ranking"]
+__all__ = ["are_missed", "rate_pages", "rate_ranking"]
 
 
 BIAS = -7.67
 BEST, TOGETHER, NAMES, SUBJECT, PAIRS = 6.10, 3.46, 1.87, 2.84, 3.84
 MIN_LIKELY = -0.75  # below: not answered
 MIN_YES = 1.5
+MAX_MISSED = -3.5  # far below what a page about the question's subject scores, answer or not
 MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
 MAX_SENTENCES = 40  # the best ones; further down nothing answers
 COMMON_SENTENCES = 100
@@ -60,6 +61,11 @@ def _rate_whole(question: Question, ranking: SentenceRanking) -> Answered:
         return "likely"
     score = answer_score(question, ranking)
     return "yes" if score >= MIN_YES else "likely" if score >= MIN_LIKELY or _is_short(question) else "no"
+
+
+def are_missed(question: Question, ranking: SentenceRanking) -> bool:
+    """Whether pages tell of something else than the question asks about, so that a search missed it."""
+    return not _is_short(question) and answer_score(question, ranking) < MAX_MISSED
 
 
 def _is_short(question: Question) -> bool:

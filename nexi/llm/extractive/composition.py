@@ -26,8 +26,8 @@ from nexi.llm.extractive._evidence import (
     is_named,
 )
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, RELATIONS, SECTIONS
-from nexi.llm.extractive.answerability import rate_ranking
-from nexi.llm.extractive.questions import Question, find_names
+from nexi.llm.extractive.answerability import are_missed, rate_ranking
+from nexi.llm.extractive.questions import Question, find_names, narrow_queries
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
 from nexi.types import Answered, PageView
@@ -176,18 +176,18 @@ def _share_room(lengths: Sequence[int], room: int) -> list[int]:
     return [min(limit, length) for length in lengths]
 
 
-def find_next_step(question: Question, pages: Sequence[PageView], known: Container[str]) -> tuple[list[str], str]:
-    """Where a page that says only a part of the question leads on: pages its best sentences link to, and a name to look up.
+def find_next_step(question: Question, pages: Sequence[PageView], known: Container[str]) -> tuple[list[str], list[str]]:
+    """Where pages that say only a part of the question lead on: pages their best sentences link to, and what to search for.
 
-    The name is one that the question goes by way of, that a page gives and that no page read is about. `known` addresses are
-    left out.
+    That is the name that the question goes by way of, that a page gives and that no page read is about; or, where the pages
+    tell of something else, what the question names itself. `known` addresses are left out.
     """
     evidence = SentenceRanking(question, pages)
     usable = [s for s in evidence.ranked if is_quotable(s)]
-    if not usable:
-        return [], ""
     graph = _Subjects(evidence, usable)
-    return [url for url in graph.linked_urls() if url not in known], graph.next_name()
+    name = graph.next_name()
+    queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
+    return [url for url in graph.linked_urls() if url not in known], queries
 
 
 def is_quotable(scored: Scored) -> bool:
@@ -267,7 +267,7 @@ class _Subjects:
 
     def linked_urls(self) -> list[str]:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
-        about = [n for n, named in enumerate(self.named) if named] or [self.usable[0].page]
+        about = [n for n, named in enumerate(self.named) if named] or [s.page for s in self.usable[:1]]
         partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
         best = [s for s in self.usable if s.page in partial][:_LINKING_SENTENCES]
         asked = flatten_words(self.evidence.question.text)

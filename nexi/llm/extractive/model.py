@@ -79,10 +79,11 @@ class Extractive:
 
 
 class _ExtractiveQuestion(Struct, frozen=True):
-    """What the conversation holds about its last question."""
+    """What the conversation holds about its last question; `latest` is what the last search found."""
 
     question: Question
     outcomes: tuple[SearchOutcome, ...]
+    latest: tuple[SearchOutcome, ...]
     pages: tuple[PageView, ...]
     asked: frozenset[str]
     searches: int
@@ -127,8 +128,8 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     if reading and unread and (count := _pages_to_read(turn)):
         whole = {"get_full": True} if reading == "web_get" else {}
         return _call_reply(reading, {"urls": unread[:count], **whole}, step)
-    links, name = _find_leads(turn)
-    if searching and (queries := _choose_queries(turn, name)):
+    links, leads = _find_leads(turn)
+    if searching and (queries := _choose_queries(turn, leads)):
         return _call_reply(searching, {"queries": queries}, step)
     if reading and links and turn.reads < MAX_READS:
         whole = {"get_full": True} if reading == "web_get" else {}
@@ -136,10 +137,10 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     return None
 
 
-def _find_leads(turn: _ExtractiveQuestion) -> tuple[list[str], str]:
+def _find_leads(turn: _ExtractiveQuestion) -> tuple[list[str], list[str]]:
     """Where the first pages lead on; only these, so that a run ends."""
     if turn.reads != 1 or turn.searches > 1 or not turn.quotable_pages:
-        return [], ""
+        return [], []
     return find_next_step(turn.question, turn.quotable_pages, turn.asked)
 
 
@@ -155,21 +156,20 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
-def _choose_queries(turn: _ExtractiveQuestion, name: str) -> list[str]:
+def _choose_queries(turn: _ExtractiveQuestion, leads: list[str]) -> list[str]:
     if not turn.searches and not turn.reads:
         return search_queries(turn.question)
     if turn.searches != 1:
         return []
     if not any(o.hits for o in turn.outcomes):
         return [extract_keywords(turn.question)]
-    return [name] if name else []
+    return leads
 
 
 def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
-    latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
     found = [passage.url for passage in _found_passages(turn)]
-    return list(dict.fromkeys([*own, *found, *rank_hits(turn.question, latest)]))
+    return list(dict.fromkeys([*own, *found, *rank_hits(turn.question, turn.latest)]))
 
 
 def _found_passages(turn: _ExtractiveQuestion, pages: Sequence[PageView] = ()) -> list[FoundPassage]:
@@ -211,9 +211,11 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     here = [messages[i] for i in results if i > at]
     stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
     used = [names.get(m.tool_call_id, "") for m in here]
+    found = [tuple(_typed_items(m, SearchOutcome)) for m in here]
     return _ExtractiveQuestion(
         question,
-        tuple(o for m in here for o in _typed_items(m, SearchOutcome)),
+        tuple(outcome for outcomes in found for outcome in outcomes),
+        next((outcomes for outcomes in reversed(found) if outcomes), ()),
         tuple(p for i in results for p in _pages_of(messages[i])),
         _asked_urls(messages, results),
         sum(name in SEARCHING for name in used),

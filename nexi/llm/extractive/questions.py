@@ -13,17 +13,28 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
+from nexi.llm.extractive._related import general_rarity
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
-from nexi.text.words import drop_stop_words
+from nexi.text.words import drop_stop_words, find_words
 
-__all__ = ["MAX_QUESTION_CHARS", "Question", "Wants", "extract_keywords", "find_names", "read_question", "search_queries"]
+__all__ = [
+    "MAX_QUESTION_CHARS",
+    "Question",
+    "Wants",
+    "extract_keywords",
+    "find_names",
+    "narrow_queries",
+    "read_question",
+    "search_queries",
+]
 
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
 
 MAX_QUESTION_CHARS = 2000
 MAX_QUERY_CHARS = 300
+_LONGEST_NAMES, _RAREST_WORDS = 2, 3
 _CODE_HINT = re.compile(r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b")
 _PERSON = re.compile(
     r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
@@ -106,6 +117,18 @@ def search_queries(question: Question) -> list[str]:
     """What to ask a backend: the question itself, and each alternative it offers."""
     main = question.text[:MAX_QUERY_CHARS].strip() or "?"
     return list(dict.fromkeys([main, *(c[:MAX_QUERY_CHARS] for c in question.choices)]))
+
+
+def narrow_queries(question: Question) -> list[str]:
+    """What to ask a backend whose pages did not answer: the longest names of the question, and its rarest words together.
+
+    A page that tells of something in passing is found by its name more easily than by everything that was asked about it.
+    """
+    words = ContentWords(question.language)
+    names = sorted((n for n in find_names(question.text) if words.stems(n)), key=len, reverse=True)
+    rarest = sorted(question.weights, key=lambda stem: -question.weights[stem] * general_rarity(stem))[:_RAREST_WORDS]
+    rare = " ".join(word for word in find_words(question.text) if not set(rarest).isdisjoint(words.stems(word)))
+    return [query for query in dict.fromkeys((*names[:_LONGEST_NAMES], rare)) if query and query != question.text]
 
 
 def extract_keywords(question: Question) -> str:
