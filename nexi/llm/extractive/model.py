@@ -79,7 +79,7 @@ class Extractive:
 
 
 class _ExtractiveQuestion(Struct, frozen=True):
-    """What the conversation holds about its last question; `latest` is what the last search found."""
+    """What the conversation holds about its last question; `latest` is what the last search of the web found."""
 
     question: Question
     outcomes: tuple[SearchOutcome, ...]
@@ -215,7 +215,7 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     return _ExtractiveQuestion(
         question,
         tuple(outcome for outcomes in found for outcome in outcomes),
-        next((outcomes for outcomes in reversed(found) if outcomes), ()),
+        _latest_outcomes(found, used),
         tuple(p for i in results for p in _pages_of(messages[i])),
         _asked_urls(messages, results),
         sum(name in SEARCHING for name in used),
@@ -223,6 +223,12 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
         next((a for m in stored for a in _typed_items(m, Assessment)), Assessment(0.0) if stored else None),
         frozenset(view.number for m in stored for view in _pages_of(m)),
     )
+
+
+def _latest_outcomes(found: Sequence[tuple[SearchOutcome, ...]], used: Sequence[str]) -> tuple[SearchOutcome, ...]:
+    """What the last search of the web found; with the only search, what is known of other places too."""
+    searches = [i for i, name in enumerate(used) if name in SEARCHING]
+    return tuple(outcome for outcomes in found[searches[-1] if len(searches) > 1 else 0 :] for outcome in outcomes)
 
 
 def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozenset[str]:
