@@ -362,6 +362,20 @@ class RunSharing(Protocol):
         ...
 
 
+class KnowledgeSharing(Protocol):
+    """Who may read the knowledge base of one person, and whose she may. Its methods block; each raises StoreError."""
+
+    def read_audience(self) -> RunAudience: ...
+
+    def set_audience(self, audience: RunAudience) -> None:
+        """Let exactly these people read it. Raises NexiError where a name is nobody's."""
+        ...
+
+    def list_owners(self) -> dict[str, str]:
+        """The people whose knowledge base she may read, their names by their ids."""
+        ...
+
+
 class PersonalState(Protocol):
     """What is kept for one person beyond a process: runs and pages, past answers, knowledge, what she may still use."""
 
@@ -376,6 +390,9 @@ class PersonalState(Protocol):
 
     @property
     def sharing(self) -> RunSharing: ...
+
+    @property
+    def knowledge_sharing(self) -> KnowledgeSharing: ...
 
     def make_pacing(self, name: str, burst: float, rate: float) -> Pacing:
         """A pace that all machines keep together."""

@@ -579,7 +579,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 class RunAudience(Struct, frozen=True):
-    """Who may read a run besides its owner: everybody of the team, and people by their names."""
+    """Who may read a run or a knowledge base besides its owner: everybody of the team, and people by their names."""
 
     team: bool = False
     people: tuple[str, ...] = ()

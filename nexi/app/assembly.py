@@ -31,6 +31,7 @@ from nexi.ports import (
     ContentFetcher,
     Emit,
     HistoryStore,
+    KnowledgeSharing,
     PageStore,
     PersonalState,
     RunLog,
@@ -128,6 +129,12 @@ class Nexi:
         """Who else reads the runs of this person; None where there is nobody else."""
         state = self.ports.shared.state
         return state.sharing if state else None
+
+    @property
+    def knowledge_sharing(self) -> KnowledgeSharing | None:
+        """Who else reads the knowledge base of this person; None where there is nobody else."""
+        state = self.ports.shared.state
+        return state.knowledge_sharing if state else None
 
     def pages(self) -> PageStore:
         return self.ports.pages()

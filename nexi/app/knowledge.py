@@ -7,7 +7,7 @@ here. Nothing is imported or opened until it is asked for, so a search that know
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -108,7 +108,8 @@ class Knowledge:
     def _make_store(self) -> KnowledgeStore:
         config = self.config
         if config.qdrant_url:
-            remote: KnowledgeStore = _open_qdrant(config)
+            state = self._ports.shared.state
+            remote: KnowledgeStore = _open_qdrant(config, state.knowledge_sharing.list_owners if state else tuple)
             return remote
         if state := self._ports.shared.state:
             return state.knowledge
@@ -287,7 +288,7 @@ def _store_size(config: Config) -> int:
     return size_of(config.knowledge_path) if config.knowledge_path.exists() else 0
 
 
-def _open_qdrant(config: Config) -> Any:
+def _open_qdrant(config: Config, list_owners: Callable[[], Iterable[str]] = tuple) -> Any:
     try:
         from nexi.stores.qdrant import QdrantStore
     except ImportError as error:
@@ -300,6 +301,7 @@ def _open_qdrant(config: Config) -> Any:
         shards=config.qdrant_shards or None,
         replicas=config.qdrant_replicas,
         person=config.person,
+        list_owners=list_owners,
     )
 
 

@@ -133,10 +133,12 @@ class Database:
     # statements
 
     @contextmanager
-    def transaction(self) -> Iterator[Any]:
-        """A connection in a transaction. Raises StoreError."""
+    def transaction(self, owner: str | None = None) -> Iterator[Any]:
+        """A connection in a transaction, with an owner as in `fetch_as`. Raises StoreError."""
         try:
             with self._pool.connection() as connection, connection.transaction():
+                if owner is not None:
+                    connection.execute(_BECOME_PERSON, (ROLE, owner))
                 yield connection
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             raise self._store_error(error) from error
@@ -383,6 +385,14 @@ do $$ begin
         exception when insufficient_privilege then
             raise warning 'nexi may not create the extension vector; knowledge is searched by words alone';
         end;
+    end if;
+    if to_regproc('readable_collections') is not null
+        and exists (select from pg_class where oid = to_regclass('chunk_vectors') and not relrowsecurity) then
+        alter table chunk_vectors enable row level security;
+        create policy readable_vectors on chunk_vectors for select
+            using (embedding = any((select embeddings_of(readable_collections()))::bigint[]));
+        create policy own_vectors on chunk_vectors
+            using (embedding = any((select embeddings_of(array[own_collection()]))::bigint[]));
     end if;
 end $$
 """

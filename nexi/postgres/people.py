@@ -321,6 +321,7 @@ class People:
             "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes from quotas "
             "where person = %(person)s",
             "shares": "select run, person, created from shares where owner = %(person)s order by created",
+            "knowledge_shares": "select person, created from knowledge_shares where owner = %(person)s order by created",
             "schedules": "select question, mode, every, next_at from schedules where owner = %(person)s order by id",
             "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",

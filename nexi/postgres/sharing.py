@@ -1,6 +1,7 @@
-"""Runs that one person lets others read, as the port RunSharing.
+"""Runs and knowledge that one person lets others read, as the ports RunSharing and KnowledgeSharing.
 
-`state` hands it out; below are `database` and `people`. To share is to let read: whatever changes a run asks for its owner.
+`state` hands them out; below are `database` and `people`. To share is to let read: only its owner changes
+what is shared.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from nexi.postgres.people import People
 from nexi.runs.log_format import check_run_id, no_such_run
 from nexi.types import RunAudience, SharedRun
 
-__all__ = ["SHARED_WITH_ME", "PostgresSharing"]
+__all__ = ["SHARED_WITH_ME", "PostgresKnowledgeSharing", "PostgresSharing"]
 
 MAX_LISTED = 200
 SHARED_WITH_ME = (
@@ -67,3 +68,42 @@ class PostgresSharing:
             SharedRun(run, names[str(owner)], question, mode, state, created.isoformat(timespec="milliseconds"))
             for run, owner, question, mode, state, created in rows
         ]
+
+
+class PostgresKnowledgeSharing:
+    """Who reads the knowledge base of one person, and whose she reads. A store that is not in this database asks here too."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database, self._owner = database, owner
+        self._people = People(database)
+
+    def read_audience(self) -> RunAudience:
+        rows = self._database.fetch_as(
+            self._owner,
+            "select person from knowledge_shares where owner = %(owner)s order by created, person",
+            {"owner": self._owner},
+        )
+        ids = [str(person) for (person,) in rows if person]
+        names = self._people.find_names(ids)
+        return RunAudience((None,) in rows, tuple(names[person] for person in ids))
+
+    def set_audience(self, audience: RunAudience) -> None:
+        ids = [self._people.find(name) for name in audience.people]
+        self._database.fetch_as(
+            self._owner,
+            "with wanted as (select unnest(%(people)s::uuid[]) as person), "
+            "gone as (delete from knowledge_shares where owner = %(owner)s "
+            "and not exists (select from wanted where wanted.person is not distinct from knowledge_shares.person)) "
+            "insert into knowledge_shares (owner, person) select %(owner)s::uuid, person from wanted "
+            "where person is distinct from %(owner)s::uuid on conflict do nothing",
+            {"owner": self._owner, "people": [*ids, *([None] if audience.team else [])]},
+        )
+        self._people.record(self._owner, "share_knowledge", "team" if audience.team else " ".join(ids))
+
+    def list_owners(self) -> dict[str, str]:
+        rows = self._database.fetch_as(
+            self._owner,
+            "select distinct owner from knowledge_shares where owner <> %(owner)s and (person = %(owner)s or person is null)",
+            {"owner": self._owner},
+        )
+        return self._people.find_names([str(owner) for (owner,) in rows])

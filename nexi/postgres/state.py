@@ -10,7 +10,7 @@ from nexi.postgres.history import PostgresHistory
 from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
 from nexi.postgres.people import People, quota_error
 from nexi.postgres.runs import PostgresRuns
-from nexi.postgres.sharing import PostgresSharing
+from nexi.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
 from nexi.types import Allowance
 
 __all__ = ["PostgresState"]
@@ -26,6 +26,7 @@ class PostgresState:
         self.history = PostgresHistory(database, owner)
         self.knowledge = knowledge
         self.sharing = PostgresSharing(database, owner)
+        self.knowledge_sharing = PostgresKnowledgeSharing(database, owner)
         self._people = People(database)
 
     def make_pacing(self, name: str, burst: float, rate: float) -> PostgresPacing:

@@ -1,7 +1,8 @@
-"""Sharing a run on a team server: who else may read it, and what others let one read.
+"""Sharing on a team server: who else may read a run or one's knowledge base, and what others let one read.
 
-`team` adds these routes to the app of each person; below is the port RunSharing. To read a shared run is to ask for it by its
-id, at the same paths as one's own; whatever changes it answers as if it were not there.
+`team` adds these routes to the app of each person; below are the ports RunSharing and KnowledgeSharing. To read a shared run is
+to ask for it by its id, at the same paths as one's own; a shared knowledge base is searched with one's own. Whatever changes
+either answers as if it were not there.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi
-from nexi.ports import RunSharing
+from nexi.ports import KnowledgeSharing, RunSharing
 from nexi.types import RunAudience
 from nexi.web.payload import json_reply, read_json
-from nexi.web.problems import build_refusal
+from nexi.web.problems import Refused, build_refusal
 
 __all__ = ["routes"]
 
@@ -38,15 +39,28 @@ def routes() -> list[Route]:
         Route("/v1/runs/{id}/shares", _show_audience, methods=["GET"]),
         Route("/v1/runs/{id}/shares", _set_audience, methods=["PUT"]),
         Route("/v1/shared-runs", _list_shared, methods=["GET"]),
+        Route("/v1/knowledge/shares", _show_knowledge_audience, methods=["GET"]),
+        Route("/v1/knowledge/shares", _set_knowledge_audience, methods=["PUT"]),
+        Route("/v1/shared-knowledge", _list_shared_knowledge, methods=["GET"]),
     ]
 
 
 def _sharing_of(request: Request) -> RunSharing:
     nexi: Nexi = request.app.state.nexi
-    sharing: RunSharing | None = nexi.sharing
-    if sharing is None:
-        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
-    return sharing
+    if nexi.sharing is None:
+        raise _no_team()
+    return nexi.sharing
+
+
+def _knowledge_sharing_of(request: Request) -> KnowledgeSharing:
+    nexi: Nexi = request.app.state.nexi
+    if nexi.knowledge_sharing is None:
+        raise _no_team()
+    return nexi.knowledge_sharing
+
+
+def _no_team() -> Refused:
+    return build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
 
 
 async def _show_audience(request: Request) -> Response:
@@ -56,13 +70,35 @@ async def _show_audience(request: Request) -> Response:
 
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read it; nobody else, where none is named."""
-    wanted = await read_json(request, AUDIENCE)
+    audience = await _read_audience(request)
     sharing, run_id = _sharing_of(request), request.path_params["id"]
-    audience = RunAudience(bool(wanted.get("team")), tuple(wanted.get("people") or ()))
     await asyncio.to_thread(sharing.set_audience, run_id, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, run_id)))
+
+
+async def _read_audience(request: Request) -> RunAudience:
+    wanted = await read_json(request, AUDIENCE)
+    return RunAudience(bool(wanted.get("team")), tuple(wanted.get("people") or ()))
 
 
 async def _list_shared(request: Request) -> Response:
     found = await asyncio.to_thread(_sharing_of(request).list_shared)
     return json_reply({"runs": [msgspec.to_builtins(run) for run in found]})
+
+
+async def _show_knowledge_audience(request: Request) -> Response:
+    audience = await asyncio.to_thread(_knowledge_sharing_of(request).read_audience)
+    return json_reply(msgspec.to_builtins(audience))
+
+
+async def _set_knowledge_audience(request: Request) -> Response:
+    """Let exactly these people read all of one's knowledge base; nobody else, where none is named."""
+    audience, sharing = await _read_audience(request), _knowledge_sharing_of(request)
+    await asyncio.to_thread(sharing.set_audience, audience)
+    return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience)))
+
+
+async def _list_shared_knowledge(request: Request) -> Response:
+    """The names of those whose knowledge base is searched with one's own."""
+    owners = await asyncio.to_thread(_knowledge_sharing_of(request).list_owners)
+    return json_reply({"people": sorted(owners.values())})

@@ -20,6 +20,10 @@ from tests.team.world import QUESTION, ServedTeam, running_provider, serving_tea
 
 Look = Callable[..., Watched]
 FAR = "384,400 km"
+FILTERED = """(words) => {
+  const rows = [...document.querySelectorAll("#knowledge-list .address")].map((row) => row.textContent);
+  return document.getElementById("knowledge-message").textContent || (rows.length && rows.every((row) => row.includes(words)));
+}"""
 
 
 @dataclass
@@ -114,6 +118,50 @@ def test_a_shared_run_is_read_by_the_team_until_it_is_taken_back(look: Look, sit
     bob.open(f"/runs/{run_id}")
     bob.sees("There is no such run", "body")
     assert FAR not in bob.page.inner_text("body")
+
+
+def drop_file(person: Watched, name: str, text: str) -> None:
+    person.page.set_input_files("#picker", [{"name": name, "mimeType": "text/plain", "buffer": text.encode()}])
+    person.page.wait_for_selector("#files li.done, #files li.failed")
+
+
+def search_knowledge(person: Watched, words: str) -> list[str]:
+    """What the panel of the knowledge base lists for some words."""
+    person.open()
+    person.page.click("#show-knowledge")
+    person.page.wait_for_selector("#knowledge-sharing:not([hidden])")
+    person.page.fill("#knowledge-filter", words)
+    person.page.wait_for_function(FILTERED, arg=words)
+    return person.page.eval_on_selector_all("#knowledge-list .address", "(rows) => rows.map((row) => row.textContent)")
+
+
+def test_a_knowledge_base_is_searched_by_those_it_is_shared_with_until_it_is_taken_back(look: Look, site: TeamSite) -> None:
+    ada, bob = sign_in(look, site, "ada"), sign_in(look, site, "bob")
+    drop_file(ada, "cellar.txt", "The xylophone is in the cellar of the house in Bergen. " * 5)
+    assert len(search_knowledge(ada, "cellar")) == 1
+    assert search_knowledge(bob, "cellar") == []
+    ada.page.click("#knowledge-sharing summary")
+    ada.sees("Not shared.", "#knowledge-shared")
+    ada.page.fill("#knowledge-people", "bob, nobody-at-all")
+    ada.page.click("#knowledge-share button")
+    ada.sees("names no person", "#knowledge-shared")
+    ada.page.fill("#knowledge-people", "bob")
+    ada.page.click("#knowledge-share button")
+    ada.sees("Shared with: bob.", "#knowledge-shared")
+    assert len(search_knowledge(bob, "cellar")) == 1
+    bob.sees("You also search what these people share: ada.", "#knowledge-others")
+    ada.page.fill("#knowledge-people", "")
+    ada.page.click("#knowledge-share button")
+    ada.sees("Not shared.", "#knowledge-shared")
+    assert search_knowledge(bob, "cellar") == []
+
+
+def test_an_upload_beyond_the_storage_is_said_on_the_page(look: Look, site: TeamSite) -> None:
+    dora = sign_in(look, site, "dora")
+    site.people.set_quotas(site.people.find("dora"), Quotas(storage_bytes=5_000))
+    drop_file(dora, "large.txt", "The xylophone is in the cellar of the house in Bergen. " * 500)
+    dora.sees("ou have reached your quota of storage", "#files")
+    dora.sees("elete runs or stored sources, or ask an administrator for more", "#files")
 
 
 def test_a_quota_that_is_reached_is_said_on_the_page(look: Look, site: TeamSite) -> None:

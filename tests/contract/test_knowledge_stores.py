@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.ports import KnowledgeStore
 from nexi.stores.sqlite import SqliteStore
-from nexi.types import Chunk, IndexedPage, Passage, Scope, StoredSource, Vector, content_digest
+from nexi.types import Chunk, IndexedPage, Passage, RunAudience, Scope, StoredSource, Vector, content_digest
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 Make = Callable[[pytest.FixtureRequest], KnowledgeStore]
@@ -470,6 +470,65 @@ async def test_each_person_has_her_own_pages_and_reads_the_teams(request: pytest
     finally:
         await team.remove([CAT.source.url])
         await team.forget_vectors()
+
+
+async def make_sharing_stores(
+    request: pytest.FixtureRequest, kind: str
+) -> tuple[KnowledgeStore, KnowledgeStore, KnowledgeStore, Callable[[bool], None]]:
+    """The stores of Ada, Eve and Bob, and what lets Eve read Ada's or takes it back."""
+    database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
+    from nexi.postgres.sharing import PostgresKnowledgeSharing
+    from nexi.stores.pgvector import PgvectorStore
+
+    ada, eve, bob = (make_person() for _ in range(3))
+
+    def share(is_shared: bool) -> None:
+        PostgresKnowledgeSharing(database, ada).set_audience(RunAudience(people=(eve,) if is_shared else ()))
+
+    if kind == "qdrant":
+        client = pytest.importorskip("qdrant_client").AsyncQdrantClient(":memory:")
+        from nexi.stores.qdrant import QdrantStore
+
+        stores = [
+            QdrantStore(client, person=person, list_owners=PostgresKnowledgeSharing(database, person).list_owners)
+            for person in (ada, eve, bob)
+        ]
+        return stores[0], stores[1], stores[2], share
+    empty_team_collection(database)
+    return PgvectorStore(database, ada), PgvectorStore(database, eve), PgvectorStore(database, bob), share
+
+
+@pytest.mark.parametrize("kind", ["postgres", "qdrant"])
+async def test_shared_knowledge_is_found_by_those_it_is_shared_with_and_changed_by_none_of_them(
+    request: pytest.FixtureRequest, kind: str
+) -> None:
+    ada, eve, bob, share = await make_sharing_stores(request, kind)
+    await ada.put([MOON, SUN], embedder=MODEL)
+    await eve.put([CAT], embedder=MODEL)
+    text = "moon orbits sun plasma katzen"
+
+    async def found_by(store: KnowledgeStore) -> list[set[str]]:
+        return [
+            {p.url for p in await store.lexical(text)},
+            {p.url for p in await store.dense(vector(text), embedder=MODEL)},
+            {p.url for p in await store.hybrid(text, vector(text), embedder=MODEL)},
+            {s.url for s in await store.sources()},
+        ]
+
+    hers, all_of_it = {CAT.source.url}, {p.source.url for p in PAGES}
+    assert await found_by(eve) == [hers] * 4
+    share(True)
+    assert await found_by(eve) == [all_of_it] * 4
+    assert [p.text for p in await eve.passages(SUN.source.url)] == [c.text for c in SUN.chunks]
+    assert (await found_by(bob), await found_by(ada)) == ([set()] * 4, [{MOON.source.url, SUN.source.url}] * 4)
+    assert await eve.remove([MOON.source.url, SUN.source.url]) == 0
+    assert await eve.link(replace(SUN.source, url="https://mine.example/")) is False
+    await eve.put([page(MOON.source.url, "Eve says the Moon is cheese.")], embedder=MODEL)
+    assert [p.text for p in await eve.passages(MOON.source.url)] == ["Eve says the Moon is cheese."]
+    assert [p.text for p in await ada.passages(MOON.source.url)] == [c.text for c in MOON.chunks]
+    share(False)
+    assert await found_by(eve) == [{CAT.source.url, MOON.source.url}] * 4
+    assert await eve.source(SUN.source.url) is None
 
 
 async def test_a_person_who_leaves_takes_her_points_along() -> None:

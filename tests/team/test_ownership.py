@@ -18,6 +18,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/runs": {"question": QUESTION},
     "/v1/runs/{id}/plan": {"tasks": ["one"]},
     "/v1/runs/{id}/shares": {"team": True},
+    "/v1/knowledge/shares": {"team": False},
     "/page/history/{id}": {"title": "mine"},
     "/v1/chat/completions": {"model": "nexi-s", "messages": [{"role": "user", "content": QUESTION}]},
     "/v1/completions": {"model": "nexi-s", "prompt": QUESTION},

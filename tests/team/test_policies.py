@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,24 @@ from nexi.postgres.database import Database
 from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
 from nexi.testing import FakeClock
-from nexi.types import HistoryEntry, RunAudience
+from nexi.types import Chunk, HistoryEntry, IndexedPage, RunAudience, StoredSource, Vector
 from tests.team.world import MOON, QUESTION
 
-PERSONAL = {"runs", "shares", "facts", "run_pages", "page_owners", "pages", "history", "usage", "quotas"}
+KNOWLEDGE = {"collections", "bodies", "sources", "chunks", "embeddings", "chunk_vectors", "unembedded"}
+PERSONAL = {
+    "runs",
+    "shares",
+    "facts",
+    "run_pages",
+    "page_owners",
+    "pages",
+    "history",
+    "usage",
+    "quotas",
+    "knowledge_shares",
+    "schedules",
+    *KNOWLEDGE,
+}
 
 
 def state_of(database: Database, owner: str) -> PostgresState:
@@ -38,8 +53,21 @@ async def keep_everything_of(database: Database, owner: str) -> str:
     database.fetch(
         "insert into shares (run, owner, person) values (%(run)s, %(owner)s, %(owner)s)", {"run": log.run_id, "owner": owner}
     )
+    state.knowledge_sharing.set_audience(RunAudience(people=(owner,)))
+    database.fetch("insert into knowledge_shares values (%(owner)s, %(owner)s)", {"owner": owner})
+    database.fetch(
+        "insert into schedules (owner, question, mode, request, every, next_at) "
+        "values (%(owner)s, 'why?', 'search', '{}', '1 day', now() + interval '1 day')",
+        {"owner": owner},
+    )
+    await state.knowledge.put([stored_page("embedded", owner, (array("f", [1.0, 0.0]),))], embedder="m")
+    await state.knowledge.put([stored_page("unembedded", owner)])
     database.fetch("insert into quotas (person, running) values (%(owner)s, 2)", {"owner": owner})
     return log.run_id
+
+
+def stored_page(name: str, owner: str, vectors: tuple[Vector, ...] = ()) -> IndexedPage:
+    return IndexedPage(StoredSource(f"https://{name}.example/", name), (Chunk(f"{name} text of {owner}"),), vectors)
 
 
 def count_rows(database: Database, owner: str, tables: set[str]) -> dict[str, int | str]:
@@ -57,13 +85,17 @@ async def test_a_query_without_a_where_shows_what_is_hers_and_no_table_is_forgot
     database: Database, make_person: Callable[..., str]
 ) -> None:
     ada, eve = make_person("Ada"), make_person("Eve")
+    for table in ("embeddings", "bodies"):  # of other tests
+        database.fetch(f"delete from {table} where collection = (select id from collections where owner is null)")  # noqa: S608
     await keep_everything_of(database, ada)
     tables = {name for (name,) in database.fetch("select tablename from pg_tables where schemaname = 'public'")}
     shown = count_rows(database, eve, tables)
-    assert {table: count for table, count in shown.items() if table in PERSONAL} == dict.fromkeys(PERSONAL, 0)
+    nothing = {**dict.fromkeys(PERSONAL, 0), "collections": 1}  # the team's, which is empty
+    assert {table: count for table, count in shown.items() if table in PERSONAL} == nothing
     assert {count for table, count in shown.items() if table not in PERSONAL} == {"refused"}
     hers = count_rows(database, ada, PERSONAL)
-    assert hers == {**dict.fromkeys(PERSONAL, 1), "facts": 2}
+    twice = dict.fromkeys(("facts", "bodies", "sources", "chunks"), 2)
+    assert hers == {**dict.fromkeys(PERSONAL, 1), **twice, "collections": 2}  # her own, and the team's
 
 
 async def test_a_change_without_a_where_changes_nothing_of_somebody_else(
@@ -97,6 +129,35 @@ async def test_the_adapter_finds_nothing_of_somebody_else_when_its_where_is_forg
         with pytest.raises(StoreError, match="no run"):
             change(run_id)
     assert state_of(database, ada).runs.has_run(run_id)
+
+
+async def test_knowledge_is_found_and_changed_by_its_owner_even_where_a_statement_names_no_collection(
+    database: Database, make_person: Callable[..., str]
+) -> None:
+    ada, eve = make_person("Ada"), make_person("Eve")
+    await keep_everything_of(database, ada)
+    await keep_everything_of(database, eve)
+    (collection,) = database.fetch("select id from collections where owner = %(ada)s", {"ada": ada})[0]
+    term = f"{collection} text"
+    found = "select count(*) from chunks_with_terms(array[%(term)s])"
+    counted = "select count_chunks_with_term(%(term)s, 100)"
+    for statement in (found, counted):
+        assert [database.fetch_as(person, statement, {"term": term}) for person in (ada, eve)] == [[(2,)], [(0,)]]
+    for statement in ("delete from sources returning 1", "update chunks set length = 0 returning 1"):
+        assert len(database.fetch_as(eve, statement)) == 2  # her own
+    values = {"collection": collection, "ada": ada}
+    for statement in (
+        "insert into embeddings (collection, embedder, dims, state) values (%(collection)s, 'mine', 2, 'building')",
+        "insert into unembedded (chunk, collection) values (1, %(collection)s)",
+        "insert into knowledge_shares values (%(ada)s, null)",
+    ):
+        with pytest.raises(StoreError, match="row-level security"):
+            database.fetch_as(eve, statement, values)
+    store = PgvectorStore(database, ada)
+    assert {source.title for source in await store.sources()} == {"embedded", "unembedded"}
+    database.fetch_as(ada, "insert into knowledge_shares values (%(ada)s, %(eve)s)", {"ada": ada, "eve": eve})
+    assert database.fetch_as(eve, found, {"term": term}) == [(2,)]
+    assert database.fetch_as(eve, "delete from sources returning 1") == []  # to read is not to change
 
 
 async def test_a_text_is_readable_for_those_who_read_it(database: Database, make_person: Callable[..., str]) -> None:

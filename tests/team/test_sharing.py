@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from nexi.web import CONTRACTS, page, shares
+from tests.team.test_knowledge import ask_local
 from tests.team.test_ownership import WORD, ask_as_ada, send
 from tests.team.world import ServedTeam, serving_team
 
@@ -29,7 +30,8 @@ READING = {
 async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
     async with serving_team(postgres.url, tmp_path) as team:
         yield team
-        team.team.database.fetch("delete from shares")  # what is for the whole team is for the people of other tests too
+        for table in ("shares", "knowledge_shares"):
+            team.team.database.fetch(f"delete from {table}")  # noqa: S608  # what is for the whole team is for the people of other tests too
 
 
 def routes_of_a_run() -> set[tuple[str, str]]:
@@ -129,3 +131,45 @@ async def test_a_run_that_was_shared_goes_with_its_owner_and_a_reader_goes_witho
         served.people.remove(str(owner))
         assert (await reader.get(f"/v1/runs/{run_id}")).status_code == 404
         assert (await reader.get("/v1/shared-runs")).json() == {"runs": []}
+
+
+async def test_a_knowledge_base_is_searched_by_those_it_is_shared_with_and_changed_by_none_of_them(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    grace, eve = make_person("Grace K."), make_person("Eve")
+
+    async def found_by(client: httpx2.AsyncClient) -> tuple[bool, bool]:
+        listed = (await client.get("/page/knowledge?q=xylophone")).json()["sources"]
+        return bool(listed), WORD in str((await client.get("/page/knowledge/find?q=xylophone")).json()["hits"])
+
+    async with served.client_of(str(owner)) as ada, served.client_of(grace) as reader, served.client_of(eve) as other:
+        assert (await ada.get("/v1/knowledge/shares")).json() == {"team": False, "people": []}
+        assert [await found_by(client) for client in (reader, other)] == [(False, False)] * 2
+        shared = await ada.put("/v1/knowledge/shares", json={"people": ["Grace K."]})
+        assert (shared.status_code, shared.json()) == (200, {"team": False, "people": ["Grace K."]})
+        assert [await found_by(client) for client in (reader, other)] == [(True, True), (False, False)]
+        assert (await reader.get("/v1/shared-knowledge")).json() == {"people": ["Ada"]}
+        assert (await other.get("/v1/shared-knowledge")).json() == {"people": []}
+        (source,) = (await reader.get("/page/knowledge?q=xylophone")).json()["sources"]
+        assert (await reader.post("/page/knowledge/forget", json={"urls": [source["url"]]})).status_code == 404
+        assert (await ada.put("/v1/knowledge/shares", json={"team": True})).json() == {"team": True, "people": []}
+        assert [await found_by(client) for client in (reader, other)] == [(True, True)] * 2
+        assert (await ada.put("/v1/knowledge/shares", json={})).json() == {"team": False, "people": []}
+        assert [await found_by(client) for client in (ada, reader, other)] == [(True, True), (False, False), (False, False)]
+        refused = await ada.put("/v1/knowledge/shares", json={"people": ["Nobody At All"]})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_found")
+    assert [row[2] for row in served.people.read_audit(3)] == ["share_knowledge"] * 3
+
+
+async def test_a_question_from_the_knowledge_base_alone_reads_what_others_share(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    eve = make_person("Eve")
+    async with served.client_of(str(owner)) as ada:
+        assert "cellar" not in await ask_local(served, eve, f"Where is the {WORD}?")
+        await ada.put("/v1/knowledge/shares", json={"people": [eve]})
+        assert "cellar" in await ask_local(served, eve, f"Where is the {WORD}?")

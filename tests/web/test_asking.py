@@ -60,6 +60,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "limits": limits,
         "most_file": MOST_FILE,
         "share": False,
+        "team": False,
         "suggestions": False,
     }
 

@@ -62,7 +62,13 @@ class PgvectorStore:
 
     def __init__(self, database: StatementRunner, owner: str | None) -> None:
         self._database, self._owner = database, owner
-        self._words = WordSearch(database)
+        self._words = WordSearch(self._fetch, is_personal=owner is not None)
+
+    def _fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a statement, behind the policies of its person; the team's own is kept by administrators."""
+        if self._owner is None:
+            return self._database.fetch(statement, values)
+        return self._database.fetch_as(self._owner, statement, values)
 
     async def aclose(self) -> None:
         """The connections are the database's."""
@@ -151,11 +157,10 @@ class PgvectorStore:
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         def read() -> list[Passage]:
             own = [c.id for c in self._list_collections() if c.is_own]
-            missing, values = _missing_vectors(self._list_embeddings(own))
             if not own or not self._has_pgvector():
                 return []
-            sql = f"select c.id from chunks c where c.collection = %(own)s and {missing} order by c.id limit %(count)s"  # noqa: S608
-            rows = self._database.fetch(sql, {**values, "own": own[0], "count": count})
+            sql = "select chunk from unembedded where collection = %(own)s order by chunk limit %(count)s"
+            rows = self._fetch(sql, {"own": own[0], "count": count})
             return self._read_passages([(chunk, 0.0) for (chunk,) in rows], EVERYTHING)
 
         return await self._database.in_thread(read)
@@ -166,7 +171,7 @@ class PgvectorStore:
     def _read_stats(self) -> StoreStats:
         collections = self._list_collections()
         ids = [c.id for c in collections]
-        pages, words = self._database.fetch(
+        pages, words = self._fetch(
             "select (select count(*) from sources where collection = any(%(ids)s)), coalesce(sum(words), 0) "
             "from bodies where collection = any(%(ids)s)",
             {"ids": ids},
@@ -177,9 +182,7 @@ class PgvectorStore:
         named = current[0] if current else _Embedding(0, 0, "", 0, "")
         unembedded = 0
         if own and self._has_pgvector():
-            missing, values = _missing_vectors([e for e in embeddings if e.collection in own])
-            sql = f"select count(*) from chunks c where c.collection = %(own)s and {missing}"  # noqa: S608
-            unembedded = self._database.fetch(sql, {**values, "own": own[0]})[0][0]
+            unembedded = self._fetch("select count(*) from unembedded where collection = %(own)s", {"own": own[0]})[0][0]
         return StoreStats(
             pages,
             sum(c.chunks for c in collections),
@@ -191,20 +194,22 @@ class PgvectorStore:
         )
 
     def _list_collections(self) -> list[ReadCollection]:
-        """Those that this person reads, her own first."""
-        rows = self._database.fetch(
+        """Those that this person reads, her own first: the team's, and what others share with her."""
+        rows = self._fetch(
             "select id, owner is not distinct from %(owner)s::uuid as own, generation, chunks, terms, pages, bytes "
-            "from collections where owner = %(owner)s::uuid or owner is null order by own desc",
+            "from collections where owner = %(owner)s::uuid or owner is null or exists (select from knowledge_shares s "
+            "where s.owner = collections.owner and (s.person = %(owner)s::uuid "
+            "or (s.person is null and %(owner)s::uuid is not null))) order by own desc, id",
             {"owner": self._owner},
         )
         return [ReadCollection(*row) for row in rows]
 
     def _list_embeddings(self, collections: Sequence[int]) -> list[_Embedding]:
-        rows = self._database.fetch(f"{_EMBEDDINGS} = any(%(ids)s) order by state", {"ids": list(collections)})
+        rows = self._fetch(f"{_EMBEDDINGS} = any(%(ids)s) order by state", {"ids": list(collections)})
         return [_Embedding(*row) for row in rows]
 
     def _has_pgvector(self) -> bool:
-        return bool(self._database.fetch("select to_regclass('chunk_vectors') is not null")[0][0])
+        return bool(self._fetch("select to_regclass('chunk_vectors') is not null")[0][0])
 
     def _search_words(self, text: str, count: int, scope: Scope) -> list[tuple[int, float]]:
         condition, values = _chunk_condition(scope)
@@ -221,7 +226,7 @@ class PgvectorStore:
             return []
         condition, values = _chunk_condition(scope)
         joined = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
-        rows = self._database.fetch(
+        rows = self._fetch(
             "select v.chunk, 1 - (v.vector <=> %(vector)s::vector) as score from chunk_vectors v "  # noqa: S608
             f"{joined} v.embedding = any(%(embeddings)s) order by v.vector <=> %(vector)s::vector, v.chunk limit %(count)s",
             {**values, "vector": _format_vector(vector), "embeddings": [e.id for e in usable.values()], "count": max(0, count)},
@@ -231,7 +236,7 @@ class PgvectorStore:
     def _read_passages(self, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
         """The chunks behind ids, each with the first source in scope that leads to it."""
         condition, values = _source_condition(scope)
-        rows = self._database.fetch(
+        rows = self._fetch(
             f"select {_PASSAGE} from chunks c join lateral (select * from sources s where s.body = c.body {condition} "  # noqa: S608
             "order by s.id limit 1) s on true where c.id = any(%(ids)s)",
             {**values, "ids": [chunk for chunk, _ in ranked]},
@@ -243,13 +248,13 @@ class PgvectorStore:
         def read() -> list[tuple[Any, ...]]:
             collections = self._list_collections()
             own = next((c.id for c in collections if c.is_own), 0)
-            return self._database.fetch(statement, {**values, "collections": [c.id for c in collections], "own": own})
+            return self._fetch(statement, {**values, "collections": [c.id for c in collections], "own": own})
 
         return await self._database.in_thread(read)
 
     async def _write(self, work: Callable[[_Writing], Any]) -> Any:
         def write() -> Any:
-            with self._database.transaction() as connection:
+            with self._database.transaction(self._owner) as connection:
                 writing = _Writing(connection, self._owner)
                 result = work(writing)
                 writing.finish()
@@ -303,8 +308,10 @@ class _Writing:
     def put(self, pages: Sequence[IndexedPage], embedder: str, dims: int) -> None:
         embeddings = self._claim(embedder, dims) if dims else []
         for page in pages:
-            body = self._put_body(page)
+            body, is_new = self._put_body(page)
             self._put_source(page.source, body)
+            if is_new and not (page.vectors and self._are_wanted(embeddings)):
+                self._note_unembedded(body)
             chunks = {body * CHUNKS + number: vector for number, vector in enumerate(page.vectors)}
             self._put_vectors(chunks, embeddings)
 
@@ -339,6 +346,7 @@ class _Writing:
     def forget_vectors(self) -> None:
         self._run("delete from embeddings where collection = %(collection)s", collection=self._collection)
         self._embeddings = {}
+        self._note_unembedded()
 
     def prepare_reembedding(self, embedder: str) -> None:
         """Vectors that are already being made with the same model are kept, so that an interrupted run goes on."""
@@ -348,6 +356,21 @@ class _Writing:
         if building:
             self._run("delete from embeddings where id = %(id)s", id=building.id)
         self._add_embedding(embedder, 0, "building")
+        self._note_unembedded()
+
+    def _are_wanted(self, embeddings: Sequence[_Embedding]) -> bool:
+        """Whether these are the vectors that every chunk is to have: of the model that is coming, or of the current one."""
+        wanted = self._embeddings.get("building") or self._embeddings.get("current")
+        return wanted is not None and any(e.id == wanted.id for e in embeddings)
+
+    def _note_unembedded(self, body: int | None = None) -> None:
+        """Let the chunks of a body, or of the whole collection, be embedded."""
+        self._run(
+            "insert into unembedded (chunk, collection) select id, collection from chunks where collection = %(collection)s "
+            "and body = coalesce(%(body)s, body) on conflict do nothing",
+            collection=self._collection,
+            body=body,
+        )
 
     def _claim(self, embedder: str, dims: int) -> list[_Embedding]:
         """Where vectors of a model go. Raises StoreError where they are of none that this collection has."""
@@ -384,9 +407,8 @@ class _Writing:
         building = self._embeddings.get("building")
         if building is None:
             return
-        missing, values = _missing_vectors([building])
-        sql = f"select exists (select from chunks c where c.collection = %(collection)s and {missing})"  # noqa: S608
-        if self._run(sql, collection=self._collection, **values)[0][0]:
+        sql = "select exists (select from unembedded where collection = %(collection)s)"
+        if self._run(sql, collection=self._collection)[0][0]:
             return
         self._run("delete from embeddings where collection = %(id)s and state = 'former'", id=self._collection)
         for before, after in (("current", "former"), ("building", "current")):
@@ -397,8 +419,8 @@ class _Writing:
                 after=after,
             )
 
-    def _put_body(self, page: IndexedPage) -> int:
-        """The body of this content; written anew where it is unknown or was cut another way."""
+    def _put_body(self, page: IndexedPage) -> tuple[int, bool]:
+        """The body of this content, and whether it is new: it is written where it is unknown or was cut another way."""
         digest = _clean_text(page.source.digest) or content_digest("\n".join(chunk.text for chunk in page.chunks))
         known = self._run(
             "select id, fingerprint, chunks, length, bytes from bodies "
@@ -408,7 +430,7 @@ class _Writing:
         )
         fingerprint = fingerprint_of(page)
         if known and known[0][1] == fingerprint:
-            return int(known[0][0])
+            return int(known[0][0]), False
         contents = [_encode_chunk(chunk) for chunk in page.chunks]
         whole = count_terms(self._collection, page.source.title, "\n".join(chunk.text for chunk in page.chunks))
         body = {
@@ -444,7 +466,7 @@ class _Writing:
         ]
         if rows:
             self._connection.cursor().executemany(_insert("chunks", rows[0]), rows)
-        return number
+        return number, True
 
     def _put_source(self, source: StoredSource, body: int) -> None:
         domain = _clean_text(source.domain or domain_of(source.url))
@@ -488,6 +510,8 @@ class _Writing:
                 "on conflict (embedding, chunk) do update set vector = excluded.vector",
                 rows,
             )
+            if self._are_wanted(embeddings):
+                self._run("delete from unembedded where chunk = any(%(chunks)s)", chunks=list(vectors))
 
 
 _EMBEDDINGS = "select id, collection, embedder, dims, state from embeddings where collection"
@@ -523,13 +547,6 @@ def _chunk_condition(scope: Scope) -> tuple[str, dict[str, Any]]:
     sql = f" and exists (select from sources s where s.body = c.body{condition})" if condition else ""
     code = "" if scope.code is None else f" and {'' if scope.code else 'not '}c.is_code"
     return sql + code, values
-
-
-def _missing_vectors(embeddings: Sequence[_Embedding]) -> tuple[str, dict[str, Any]]:
-    """That a chunk `c` has no vector of the model that is coming, or of the current one."""
-    by_state = {e.state: e.id for e in embeddings}
-    sql = "not exists (select from chunk_vectors v where v.embedding = %(embedding)s and v.chunk = c.id)"
-    return sql, {"embedding": by_state.get("building", by_state.get("current", 0))}
 
 
 def _format_vector(vector: Vector) -> str:

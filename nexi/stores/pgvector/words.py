@@ -23,6 +23,7 @@ __all__ = ["ARRAY_COLUMNS", "CountedTerms", "ReadCollection", "StatementRunner",
 MAX_SCORED = 2_000
 MAX_COUNTED = 5_000  # a word that more chunks have says little, however many they are
 T = TypeVar("T")
+Fetch = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
 SATURATION, LENGTH = 1.2, 0.75
 MIN_RARITY = 1e-6
 MAX_REMEMBERED = 10_000
@@ -33,9 +34,13 @@ ARRAY_COLUMNS = {
 }
 
 _COUNTS = """
-select t.term, (select count(*) from (select 1 from chunks where terms @> array[t.term] limit %(most)s) found)
-from unnest(%(terms)s::text[]) as t(term)
+select t.term, {count} from unnest(%(terms)s::text[]) as t(term)
 """
+# A person's statements find chunks through functions that look at her collections only; those of the team need none.
+_COUNT_OF_PERSON = "count_chunks_with_term(t.term, %(most)s)"
+_COUNT_OF_ALL = "(select count(*) from (select from chunks where terms @> array[t.term] limit %(most)s) found)"
+_CHUNKS_OF_PERSON = "chunks_with_terms(%(chosen)s::text[]) c where true"
+_CHUNKS_OF_ALL = "chunks c where c.terms && %(chosen)s::text[]"
 # The place of each word in the terms of a row `found`, looked for once: the planner would repeat it in every sum otherwise.
 _PLACES = """lateral (
     select a.rarity, array_position(found.terms, a.term) as place
@@ -47,7 +52,7 @@ _SCORES = f"""
 with found as materialized (
     select id, body, collection, length, terms || '{{{{}}}}' as terms,  -- which unpacks it, once
         head_counts as aboves, text_counts as texts
-    from (select * from chunks c where c.terms && %(chosen)s::text[] {{scope}} offset 0) matching  -- by the index of terms
+    from (select * from {{chunks}} {{scope}} offset 0) matching  -- by the index of terms
     order by id desc limit %(most)s
 ), hits as materialized (
     select id, body, length, rarity, %(text)s * texts[place] + %(head)s * aboves[place] as tf
@@ -72,7 +77,9 @@ class StatementRunner(Protocol):
 
     def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]: ...
 
-    def transaction(self) -> AbstractContextManager[Any]: ...
+    def fetch_as(self, owner: str, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]: ...
+
+    def transaction(self, owner: str | None = None) -> AbstractContextManager[Any]: ...
 
     async def in_thread(self, work: Callable[..., T], *values: Any) -> T: ...
 
@@ -131,8 +138,10 @@ def _roots(text: str) -> Counter[str]:
 class WordSearch:
     """Remembers how common words are, until a collection has changed."""
 
-    def __init__(self, database: StatementRunner) -> None:
-        self._database = database
+    def __init__(self, fetch: Fetch, *, is_personal: bool) -> None:
+        """`is_personal` says that `fetch` sees what one person may read."""
+        self._fetch = fetch
+        self._chunks, self._count = (_CHUNKS_OF_PERSON, _COUNT_OF_PERSON) if is_personal else (_CHUNKS_OF_ALL, _COUNT_OF_ALL)
         self._counts: dict[tuple[int, int, str], int] = {}
 
     def search(
@@ -146,8 +155,8 @@ class WordSearch:
         common = {root: self._count_chunks(root, collections) for root in roots}
         chosen = _choose_rarest(common)
         asked = _ask_terms(common, chunks, collections)
-        rows = self._database.fetch(
-            _SCORES.format(scope=scope),
+        rows = self._fetch(
+            _SCORES.format(chunks=self._chunks, scope=scope),
             {
                 **values,
                 **_weights(TEXT_WEIGHT, HEAD_WEIGHT, sum(c.terms for c in collections) / chunks),
@@ -170,7 +179,7 @@ class WordSearch:
             **asked,
             "bodies": list(bodies),
         }
-        return dict(self._database.fetch(_PAGE_SCORES, values)) if bodies else {}
+        return dict(self._fetch(_PAGE_SCORES, values)) if bodies else {}
 
     def _count_chunks(self, root: str, collections: Sequence[ReadCollection]) -> int:
         """How many chunks have a word; the most that is counted for a very common one."""
@@ -179,7 +188,9 @@ class WordSearch:
             if len(self._counts) > MAX_REMEMBERED:
                 self._counts = {}
             asked = [f"{collection} {root}" for collection, _, _ in unknown]
-            counted = dict(self._database.fetch(_COUNTS, {"terms": asked, "most": MAX_COUNTED}))
+            counted: dict[str, int] = dict(
+                self._fetch(_COUNTS.format(count=self._count), {"terms": asked, "most": MAX_COUNTED})
+            )
             self._counts.update({key: counted[term] for key, term in zip(unknown, asked, strict=True)})
         return sum(self._counts[key] for key in keys)
 

@@ -11,8 +11,9 @@ asks for her own points, or when reading for the team's as well.
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from qdrant_client import AsyncQdrantClient, models
@@ -68,9 +69,12 @@ class QdrantStore:
         shards: int | None = None,
         replicas: int = 1,
         person: str = "",
+        list_owners: Callable[[], Iterable[str]] = tuple,
     ) -> None:
+        """`list_owners` names the people who let `person` read what is theirs; it may block."""
         self._client = client
-        self._person = person
+        self._person, self._list_owners = person, list_owners
+        self._others: tuple[str, ...] = (TEAM,)
         prefix = prefix or ("nexi_team" if person else "nexi")
         self._sources = f"{prefix}_sources"
         self._prefix = prefix
@@ -319,10 +323,10 @@ class QdrantStore:
         return _filter_by(**values, **({"person": self._person} if self._person else {}))
 
     def _readable(self, within: models.Filter | None) -> models.Filter | None:
-        """The filter, narrowed to this person's points and the team's."""
+        """The filter, narrowed to the points of this person, of the team and of those who share theirs."""
         if not self._person:
             return within
-        people = models.FieldCondition(key="person", match=models.MatchAny(any=[self._person, TEAM]))
+        people = models.FieldCondition(key="person", match=models.MatchAny(any=[self._person, *self._others]))
         must: Any = (within.must if within else None) or []
         return models.Filter(must=[people, *must], must_not=within.must_not if within else None)
 
@@ -428,6 +432,8 @@ class QdrantStore:
 
     async def _load_state(self) -> Payload:
         """Which collection is in use and which model made its vectors; the collections are there after this."""
+        if self._person not in ("", TEAM):
+            self._others = (TEAM, *await asyncio.to_thread(self._list_owners))
         if not self._ready:
             if not await self._client.collection_exists(self._sources):
                 await self._create_collection(self._sources, {}, {})
@@ -530,11 +536,12 @@ class QdrantStore:
         return dict(found[0].payload or {}) if found else None
 
     async def _find_readable(self, key: str) -> Payload | None:
-        """One's own source before the team's."""
+        """One's own source before the team's, and that before those of others."""
         known = await self._find_source(key)
         if known is None and self._person not in ("", TEAM):
-            found = await self._client.retrieve(self._sources, [source_id(f"{TEAM} {key}")])
-            known = dict(found[0].payload or {}) if found else None
+            ids = [source_id(f"{person} {key}") for person in self._others]
+            found = {point.id: point for point in await self._client.retrieve(self._sources, ids)}
+            known = next((dict(found[each].payload or {}) for each in ids if each in found), None)
         return known
 
     async def _sources_sharing(self, digest: str, *, but: str) -> list[Payload]:

@@ -67,6 +67,7 @@ async def _show_form(request: Request) -> Response:
             "limits": {name: getattr(config, name) for name in LIMITS},
             "most_file": MOST_FILE,
             "share": config.share or nexi.sharing is not None,
+            "team": nexi.sharing is not None,
             "suggestions": config.suggestions and not config.endpoint("judge").is_extractive,
         }
     )

@@ -1,11 +1,13 @@
 // Knowledge: the pages and files that are stored, to look through, to search and to forget.
 import { $, call, element } from "./core.js";
 import { bindSearchField, confirmAction, removeItem, setPanelMessage } from "./panel.js";
+import { state } from "./state.js";
 import { formatNumber, say } from "./texts.js";
 
 const isWeb = (url) => /^https?:\/\//i.test(url);
 
 export function fillKnowledge() {
+  fillSharing().catch((error) => setPanelMessage("knowledge", error.message));
   return bindSearchField("knowledge", async (wanted, isLatest) => {
     const asked = encodeURIComponent(wanted);
     const [known, found] = await Promise.all([
@@ -51,4 +53,29 @@ async function forgetSource(source, row) {
   await call("/page/knowledge/forget", { method: "POST", body: JSON.stringify({ urls: [source.url] }) });
   removeItem(row);
   setPanelMessage("knowledge", say("knowledge.forgotten"));
+}
+
+// Only a team has others to share with. What is made here is no part of the first visit.
+async function fillSharing() {
+  const box = $("knowledge-sharing");
+  box.hidden = !(state.form ?? await call("/page/form")).team;
+  if (box.hidden) return;
+  const [audience, others] = await Promise.all([call("/v1/knowledge/shares"), call("/v1/shared-knowledge")]);
+  const team = element("input", { id: "knowledge-team", type: "checkbox" }), people = element("input", { id: "knowledge-people", maxLength: 2000, dir: "auto" });
+  const shared = element("span", { id: "knowledge-shared", className: "message", role: "status" });
+  const form = element("form", { id: "knowledge-share", autocomplete: "off" },
+    element("p", {}, element("label", {}, team, ` ${say("knowledge.whole_team")}`)),
+    element("label", { className: "find" }, element("span", { textContent: say("knowledge.names") }), people),
+    element("p", { className: "tools" }, element("button", { type: "submit", textContent: say("app.share") }), shared));
+  const show = (now) => {
+    team.checked = now.team;
+    people.value = now.people.join(", ");
+    shared.textContent = now.team ? say("knowledge.team") : now.people.length ? say("knowledge.people", { names: people.value }) : say("knowledge.nobody");
+  };
+  const share = async () => show(await call("/v1/knowledge/shares", { method: "PUT", body: JSON.stringify({ team: team.checked, people: people.value.split(/[,，;]/).map((name) => name.trim()).filter(Boolean) }) }));
+  form.onsubmit = (event) => { event.preventDefault(); share().catch((error) => { shared.textContent = error.message; }); };
+  show(audience);
+  box.replaceChildren(
+    element("p", { id: "knowledge-others", className: "message", textContent: others.people.length ? say("knowledge.others", { names: others.people.join(", ") }) : "" }),
+    element("details", {}, element("summary", { textContent: say("knowledge.share") }), element("p", { textContent: say("knowledge.share_what") }), form));
 }
