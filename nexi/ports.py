@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from nexi.errors import BackendError
@@ -31,6 +31,7 @@ from nexi.types import (
     Query,
     Reply,
     RunAudience,
+    Schedule,
     Scope,
     SharedRun,
     StoredSource,
@@ -376,6 +377,24 @@ class KnowledgeSharing(Protocol):
         ...
 
 
+class ScheduleStore(Protocol):
+    """The questions that one person has asked again and again. Its methods block; each raises StoreError."""
+
+    def list_all(self) -> list[Schedule]:
+        """The one that is due next first."""
+        ...
+
+    def add(
+        self, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
+    ) -> Schedule:
+        """A new one; without `first` it is due at once. Raises NexiError where she has too many."""
+        ...
+
+    def remove(self, schedule: int) -> None:
+        """Raises NexiError where she has none such."""
+        ...
+
+
 class PersonalState(Protocol):
     """What is kept for one person beyond a process: runs and pages, past answers, knowledge, what she may still use."""
 
@@ -393,6 +412,9 @@ class PersonalState(Protocol):
 
     @property
     def knowledge_sharing(self) -> KnowledgeSharing: ...
+
+    @property
+    def schedules(self) -> ScheduleStore: ...
 
     def make_pacing(self, name: str, burst: float, rate: float) -> Pacing:
         """A pace that all machines keep together."""

@@ -9,6 +9,7 @@ import hashlib
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -594,6 +595,18 @@ class SharedRun(Struct, frozen=True):
     mode: str
     state: str
     created: str
+
+
+class Schedule(Struct, frozen=True):
+    """A question that is asked again and again. `last_run` is the id of the last run it became, "" for none."""
+
+    id: int
+    owner: str
+    question: str
+    mode: str
+    every: timedelta
+    next_at: datetime
+    last_run: str = ""
 
 
 class Allowance(Struct, frozen=True):

@@ -37,6 +37,7 @@ from nexi.ports import (
     RunLog,
     RunSharing,
     RunStore,
+    ScheduleStore,
     SearchBackend,
 )
 from nexi.runs.recording import Pace
@@ -135,6 +136,12 @@ class Nexi:
         """Who else reads the knowledge base of this person; None where there is nobody else."""
         state = self.ports.shared.state
         return state.knowledge_sharing if state else None
+
+    @property
+    def schedules(self) -> ScheduleStore | None:
+        """What this person has asked again and again; None where no worker would ask it."""
+        state = self.ports.shared.state
+        return state.schedules if state else None
 
     def pages(self) -> PageStore:
         return self.ports.pages()

@@ -198,14 +198,14 @@ def _audit_command(num: int) -> None:
 @admin_command.group("schedules", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _schedules_group(ctx: click.Context) -> None:
-    """List the questions that are asked again and again."""
+    """List what is asked again and again for everybody, without the questions."""
     from nexi.app.clock import SystemClock
     from nexi.app.team import Schedules
 
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
             rows = Schedules(people.database, SystemClock()).list_all()
-            _print_rows([(s.id, s.owner, s.every, _day(s.next_at), s.question) for s in rows], "No schedules.")
+            _print_rows([(s.id, s.owner, s.every, _day(s.next_at)) for s in rows], "No schedules.")
 
 
 @_schedules_group.command("add", context_settings=HELP)

@@ -1,7 +1,8 @@
 """Schedules: questions of people that are asked again and again, as rows.
 
-`nexi admin schedules` changes them and every worker asks what is due; below are `database` and the table of runs. A worker that
-has the lock of a row makes its run and moves its time on in one transaction, so each time is asked once by all of them.
+`state` hands out those of one person as the port ScheduleStore, `nexi admin schedules` has those of everybody, and every worker
+asks what is due; below are `database` and the table of runs. A worker that has the lock of a row makes its run and moves its
+time on in one transaction, so each time is asked once by all of them.
 """
 
 from __future__ import annotations
@@ -11,27 +12,17 @@ import os
 from datetime import datetime, timedelta
 from typing import Any
 
-from msgspec import Struct
-
 from nexi.errors import NexiError
 from nexi.ports import Clock
 from nexi.postgres.database import Database, clean_text
 from nexi.runs.log_format import encode_header
+from nexi.types import Schedule
 
-__all__ = ["Schedule", "Schedules"]
+__all__ = ["PersonalSchedules", "Schedules"]
 
 MAX_AT_ONCE = 20
-
-
-class Schedule(Struct, frozen=True):
-    """A question with its time."""
-
-    id: int
-    owner: str
-    question: str
-    every: timedelta
-    next_at: datetime
-    last_run: str = ""
+MAX_OF_ONE = 50  # schedules of one person
+_COLUMNS = "id, owner::text, question, mode, every, next_at, last_run"
 
 
 _NEXT_TIME = (
@@ -65,13 +56,13 @@ class Schedules:
         return int(rows[0][0])
 
     def list_all(self) -> list[Schedule]:
-        rows = self._database.fetch("select id, owner, question, every, next_at, last_run from schedules order by next_at, id")
-        return [Schedule(row[0], str(row[1]), *row[2:]) for row in rows]
+        rows = self._database.fetch(f"select {_COLUMNS} from schedules order by next_at, id")  # noqa: S608
+        return [Schedule(*row) for row in rows]
 
     def remove(self, schedule: int) -> None:
         """Raises NexiError where there is none such."""
         if not self._database.fetch("delete from schedules where id = %(id)s returning id", {"id": schedule}):
-            raise NexiError(f"there is no schedule {schedule}", fix="nexi admin schedules lists them", code="not_found")
+            raise _no_such_schedule(schedule, "nexi admin schedules lists them")
 
     def submit_due(self) -> list[tuple[str, str]]:
         """Make the runs that are due, each once, and return their ids and owners. Times that were missed are not made up."""
@@ -106,3 +97,44 @@ class Schedules:
                 connection.execute(_NEXT_TIME, (run_id, schedule))
                 made.append((run_id, str(owner)))
         return made
+
+
+class PersonalSchedules:
+    """The schedules of one person."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database, self._owner = database, owner
+
+    def list_all(self) -> list[Schedule]:
+        rows = self._fetch(f"select {_COLUMNS} from schedules where owner = %(owner)s order by next_at, id")  # noqa: S608
+        return [Schedule(*row) for row in rows]
+
+    def add(
+        self, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
+    ) -> Schedule:
+        rows = self._fetch(
+            "insert into schedules (owner, question, mode, request, every, next_at) "  # noqa: S608
+            "select %(owner)s, %(question)s, %(mode)s, %(request)s, %(every)s, coalesce(%(first)s, now()) "
+            f"where (select count(*) from schedules where owner = %(owner)s) < %(most)s returning {_COLUMNS}",
+            question=clean_text(question),
+            mode=mode,
+            request=json.dumps(request),
+            every=every,
+            first=first,
+            most=MAX_OF_ONE,
+        )
+        if not rows:
+            cause = f"{MAX_OF_ONE} are the most that one person may have"
+            raise NexiError("you have too many schedules", cause=cause, fix="remove one first", code="quota_reached")
+        return Schedule(*rows[0])
+
+    def remove(self, schedule: int) -> None:
+        if not self._fetch("delete from schedules where id = %(id)s and owner = %(owner)s returning id", id=schedule):
+            raise _no_such_schedule(schedule, "GET /v1/schedules lists yours")
+
+    def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._database.fetch_as(self._owner, statement, {"owner": self._owner, **values}, is_alone=True)
+
+
+def _no_such_schedule(schedule: int, fix: str) -> NexiError:
+    return NexiError(f"there is no schedule {schedule}", fix=fix, code="not_found")

@@ -10,6 +10,7 @@ from nexi.postgres.history import PostgresHistory
 from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
 from nexi.postgres.people import People, quota_error
 from nexi.postgres.runs import PostgresRuns
+from nexi.postgres.schedules import PersonalSchedules
 from nexi.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
 from nexi.types import Allowance
 
@@ -27,6 +28,7 @@ class PostgresState:
         self.knowledge = knowledge
         self.sharing = PostgresSharing(database, owner)
         self.knowledge_sharing = PostgresKnowledgeSharing(database, owner)
+        self.schedules = PersonalSchedules(database, owner)
         self._people = People(database)
 
     def make_pacing(self, name: str, burst: float, rate: float) -> PostgresPacing:

@@ -66,6 +66,9 @@ CONTRACTS: tuple[ModuleType, ...] = (
 SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there; nexi's own follow
     "/v1/runs": own_shape,
+    "/v1/schedules": own_shape,
+    "/v1/knowledge": own_shape,
+    "/v1/shared-": own_shape,
     "/v1/search": own_shape,
     "/v1/cache": own_shape,
     "/v1/snippet_rank": own_shape,

@@ -30,7 +30,7 @@ from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATE
 from nexi.web.statuses import result_of, state_of, status_of, summary_of
 from nexi.web.streams import EventStream
 
-__all__ = ["delete_run"]
+__all__ = ["delete_run", "parse_run_request"]
 
 
 TAG = "Runs"
@@ -62,11 +62,11 @@ def routes() -> list[Route]:
 async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
-    begun = await host.submit(_parse_run_request(await read_json(request, NEW_RUN)))
+    begun = await host.submit(parse_run_request(await read_json(request, NEW_RUN)))
     return json_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
 
 
-def _parse_run_request(body: Mapping[str, Any]) -> RunRequest:
+def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
     """The request that a body stands for. Raises Refused."""
     given = body.get("options") or {}
     mode: RunMode = body.get("mode") or "search"

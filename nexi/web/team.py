@@ -27,7 +27,7 @@ from nexi.app.pool import PersonalPool
 from nexi.app.team import People, PersonPacing, Team
 from nexi.errors import StoreError
 from nexi.types import Principal
-from nexi.web import SHAPES, UNROUTED, build_personal_app, shares
+from nexi.web import SHAPES, UNROUTED, build_personal_app, schedules, shares
 from nexi.web.account import ADMIN_PATH, AccountDoor
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
@@ -158,7 +158,7 @@ class _PersonalApps:
     @asynccontextmanager
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
         host = RunHost(self._team.build_nexi(person), self._metrics, most=self._most_runs, queue=self._team.queue_of(person))
-        app = build_personal_app(host, more=shares.routes())
+        app = build_personal_app(host, more=[*shares.routes(), *schedules.routes()])
         async with app.router.lifespan_context(app):
             yield app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import httpx2
 import pytest
 from starlette.routing import Route
 
-from nexi.web import CONTRACTS, page, shares
+from nexi.web import CONTRACTS, page, schedules, shares
 from tests.team.world import MOON, QUESTION, ServedTeam, ask, serving_team
 
 WORD = "xylophone"  # in everything that is Ada's
@@ -19,6 +20,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/runs/{id}/plan": {"tasks": ["one"]},
     "/v1/runs/{id}/shares": {"team": True},
     "/v1/knowledge/shares": {"team": False},
+    "/v1/schedules": {"question": QUESTION, "first": (datetime.now(UTC) + timedelta(days=30)).isoformat()},
     "/page/history/{id}": {"title": "mine"},
     "/v1/chat/completions": {"model": "nexi-s", "messages": [{"role": "user", "content": QUESTION}]},
     "/v1/completions": {"model": "nexi-s", "prompt": QUESTION},
@@ -43,7 +45,7 @@ SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 
 def every_route() -> list[tuple[str, str]]:
     """Method and path of everything the app of a person answers."""
-    routes: list[Route] = [route for contract in (*CONTRACTS, page, shares) for route in contract.routes()]
+    routes: list[Route] = [route for contract in (*CONTRACTS, page, shares, schedules) for route in contract.routes()]
     rows = {(method, route.path) for route in routes for method in (route.methods or {"GET"}) - {"HEAD"}}
     return sorted(rows | {("POST", "/mcp")})
 
@@ -64,6 +66,8 @@ async def ask_as_ada(served: ServedTeam, make_person: Callable[..., str]) -> str
         run_id = await ask(ada, f"{QUESTION} {WORD}")
         taken = await ada.post("/page/files?name=xylophone.txt", content=f"The {WORD} is in the cellar. ".encode() * 20)
         assert taken.status_code == 200, taken.text
+        made = await ada.post("/v1/schedules", json={**BODIES["/v1/schedules"], "question": f"Where is the {WORD}?"})
+        assert made.status_code == 201, made.text
         found = (await ada.get("/page/knowledge/find?q=xylophone")).text
         assert WORD in found
     return run_id

@@ -1,0 +1,106 @@
+"""Schedules over HTTP on a team server: questions that workers ask again and again, for the person whose they are.
+
+`team` adds these routes to the app of each person; below is the port ScheduleStore. A run of a schedule is one of hers, within
+her quotas. The schedule of somebody else answers as if it were not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi
+from nexi.app.request import request_to_dict
+from nexi.ports import ScheduleStore
+from nexi.types import Schedule
+from nexi.web.payload import json_reply, read_json
+from nexi.web.problems import bad_request, build_refusal
+from nexi.web.runs import parse_run_request
+from nexi.web.schemas import NEW_RUN
+
+__all__ = ["routes"]
+
+INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+MAX_AHEAD = timedelta(days=366)
+NEW_SCHEDULE: dict[str, Any] = {
+    **NEW_RUN,
+    "properties": {
+        **{name: schema for name, schema in NEW_RUN["properties"].items() if name != "continues"},
+        "every": {"type": "string", "enum": list(INTERVALS)},
+        "first": {"type": "string", "maxLength": 40, "description": "When it is asked first, as 2026-12-31T07:00Z."},
+    },
+}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/v1/schedules", _list_schedules, methods=["GET"]),
+        Route("/v1/schedules", _add_schedule, methods=["POST"]),
+        Route("/v1/schedules/{id}", _remove_schedule, methods=["DELETE"]),
+    ]
+
+
+def _store_of(request: Request) -> ScheduleStore:
+    nexi: Nexi = request.app.state.nexi
+    if nexi.schedules is None:
+        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+    return nexi.schedules
+
+
+async def _list_schedules(request: Request) -> Response:
+    """One's own, the one that is due next first."""
+    found = await asyncio.to_thread(_store_of(request).list_all)
+    return json_reply({"schedules": [_schedule_to_dict(schedule) for schedule in found]})
+
+
+async def _add_schedule(request: Request) -> Response:
+    """Ask a question again and again, with the options of a run; a plan waits for nobody."""
+    body, store = await read_json(request, NEW_SCHEDULE), _store_of(request)
+    nexi: Nexi = request.app.state.nexi
+    wanted = replace(parse_run_request(body), holds_plan=False)
+    nexi.check_request(wanted)
+    every, first = INTERVALS[body.get("every") or "day"], _parse_first(body.get("first") or "", nexi.clock.now())
+    made = await asyncio.to_thread(
+        lambda: store.add(wanted.question, wanted.mode, request_to_dict(wanted), every=every, first=first)
+    )
+    return json_reply(_schedule_to_dict(made), 201, {"location": f"/v1/schedules/{made.id}"})
+
+
+async def _remove_schedule(request: Request) -> Response:
+    number = request.path_params["id"]
+    if not (number.isascii() and number.isdecimal() and len(number) <= 18):
+        raise build_refusal(404, "not_found", f"there is no schedule {number[:40]}", fix="GET /v1/schedules lists yours")
+    await asyncio.to_thread(_store_of(request).remove, int(number))
+    return Response(status_code=204)
+
+
+def _parse_first(text: str, now: datetime) -> datetime | None:
+    """When a schedule is due first; without a zone it is in UTC. Raises Refused."""
+    if not text:
+        return None
+    try:
+        first = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise bad_request("first must be a time", parameter="first", fix="write it as 2026-12-31T07:00Z") from error
+    first = first if first.tzinfo else first.replace(tzinfo=UTC)
+    if abs(first - now.astimezone(UTC)) > MAX_AHEAD:
+        raise bad_request("first must be within a year from now", parameter="first")
+    return first
+
+
+def _schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
+    names = {interval: name for name, interval in INTERVALS.items()}
+    return {
+        "id": schedule.id,
+        "question": schedule.question,
+        "mode": schedule.mode,
+        "every": names.get(schedule.every, str(schedule.every)),
+        "next": schedule.next_at.astimezone(UTC).isoformat(timespec="seconds"),
+        "last_run": schedule.last_run,
+    }
