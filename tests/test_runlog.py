@@ -556,6 +556,25 @@ async def test_runs_are_listed_newest_first_with_their_state(runs: RunDirectory,
     await writer.close()
 
 
+async def test_the_newest_runs_are_listed_without_reading_the_logs_of_the_others(
+    runs: RunDirectory, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seconds, run_id in enumerate(("aaaaaa", "bbbbbb", "cccccc", "dddddd")):
+        await write(runs, STARTED, FINISHED)
+        os.utime(runs.runs_dir / run_id, (seconds, seconds))
+        clock.advance(60)
+    read: list[str] = []
+    summarise = RunDirectory._summarise
+
+    def note(self: RunDirectory, folder: Path) -> RunSummary:
+        read.append(folder.name)
+        return summarise(self, folder)
+
+    monkeypatch.setattr(RunDirectory, "_summarise", note)
+    assert [run.id for run in runs.list_runs(2)] == ["dddddd", "cccccc"]
+    assert read == ["dddddd", "cccccc"]
+
+
 def fetched(digest: str) -> PageFetched:
     return PageFetched("https://a.example", "https://a.example", "A", digest, 4, 4, 0.1)
 
