@@ -42,3 +42,9 @@ def test_an_index_stores_and_is_asked_for_the_roots_of_terms() -> None:
 
 def test_folding_makes_forms_of_one_letter_one() -> None:
     assert [fold_text(t) for t in ("ﬁn", "Ａ", "İ", "e\u0301")] == ["fin", "a", "i", "e"]
+
+
+def test_quotes_and_dashes_of_print_part_words_as_those_of_a_keyboard_do() -> None:
+    plain = 'it\'s the "Moon" - tide ... and cafe a.b'
+    assert join_roots("it’s the “Moon”—tide… and café\u00a0a.b") == join_roots(plain)
+    assert extract_terms("«Œuvre»—l’été·x") == ["œuvre", "ete", "x"]

@@ -22,7 +22,6 @@ _RUN = re.compile(rf"[{UNSPACED}]+|(?:(?![{UNSPACED}])\w)+(?:[.'’#+](?:(?![{UN
 _ASCII_RUN = re.compile(r"\w+(?:[.'#+]\w+)*(?:\+\+|#)?", re.ASCII)  # the same for a text in ASCII, at a third of the time
 _ASCII_GAPS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.'#+")}
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W\d_]+")
-_PLAIN = re.compile(r"[a-z]+|[A-Z]?[a-z]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _ACCENT = re.compile(r"[\u0300-\u036f]")
 
@@ -34,12 +33,19 @@ def extract_terms(text: str) -> list[str]:
 
 def join_roots(text: str) -> str:
     """The root of every term of a text, in order, with spaces between them: what an index stores."""
-    return " ".join(map(_ROOTS_OF_RUN.__getitem__, _split_runs(text)))
+    return " ".join(filter(None, map(_ROOTS_OF_RUN.__getitem__, _split_runs(text))))
+
+
+def count_roots(joined: str) -> int:
+    """How many roots `join_roots` has joined."""
+    return joined.count(" ") + 1 if joined else 0
 
 
 def _split_runs(text: str) -> list[str]:
-    """The runs of a text. In ASCII they may keep a full stop or a quote around them: splitting is faster than matching."""
-    return text.translate(_ASCII_GAPS).split() if text.isascii() else _RUN.findall(text)
+    """The runs of a text. Splitting is faster than matching, but leaves quotes and dashes around them, or between two."""
+    if text.isascii() or not _UNSPACED.search(text):
+        return text.translate(_ASCII_GAPS).split()
+    return _RUN.findall(text)
 
 
 def question_terms(text: str) -> list[str]:
@@ -68,7 +74,7 @@ class _RunCache(dict[str, str]):
     def __missing__(self, run: str) -> str:
         if len(self) >= MAX_CACHED_RUNS:
             self.clear()
-        if _PLAIN.fullmatch(run):
+        if run.isascii() and run.isalpha() and (run.islower() or run[1:].islower()):  # a pattern takes four times as long
             found = self._finish_plain(run.lower()[:MAX_TERM])
         else:
             found = " ".join([self._finish(term) for term in _terms_of(run)])
@@ -79,7 +85,7 @@ class _RunCache(dict[str, str]):
 def _terms_of(run: str) -> Iterable[str]:
     if is_unspaced(run):
         return _character_pairs(unicodedata.normalize("NFKC", run))
-    bare = _ASCII_RUN.findall(run) if run.isascii() else [run]
+    bare = (_ASCII_RUN if run.isascii() else _RUN).findall(run)
     return [term for one in bare for term in dict.fromkeys(t[:MAX_TERM] for t in _term_spellings(one) if t)]
 
 
