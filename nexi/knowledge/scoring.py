@@ -95,7 +95,7 @@ def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str
 
 def _join_roots(text: str) -> str:
     """The roots of a text on one line, so that a name is found in it as whole words."""
-    return f" {' '.join(join_roots(text).split())} "
+    return f" {join_roots(text)} "
 
 
 def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:
@@ -112,7 +112,7 @@ def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:
 
 def _word_shingles(text: str) -> set[tuple[str, ...]]:
     words = extract_terms(text)
-    return {tuple(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
+    return set(zip(*(words[start:] for start in range(SHINGLE)), strict=False)) or {tuple(words)}
 
 
 def _are_alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from nexi import urls
 from nexi.stores import _faults, _scope
-from nexi.stores.schema import CHUNKS, index_body, read_meta, set_meta, unindex_body
+from nexi.stores.schema import CHUNKS, IndexedBody, index_bodies, read_meta, set_meta, unindex_body
 from nexi.stores.vectors import VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
@@ -31,6 +31,7 @@ class StoreTransaction:
         self._min_holes = min_holes
         self._vectors = vectors
         self._freed: list[tuple[int, int]] = []
+        self._to_index: list[IndexedBody] = []
         self._wrote = False
         self._moved = False
 
@@ -45,6 +46,7 @@ class StoreTransaction:
             self._put_source(page.source, body)
             if page.vectors:
                 self._put_vectors(body, page.vectors, dims)
+        self._index_words()
         self._next_slot()
 
     def link(self, source: StoredSource) -> bool:
@@ -137,9 +139,14 @@ class StoreTransaction:
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
         )
-        index_body(self._db, body, title, chunks)
+        self._to_index.append(IndexedBody(body, title, chunks))
         if not page.vectors:
             self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
+
+    def _index_words(self) -> None:
+        """Index what was written since; before its contents go again, a body must be in the index."""
+        index_bodies(self._db, self._to_index)
+        self._to_index.clear()
 
     def _put_source(self, source: StoredSource, body: int) -> None:
         row = _source_row(source, body)
@@ -161,12 +168,13 @@ class StoreTransaction:
             self._db.execute("DELETE FROM bodies WHERE id = ?", (body,))
 
     def _drop_contents(self, body: int) -> None:
+        self._index_words()
         title, slot, count = self._db.execute("SELECT title, slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
         rows = self._db.execute(
             "SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids
         ).fetchall()
-        unindex_body(self._db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
+        unindex_body(self._db, IndexedBody(body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows]))
         self._db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", ids)
         self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", ids)
         if slot >= 0:

@@ -243,7 +243,6 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
-        db.execute("INSERT INTO pages(pages) VALUES ('integrity-check')")
         _read_every_text(db)
         return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:

@@ -1,9 +1,10 @@
 """The tables of the embedded store, their version, and the way from each version to the next.
 
-Lanes prepare every new connection with it. `words` indexes chunks, `pages` whole bodies. A chunk's id is the number of its
-body times CHUNKS plus its place, so that a body is a range of ids and no index is needed between the two. Vectors lie in
-files beside it (`vectors.py`): a body has a range of their slots, from `slot` on; `epoch` names the files, `slots` is how
-many are taken, `holes` how many of those are free again.
+Lanes prepare every new connection with it. `words` indexes chunks; what a question needs of whole pages is counted in it
+(`word_places`), so that a text is indexed once. A chunk's id is the number of its body times CHUNKS plus its place, so that
+a body is a range of ids and no index is needed between the two. Vectors lie in files beside it (`vectors.py`): a body has a
+range of their slots, from `slot` on; `epoch` names the files, `slots` is how many are taken, `holes` how many of those are
+free again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from nexi.stores import _faults
 from nexi.stores._thread import in_transaction
@@ -18,23 +20,22 @@ from nexi.text import stems, terms
 from nexi.types import Chunk
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
-VERSION = 4
+VERSION = 5
 CHUNKS = 65536
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
-WORDS = """CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="ascii tokenchars '_.+#'")"""
-PAGES = """CREATE VIRTUAL TABLE pages USING fts5(title, text, content='', tokenize="ascii tokenchars '_.+#'")"""
-_INDEX_SETTINGS = {"hashsize": 8_388_608, "automerge": 8}  # fewer and larger segments: half of an insert was merging them
-_SETTINGS = ";\n".join(
-    f"INSERT INTO {table}({table}, rank) VALUES ('{name}', {value})"  # noqa: S608  # names and numbers of ours
-    for table in ("words", "pages")
-    for name, value in _INDEX_SETTINGS.items()
-)
+WORDS = """
+CREATE VIRTUAL TABLE words USING fts5(text, title, head, content='', tokenize="ascii tokenchars '_.+#'");
+CREATE VIRTUAL TABLE word_places USING fts5vocab(words, instance);
+INSERT INTO words(words, rank) VALUES ('hashsize', 8388608);
+INSERT INTO words(words, rank) VALUES ('automerge', 8);
+"""  # fewer and larger segments: half of an insert was merging them
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies(
     id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, title TEXT NOT NULL,
-    chunks INTEGER NOT NULL, words INTEGER NOT NULL, slot INTEGER NOT NULL DEFAULT -1);
+    chunks INTEGER NOT NULL, words INTEGER NOT NULL, slot INTEGER NOT NULL DEFAULT -1,
+    terms INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX bodies_slot ON bodies(slot) WHERE slot >= 0;
 CREATE TABLE sources(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, body INTEGER NOT NULL REFERENCES bodies(id),
@@ -50,11 +51,9 @@ CREATE TABLE chunks(
     start INTEGER NOT NULL);
 CREATE INDEX chunks_code ON chunks(id) WHERE code <> '';
 CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
-{WORDS};
-{PAGES};
-{_SETTINGS};
+{WORDS}
 INSERT INTO meta VALUES ('terms', '{TERMS}'), ('generation', 0), ('embedder', ''), ('dims', 0),
-    ('epoch', 1), ('slots', 0), ('holes', 0);
+    ('epoch', 1), ('slots', 0), ('holes', 0), ('pages', 0), ('page_terms', 0);
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 """  # noqa: S608  # numbers of ours
@@ -89,9 +88,9 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
         _run_script(db, TABLES)
     elif version == 1:
         _vectors_to_files(db, path)
-    if 0 < version < 3:
-        _run_script(db, f"{PAGES};\n")
-    if 0 < version < 4 or read_meta(db, "terms") != TERMS:
+    if 0 < version < 5:
+        _run_script(db, _TO_VERSION_5)
+    if 0 < version < 5 or read_meta(db, "terms") != TERMS:
         _index_again(db)
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -124,43 +123,67 @@ _END_OF_VERSION_1 = f"""
 INSERT INTO unembedded SELECT id FROM chunks WHERE id / {CHUNKS} IN (SELECT id FROM bodies WHERE slot < 0);
 DROP TABLE vectors;
 """  # noqa: S608  # a number of ours
+# Until then whole pages had an index of their own.
+_TO_VERSION_5 = """
+ALTER TABLE bodies ADD COLUMN terms INTEGER NOT NULL DEFAULT 0;
+DROP TABLE IF EXISTS pages;
+"""
 
 
 def _index_again(db: sqlite3.Connection) -> None:
     """The same texts give other terms in this nexi, or other indexes, so these are made anew."""
-    _run_script(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n{_SETTINGS};\n")
+    _run_script(db, f"DROP TABLE words;\nDROP TABLE IF EXISTS word_places;\n{WORDS}")
+    set_meta(db, "pages", 0)
+    set_meta(db, "page_terms", 0)
     for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
         rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()
-        index_body(db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
+        index_bodies(db, [IndexedBody(body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])])
     set_meta(db, "terms", TERMS)
 
 
-def index_body(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
-    """Make the words of a body findable."""
-    rows, page = _terms_of_body(title, chunks)
-    db.executemany("INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)", rows)
-    db.execute("INSERT INTO pages(rowid, title, text) VALUES (?, ?, ?)", (body, *page))
+class IndexedBody(NamedTuple):
+    """What is findable of a body: its title, and its chunks by their ids."""
+
+    body: int
+    title: str
+    chunks: Sequence[tuple[int, Chunk]]
 
 
-def unindex_body(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
+def index_bodies(db: sqlite3.Connection, bodies: Sequence[IndexedBody]) -> None:
+    """Make the words of bodies findable. All terms are made before the first row is written: memory caches hold one of both."""
+    rows, lengths = _terms_of_bodies(bodies)
+    db.executemany("INSERT INTO words(rowid, text, title, head) VALUES (?, ?, ?, ?)", rows)
+    db.executemany("UPDATE bodies SET terms = ? WHERE id = ?", lengths)
+    _count_pages(db, len(bodies), sum(length for length, _ in lengths))
+
+
+def unindex_body(db: sqlite3.Connection, body: IndexedBody) -> None:
     """Forget the words of a body: an index forgets only when told the same terms again."""
-    rows, page = _terms_of_body(title, chunks)
-    db.executemany("INSERT INTO words(words, rowid, text, head) VALUES ('delete', ?, ?, ?)", rows)
-    db.execute("INSERT INTO pages(pages, rowid, title, text) VALUES ('delete', ?, ?, ?)", (body, *page))
+    rows, lengths = _terms_of_bodies([body])
+    db.executemany("INSERT INTO words(words, rowid, text, title, head) VALUES ('delete', ?, ?, ?, ?)", rows)
+    _count_pages(db, -1, -lengths[0][0])
 
 
-def _terms_of_body(title: str, chunks: Sequence[tuple[int, Chunk]]) -> tuple[list[tuple[int, str, str]], tuple[str, str]]:
-    """(id, terms of the text, terms of what stands above it) of each chunk, and (title, text) of their page."""
-    rows = [
-        (
-            number,
-            terms.join_roots(chunk.text),
-            terms.join_roots(f"{title}\n{chunk.heading}\n{chunk.context}"),
-        )
-        for number, chunk in chunks
-    ]
-    return rows, (terms.join_roots(title), " ".join(text for _, text, _ in rows))
+def _terms_of_bodies(bodies: Sequence[IndexedBody]) -> tuple[list[tuple[int, str, str, str]], list[tuple[int, int]]]:
+    """(id, terms of text, title and what else stands above the text) of each chunk; (number of terms, id) of each body."""
+    rows: list[tuple[int, str, str, str]] = []
+    lengths: list[tuple[int, int]] = []
+    for body, title, chunks in bodies:
+        title_terms = terms.join_roots(title)
+        length = terms.count_roots(title_terms)
+        for number, chunk in chunks:
+            text_terms = terms.join_roots(chunk.text)
+            rows.append((number, text_terms, title_terms, terms.join_roots(f"{chunk.heading}\n{chunk.context}")))
+            length += terms.count_roots(text_terms)
+        lengths.append((length, body))
+    return rows, lengths
+
+
+def _count_pages(db: sqlite3.Connection, pages: int, page_terms: int) -> None:
+    """Keep how many pages there are, and how many terms they have, which BM25 over pages needs."""
+    amounts = ((pages, "pages"), (page_terms, "page_terms"))
+    db.executemany("UPDATE meta SET value = value + ? WHERE key = ?", amounts)
 
 
 def _run_script(db: sqlite3.Connection, script: str) -> None:

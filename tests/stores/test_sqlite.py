@@ -21,6 +21,7 @@ from nexi.stores import salvage, schema
 from nexi.stores._thread import SqliteThread, open_database
 from nexi.stores.sqlite import SqliteStore, StoreLimits
 from nexi.stores.vectors import FirstPass
+from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
 
 pytest.importorskip("numpy")
@@ -73,56 +74,94 @@ async def test_a_store_of_version_1_is_brought_up_to_date(path: Path) -> None:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-async def test_a_store_of_version_2_gets_an_index_of_its_pages(path: Path) -> None:
-    store = SqliteStore(path)
-    await store.put([page(1, "alpha beta", "gamma"), page(2, "alpha delta")])
-    found = await store.lexical("alpha gamma")
-    await store.aclose()
+def make_older(path: Path, version: int, tokenizer: str) -> None:
+    """Give a store the tables it had in a former version. What their indexes hold is of no use to the present one."""
+    columns = {"words": "text, head", "pages": "title, text"}
+    tables = (
+        f"CREATE VIRTUAL TABLE {name} USING fts5({of}, content='', tokenize='{tokenizer}');" for name, of in columns.items()
+    )
     with closing(sqlite3.connect(path)) as db:
-        db.executescript("DROP TABLE pages; PRAGMA user_version = 2")
-    again = SqliteStore(path)
-    assert await again.lexical("alpha gamma") == found
-    assert await again.remove(["https://n.example/1"]) == 1
-    assert await again.lexical("gamma") == []
-    await again.aclose()
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        db.executescript("DROP TABLE words; DROP TABLE word_places; ALTER TABLE bodies DROP COLUMN terms;" + "".join(tables))
+        db.execute("DELETE FROM meta WHERE key IN ('pages', 'page_terms')")
+        db.commit()
+        db.execute(f"PRAGMA user_version = {version}")
+        if version < 3:
+            db.execute("DROP TABLE pages")
 
 
-async def test_a_store_of_version_3_gets_indexes_of_roots(path: Path) -> None:
+@pytest.mark.parametrize(("version", "tokenizer"), [(2, "porter ascii"), (3, "porter ascii"), (4, "ascii")])
+async def test_a_store_of_a_former_version_finds_the_same_and_can_be_changed(path: Path, version: int, tokenizer: str) -> None:
     store = SqliteStore(path)
-    await store.put([page(1, "she wrote letters", "gamma"), page(2, "delta")], embedder="e")
+    await store.put([page(1, "she wrote letters", "gamma"), page(2, "delta letters", "epsilon")], embedder="e")
+    found = await store.lexical("who writes a letter of gamma")
+    assert [(p.url[-1], p.number) for p in found] == [("1", 1), ("1", 0), ("2", 0)]
     await store.aclose()
-    tables = "; ".join(f"DROP TABLE {name}; {sql.replace('ascii', 'porter ascii')}" for name, sql in (
-        ("words", schema.WORDS), ("pages", schema.PAGES),
-    ))  # fmt: skip
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(tables)
-        db.executescript("UPDATE meta SET value = 1 WHERE key = 'terms'; PRAGMA user_version = 3")
+    make_older(path, version, tokenizer)
     again = SqliteStore(path)
-    assert [(p.url[-1], p.number) for p in await again.lexical("who writes a letter")] == [("1", 0)]
+    assert await again.lexical("who writes a letter of gamma") == found
     assert [p.url[-1] for p in await again.dense(array("f", [2.0, 0.0, 1.0]), embedder="e", count=1)] == ["2"]
     assert await again.remove(["https://n.example/1"]) == 1
-    assert await again.lexical("gamma letters") == []
+    assert await again.lexical("gamma writes") == []
+    assert (await again.repair()).chunks == 2
     await again.aclose()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
-        assert "porter" not in db.execute("SELECT group_concat(sql) FROM sqlite_master").fetchone()[0]
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'")}
+        assert tables == {"words", "word_places"}
 
 
-async def test_a_store_whose_indexes_have_no_settings_yet_is_read_and_written_as_before(path: Path) -> None:
+async def test_a_store_whose_index_has_no_settings_yet_is_read_and_written_as_before(path: Path) -> None:
     store = SqliteStore(path)
     await store.put([page(1, "alpha beta", "gamma")])
     await store.aclose()
-    settings = "SELECT k, v FROM words_config WHERE k <> 'version' UNION ALL SELECT k, v FROM pages_config WHERE k <> 'version'"
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute(settings).fetchall() == [("automerge", 8), ("hashsize", 8_388_608)] * 2
-        db.executescript("DELETE FROM words_config WHERE k <> 'version'; DELETE FROM pages_config WHERE k <> 'version'")
+        settings = db.execute("SELECT k, v FROM words_config WHERE k <> 'version'").fetchall()
+        assert settings == [("automerge", 8), ("hashsize", 8_388_608)]
+        db.executescript("DELETE FROM words_config WHERE k <> 'version'")
     again = SqliteStore(path)
     await again.put([page(2, "alpha delta")])
     assert {p.text for p in await again.lexical("alpha")} == {"alpha beta", "alpha delta"}
     assert (await again.repair()).chunks == 3
     await again.aclose()
+
+
+async def test_a_page_is_worth_what_an_index_of_whole_pages_would_give_it(path: Path, store: SqliteStore) -> None:
+    """The score of a chunk is its own BM25 and twice that of its page, as SQLite counts both."""
+    texts = [
+        ("tide and moon moon", "the moon pulls"),
+        ("moon", "sun", "moon sun tide"),
+        ("月の光", "moon.rise()"),
+        ("rain . 月",),
+    ]
+    pages = [page(n, *chunks, title="Moon and tide" if n % 2 else "") for n, chunks in enumerate(texts)]
+    heads = [Chunk("sun", heading="tide of the moon"), Chunk("cloud", context="moon tide")]
+    await store.put([*pages, IndexedPage(StoredSource("https://n.example/9", title="Sky"), tuple(heads))])
+    await store.put([page(0, "moon", "wind and rain", version=1), *[page(n, f"filler {n}") for n in range(10, 30)]])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("""CREATE VIRTUAL TABLE pages USING fts5(title, text, content='', tokenize="ascii tokenchars '_.+#'")""")
+        for body, title in db.execute("SELECT id, title FROM bodies").fetchall():
+            rows = db.execute("SELECT text FROM chunks WHERE id / 65536 = ? ORDER BY id", (body,))
+            text = " ".join(terms.join_roots(row[0]) for row in rows)
+            db.execute("INSERT INTO pages(rowid, title, text) VALUES (?, ?, ?)", (body, terms.join_roots(title), text))
+        for asked, match in (
+            ("moon tide", '"moon" OR "tide"'),
+            ("月", '"月"*'),
+            ("moon.rise", '"moon.ris" OR "moon" OR "rise"'),
+        ):
+            of_pages = dict(db.execute("SELECT rowid, -bm25(pages, 2.0, 0.4) FROM pages WHERE pages MATCH ?", (match,)))
+            of_chunks = dict(db.execute("SELECT rowid, -bm25(words, 1.0, 1.5, 1.5) FROM words WHERE words MATCH ?", (match,)))
+            wanted = {str(n): pytest.approx(s + 2 * of_pages.get(n // 65536, 0)) for n, s in of_chunks.items()}
+            assert {p.id: p.score for p in await store.lexical(asked, count=50)} == wanted
+            assert wanted
+
+
+async def test_a_page_that_changes_within_one_write_leaves_nothing_of_what_it_was(path: Path, store: SqliteStore) -> None:
+    await store.put([page(1, "alpha"), page(1, "beta", version=1), page(2, "gamma")])
+    assert await store.lexical("alpha") == []
+    assert [p.text for p in await store.lexical("beta gamma")] == ["beta", "gamma"]
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+        assert dict(db.execute("SELECT key, value FROM meta WHERE key LIKE 'page%'")) == {"pages": 2, "page_terms": 2}
 
 
 async def test_of_two_chunks_alike_the_one_whose_page_says_more_comes_first(store: SqliteStore) -> None:
