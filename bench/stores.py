@@ -31,6 +31,7 @@ PEERS = ROOT / ".venv-peers" / "bin" / "python"
 DIMS, PAGE, WORDS, VOCABULARY, CENTRES = 256, 10, 150, 200_000, 2_000
 QUERIES, WARM = 40, 5
 BATCH = 1_000
+MAX_TEXTS = 20_000
 COMMON = 120  # the words so frequent that a question has them as stop words
 
 if __name__ == "__main__" and str(ROOT) not in sys.path:
@@ -104,7 +105,7 @@ def nexi_engine(folder: Path) -> Engine:
             )
             chunks = tuple(Chunk(text) for text in texts[at : at + PAGE])
             pages.append(IndexedPage(source, chunks, tuple(array("f", row.tobytes()) for row in rows[at : at + PAGE])))
-        loop.run_until_complete(store.put(pages, embedder="bench"))
+        loop.run_until_complete(store.put(pages, embedder="bench" if len(rows) else ""))
 
     def vector(row: Any) -> Any:
         return array("f", row.astype("<f4").tobytes())
@@ -262,8 +263,10 @@ def measure(name: str, size: int) -> dict[str, Any]:
         spent = _fill(corpus, insert, finish)
         report: dict[str, Any] = {"engine": name, "size": size, "import_s": imported, "insert_per_cpu_s": size / spent}
         if name == "nexi":  # memory of a reader, not of what was used while writing
-            report |= {**_read_again(name, size, Path(folder) / "store"), "disk_mb": disk(Path(folder))}
-            return {**report, "upkeep": upkeep(Path(folder) / "store", size)}
+            store = Path(folder) / "store"
+            report |= {**_run_apart("--read", str(store), "--size", str(size)), "disk_mb": disk(Path(folder))}
+            report |= _run_apart("--texts", "--size", str(min(size, MAX_TEXTS)))
+            return {**report, "upkeep": upkeep(store, size)}
         report["queries"] = _ask(corpus, queries)
         report["memory_mb"] = memory() - before
         report["disk_mb"] = disk(Path(folder))
@@ -284,11 +287,20 @@ def _fill(corpus: Corpus, insert: Any, finish: Any) -> float:
     return spent + time.process_time() - start
 
 
-def _read_again(name: str, size: int, folder: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "bench.stores", "--read", str(folder), "--size", str(size)]
+def _run_apart(*options: str) -> dict[str, Any]:
+    """The report of a fresh process."""
+    command = [sys.executable, "-m", "bench.stores", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def insert_texts(size: int) -> dict[str, float]:
+    """Chunks inserted per CPU second when they have no vectors."""
+    corpus = Corpus(size)
+    with tempfile.TemporaryDirectory(prefix="nexi-bench-") as folder:
+        insert, finish, _ = nexi_engine(Path(folder))
+        return {"texts_per_cpu_s": size / _fill(corpus, lambda first, texts, rows: insert(first, texts, rows[:0]), finish)}
 
 
 def read(folder: Path, size: int) -> dict[str, Any]:
@@ -418,15 +430,18 @@ def table(reports: list[dict[str, Any]], missing: list[str]) -> str:
         "Median CPU milliseconds of a query for 10 passages (wall time in brackets), fresh process, warm files. "
         "Memory is what the process grew by; the vectors alone are 1.02 MB for a thousand chunks.",
         "",
-        "| chunks | engine | " + " | ".join(kinds) + " | inserted per CPU s | memory MB | disk MB | recall@10 |",
-        "|" + "---|" * (len(kinds) + 6),
+        "| chunks | engine | "
+        + " | ".join(kinds)
+        + " | inserted per CPU s | without vectors | memory MB | disk MB | recall@10 |",
+        "|" + "---|" * (len(kinds) + 7),
     ]
     for report in reports:
         cells = [f"{q['cpu']:.2f} ({q['wall']:.2f})" if (q := report["queries"].get(kind)) else "" for kind in kinds]
         recall = f"{report['recall']:.3f}" if "recall" in report else ""
+        texts = f"{report['texts_per_cpu_s']:,.0f}" if "texts_per_cpu_s" in report else ""
         lines.append(
             f"| {report['size']:,} | {report['engine']} | {' | '.join(cells)} | {report['insert_per_cpu_s']:,.0f} "
-            f"| {report['memory_mb']:,.0f} | {report['disk_mb']:,.0f} | {recall} |"
+            f"| {texts} | {report['memory_mb']:,.0f} | {report['disk_mb']:,.0f} | {recall} |"
         )
     imports = ", ".join(f"{r['engine']} {r['import_s']:.2f}" for r in reports[: len(ENGINES)])
     lines += ["", f"Import, CPU seconds in a fresh process (numpy is loaded before nexi's is counted): {imports}.", ""]
@@ -442,8 +457,12 @@ def main() -> None:
     options.add_argument("--engine", choices=list(ENGINES))
     options.add_argument("--size", type=int, default=10_000)
     options.add_argument("--read", type=Path)
+    options.add_argument("--texts", action="store_true", help="only insert, without vectors")
     options.add_argument("--table", type=Path, help="make the table of reports, one JSON line each")
     given = options.parse_args()
+    if given.texts:
+        print(json.dumps(insert_texts(given.size)))
+        return
     if given.read:
         print(json.dumps(read(given.read, given.size)))
         return
