@@ -137,8 +137,14 @@ class People:
         )
         return [StoredToken(str(row[0]), row[1], tuple(row[2]), row[3], row[4]) for row in rows]
 
-    def revoke_token(self, token_id: str) -> bool:
-        return bool(self._fetch("delete from tokens where id::text = %(id)s returning id", id=clean_text(token_id)))
+    def revoke_token(self, token_id: str, person: str | None = None) -> bool:
+        """Whether there was such a token; with `person`, among hers."""
+        found = self._fetch(
+            "delete from tokens where id::text = %(id)s and person = coalesce(%(person)s::uuid, person) returning id",
+            id=clean_text(token_id),
+            person=person,
+        )
+        return bool(found)
 
     def find_by_token(self, secret: str) -> Principal | None:
         """Who sent this token; None where it is unknown, expired, or its person disabled."""

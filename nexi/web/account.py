@@ -11,11 +11,12 @@ import html
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from nexi.app.team import People, PersonUsage, Quotas, Team
+from nexi.app.team import SCOPES, People, PersonUsage, Quotas, Team
 from nexi.types import Principal
 from nexi.web.guard import PRINCIPAL
 from nexi.web.payload import json_reply, read_json
@@ -30,6 +31,17 @@ SAFE = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
 }
 STYLE = "body{font:14px system-ui;margin:2rem}td,th{text-align:left;padding:.2rem .8rem}"
+MAX_TOKENS = 50  # of one person
+NEW_TOKEN: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 200},
+        "read_only": {"type": "boolean"},
+        "days": {"type": "number", "minimum": 0.001, "maximum": 3660},
+    },
+}
 LEAVING: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -49,6 +61,9 @@ class AccountDoor:
             Route("/account", self._show, methods=["GET"]),
             Route("/account", self._remove, methods=["DELETE"]),
             Route("/account/export", self._export, methods=["GET"]),
+            Route("/account/tokens", self._list_tokens, methods=["GET"]),
+            Route("/account/tokens", self._add_token, methods=["POST"]),
+            Route("/account/tokens/{id}", self._revoke_token, methods=["DELETE"]),
             Route(ADMIN_PATH, self._list_everybody, methods=["GET"]),
         ]
 
@@ -69,6 +84,28 @@ class AccountDoor:
         await asyncio.to_thread(self._people.record, me.person, "export_user", me.person, _address_of(request))
         headers = {"content-disposition": 'attachment; filename="nexi-export.json"', "cache-control": "no-store"}
         return json_reply({"schema": "nexi-person-1", **kept}, headers=headers)
+
+    async def _list_tokens(self, request: Request) -> Response:
+        """One's own tokens, without their secrets."""
+        found = await asyncio.to_thread(self._people.list_tokens, _principal_of(request).person)
+        return json_reply({"tokens": [msgspec.to_builtins(token) for token in found]})
+
+    async def _add_token(self, request: Request) -> Response:
+        """A new token of one's own; this is the only time it is shown."""
+        me, wanted = _principal_of(request), await read_json(request, NEW_TOKEN)
+        if len(await asyncio.to_thread(self._people.list_tokens, me.person)) >= MAX_TOKENS:
+            raise build_refusal(409, "too_many_tokens", f"you have {MAX_TOKENS} tokens", fix="revoke one first")
+        scopes = SCOPES[:1] if wanted.get("read_only") else SCOPES
+        secret = await asyncio.to_thread(self._people.add_token, me.person, wanted["name"], scopes, wanted.get("days"))
+        await asyncio.to_thread(self._people.record, me.person, "add_token", wanted["name"], _address_of(request))
+        return json_reply({"name": wanted["name"], "token": secret}, 201, {"cache-control": "no-store"})
+
+    async def _revoke_token(self, request: Request) -> Response:
+        me, token = _principal_of(request), request.path_params["id"]
+        if not await asyncio.to_thread(self._people.revoke_token, token, me.person):
+            raise build_refusal(404, "not_found", f"you have no token {token[:40]}", fix="GET /account/tokens lists yours")
+        await asyncio.to_thread(self._people.record, me.person, "revoke_token", token, _address_of(request))
+        return Response(status_code=204)
 
     async def _remove(self, request: Request) -> Response:
         """Delete oneself with everything; the name is asked for so that it does not happen by accident."""

@@ -149,6 +149,28 @@ async def test_the_list_of_everybody_is_for_administrators_and_shows_no_question
     assert (row in shown.text, run_id in shown.text, "xylophone" in shown.text) == (True, True, False)
 
 
+async def test_a_person_makes_lists_and_revokes_her_own_tokens(served: ServedTeam, make_person: Callable[..., str]) -> None:
+    async with served.client_of(make_person("Ada")) as ada, served.client_of(make_person("Eve")) as eve:
+        made = await ada.post("/account/tokens", json={"name": "laptop", "days": 30, "read_only": True})
+        assert (made.status_code, made.json()["name"], made.headers["cache-control"]) == (201, "laptop", "no-store")
+        async with served.client(made.json()["token"]) as laptop:
+            assert (await laptop.get("/account")).json()["name"] == "Ada"
+            assert (await laptop.post("/account/tokens", json={"name": "wider"})).status_code == 403
+            tokens = (await laptop.get("/account/tokens")).json()["tokens"]
+            assert [(t["name"], t["scopes"], bool(t["expires"])) for t in tokens] == [
+                ("test", ["read", "ask"], False),
+                ("laptop", ["read"], True),
+            ]
+            assert made.json()["token"] not in str(tokens)
+            path = f"/account/tokens/{tokens[1]['id']}"
+            assert [t["name"] for t in (await eve.get("/account/tokens")).json()["tokens"]] == ["test"]
+            assert ((await eve.delete(path)).status_code, (await laptop.get("/account")).status_code) == (404, 200)
+            assert ((await ada.delete(path)).status_code, (await laptop.get("/account")).status_code) == (204, 401)
+        assert (await ada.delete(path)).status_code == 404
+        assert (await ada.post("/account/tokens", json={"name": "x", "scopes": ["admin"]})).status_code == 400
+    assert [row[2] for row in served.people.read_audit(2)] == ["revoke_token", "add_token"]
+
+
 async def test_every_route_of_the_account_wants_to_know_who_asks(served: ServedTeam) -> None:
     routes = AccountDoor(served.team, served.people).routes()
     async with served.client() as nobody:
@@ -157,5 +179,5 @@ async def test_every_route_of_the_account_wants_to_know_who_asks(served: ServedT
             for route in routes
             for method in (route.methods or set()) - {"HEAD"}
         }
-    assert len(statuses) == 4
+    assert len(statuses) == 7
     assert set(statuses.values()) == {401}
