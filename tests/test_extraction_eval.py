@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +32,38 @@ def test_words_are_compared_as_multisets_without_targets_of_links() -> None:
     got, want = scoring.counted("A [link](https://x.test/y) b b"), scoring.counted("a link b c")
     assert (got, scoring.compared(got, want)) == (Counter(a=1, link=1, b=2), (0.75, 0.75, 0.75))
     assert scoring.compared(Counter(), want) == (0.0, 0.0, 0.0)
+
+
+def test_extractors_take_turns_on_every_page_and_each_is_first_as_often() -> None:
+    calls: list[str] = []
+
+    def extractor(name: str, text: str) -> scoring.Extractor:
+        def extract(html: str, url: str) -> str:
+            calls.append(f"{name} {url}")
+            return text
+
+        return extract
+
+    pages = [corpus.Page("", url, "article", "one two") for url in ("u", "v")]
+    right, wrong = scoring.words_in_turn([extractor("a", "one two"), extractor("b", "three")], pages)
+    assert calls == ["a u", "b u", "b v", "a v"]
+    assert (right.mean("article"), wrong.mean()) == (1.0, 0.0)
+
+
+def test_what_the_eval_and_its_learner_import_is_declared() -> None:
+    """Names of modules and of packages are the same here, but for the underscore."""
+    declared = tomllib.loads((command.RESULTS.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    needs = [*declared["project"]["dependencies"], *declared["dependency-groups"]["dev"]]
+    known = {re.split(r"[^\w-]", need)[0].lower().replace("-", "_") for need in needs}
+    imported = {
+        name.partition(".")[0]
+        for file in command.FLOORS.parent.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", ())])
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert imported - set(sys.stdlib_module_names) - {"evals", "nexi", "rig"} <= known
+    assert "numpy" in imported
 
 
 def test_structure_is_what_the_main_part_has_and_the_text_keeps() -> None:

@@ -2,9 +2,10 @@
 
     python -m evals.extraction [--sample 60] [--peers] [--save] [--data FOLDER]
 
-Prints word F1 over annotated pages, by type, and CPU time as a multiple of resiliparse's plain text; the structure kept of
-documentation pages; and on how many questions of the mini-webs the answer is still in its pages. Ends with exit code 1 where
-nexi is below `floors.json`; a sample is allowed the chance of its size. Where the data is not there it says so in one line.
+Prints word F1 over annotated pages, by type, and CPU time as a multiple of resiliparse's plain text, the two in turn page by
+page; the structure kept of documentation pages; and on how many questions of the mini-webs the answer is still in its pages.
+Ends with exit code 1 where nexi is below `floors.json`; a sample is allowed the chance of its size. Where the data is not there
+it says so in one line.
 """
 
 from __future__ import annotations
@@ -54,10 +55,19 @@ def material(data: Path, size: int) -> Material:
     return Material(corpus.sample(corpus.annotated(data), size), corpus.probes(data), asked)
 
 
-def measured(name: str, extractor: scoring.Extractor, given: Material, reference: float = 0.0) -> Row:
-    words = scoring.words(extractor, given.pages)
-    survival = {web: scoring.survival(extractor, *asked) for web, asked in given.webs.items()}
-    return Row(name, words, scoring.structure(extractor, given.probes), survival, words.cpu / (reference or words.cpu))
+def measure(extractors: Mapping[str, scoring.Extractor], given: Material) -> list[Row]:
+    """One row for each extractor; CPU is a multiple of what the first one took."""
+    words = scoring.words_in_turn(list(extractors.values()), given.pages)
+    return [
+        Row(
+            name,
+            own,
+            scoring.structure(extractor, given.probes),
+            {web: scoring.survival(extractor, *asked) for web, asked in given.webs.items()},
+            own.cpu / words[0].cpu,
+        )
+        for (name, extractor), own in zip(extractors.items(), words, strict=True)
+    ]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -119,13 +129,11 @@ def main() -> int:
     given = material(options.data, options.sample)
     others = peers.installed() if options.peers else {}
     to_markdown(given.pages[0].html, "")  # what is read once is not the cost of a page
-    reference = measured("resiliparse", peers.resiliparse_text, given)
-    ours = measured("nexi", to_markdown, given, reference.words.cpu)
-    rows = [reference, ours, *(measured(name, peer, given, reference.words.cpu) for name, peer in others.items())]
+    rows = measure({"resiliparse": peers.resiliparse_text, "nexi": to_markdown, **others}, given)
     print(table(rows))
     if options.save:
         save(table(rows))
-    failures = below(ours, json.loads(FLOORS.read_text(encoding="utf-8")), whole=not options.sample)
+    failures = below(rows[1], json.loads(FLOORS.read_text(encoding="utf-8")), whole=not options.sample)
     for failure in failures:
         print(f"below the floor: {failure}", file=sys.stderr)
     return 1 if failures else 0
