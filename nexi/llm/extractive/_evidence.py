@@ -137,8 +137,11 @@ class SentenceRanking:
 
     def page_cover(self, *numbers: int) -> float:
         """How much of the question pages and their titles say anywhere, by rarity."""
-        have = frozenset[str]().union(*(self.page_words(number) for number in numbers))
-        return sum(r for s, r in self.rarity.items() if s in have) / (sum(self.rarity.values()) or 1.0)
+        return self.share_of(frozenset[str]().union(*(self.page_words(number) for number in numbers)))
+
+    def share_of(self, words: frozenset[str]) -> float:
+        """How much of the question words say, by rarity."""
+        return sum(r for s, r in self.rarity.items() if s in words) / (sum(self.rarity.values()) or 1.0)
 
     def page_words(self, number: int) -> frozenset[str]:
         """The words of the question that a page or its title says."""

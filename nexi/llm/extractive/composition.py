@@ -34,13 +34,13 @@ from nexi.types import Answered, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 55  # of an answer: about two sentences
-CLOSEST_WORDS = 24  # of the passages that come closest where none answers
+CLOSEST_WORDS = 35  # of the passages that come closest where none answers
 MAX_SENTENCE_WORDS = 35  # a longer one is cut to the stretch that holds most of the question
 MAX_MANUAL_WORDS = 25  # the same for a question about code, where several definitions have to fit
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_SHARE = 0.4  # of the room that a sentence among others may be cut to
 MIN_GAIN = 0.05  # the share that a second page must add
-CERTAIN = 0.9  # the chance from which nothing is added
+CERTAIN = 0.8  # the chance from which nothing is added
 MIN_CHANCE = 0.12  # of a sentence that is added
 MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
 MAX_SENTENCES = 3
@@ -92,7 +92,7 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
     is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
-    if answered != "no" and not is_code and (pair := graph.linked_pair()):
+    if answered != "no" and not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
         return ExtractiveAnswer(_fill_room(evidence, pair, usable, 0), answered=answered)
     if answered != "no" and (is_code or question.language):  # the choice was learned from English prose
         longest = MAX_MANUAL_WORDS if is_code else MAX_WORDS
@@ -104,6 +104,12 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     if graph.needs_another_page(candidates[0].scored.page):
         chosen = graph.add_another_page(chosen, candidates)
     return ExtractiveAnswer(_quote_sentences(evidence, chosen, MAX_WORDS), answered=answered)
+
+
+def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) -> bool:
+    """Whether two sentences of two pages say less of the question than the best sentence, which says enough alone."""
+    alone, together = (evidence.share_of(words) for words in (best.covered, pair[0].covered | pair[1].covered))
+    return alone >= ONE_PAGE and alone > together
 
 
 def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[PageView]:
