@@ -487,3 +487,14 @@ def test_a_third_sentence_is_left_out_where_all_three_would_lose_their_ends() ->
     pages = [page(1, "Ulm", " ".join(f"The old mill of Ulm {did}{' slowly' * 17} in {year}." for did, year in MILL))]
     lines = compose_answer(read_question("What about the old mill of Ulm?"), pages).lines
     assert [text.split()[-1] for text, _ in lines] == ["1901.", "1902."]
+
+
+async def test_where_no_page_says_enough_alone_a_hit_that_a_page_names_is_read() -> None:
+    question = "Which award did the sculptor of Grey Harbour win in Trondheim?"
+    page = PageView("https://m.example/1", 1, "Grey Harbour", "The sculptor of Grey Harbour is Liv Berge of Norway.")
+    more = [Hit("https://m.example/2", "Tin Awards", "An award."), Hit("https://m.example/3", "Liv Berge", "A musician.")]
+    others = [PageView(f"https://m.example/{n}", n, "Cars", "The award has two wheels.") for n in range(4, 7)]
+    reading = [Message("user", question), *searched(question, *hits(page), *hits(*others), *more), *read(page, *others)]
+    assert arguments(await ask(reading)) == ("web_get", {"urls": [more[1].url], "get_full": True})
+    whole = PageView(page.url, 1, "Grey Harbour", f"The sculptor of Grey Harbour did win an award in Trondheim. {OWL.text}")
+    assert arguments(await ask([*reading[:3], *read(whole, *others)]))[0] == "final_answer"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ from nexi.llm.extractive._evidence import (
     MIN_NAME,
     Scored,
     SentenceRanking,
+    find_page_subject,
     find_wanted_words,
     flatten_words,
     holds_wanted,
@@ -30,17 +32,17 @@ from nexi.llm.extractive.answerability import are_missed, rate_ranking
 from nexi.llm.extractive.questions import Question, find_names, narrow_queries
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
-from nexi.types import Answered, PageView
+from nexi.types import Answered, Hit, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 55  # of an answer: about two sentences
-CLOSEST_WORDS = 35  # of the passages that come closest where none answers
+CLOSEST_WORDS = 24  # of the passages that come closest where none answers
 MAX_SENTENCE_WORDS = 35  # a longer one is cut to the stretch that holds most of the question
 MAX_MANUAL_WORDS = 25  # the same for a question about code, where several definitions have to fit
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_SHARE = 0.4  # of the room that a sentence among others may be cut to
 MIN_GAIN = 0.05  # the share that a second page must add
-CERTAIN = 0.8  # the chance from which nothing is added
+CERTAIN = 0.9  # the chance from which nothing is added
 MIN_CHANCE = 0.12  # of a sentence that is added
 MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
 MAX_SENTENCES = 3
@@ -182,18 +184,30 @@ def _share_room(lengths: Sequence[int], room: int) -> list[int]:
     return [min(limit, length) for length in lengths]
 
 
-def find_next_step(question: Question, pages: Sequence[PageView], known: Container[str]) -> tuple[list[str], list[str]]:
-    """Where pages that say only a part of the question lead on: pages their best sentences link to, and what to search for.
+class NextStep(Struct, frozen=True):
+    """Where pages that say only a part of the question lead on.
 
-    That is the name that the question goes by way of, that a page gives and that no page read is about; or, where the pages
-    tell of something else, what the question names itself. `known` addresses are left out.
+    `links` are pages that their best sentences link to. `queries` hold the name that the question goes by way of, that a page
+    gives and that no page read is about; or, where the pages tell of something else, what the question names itself.
+    `named` are further hits whose subject a page names, where what was read answers, but no page says enough alone.
     """
+
+    links: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+
+def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], known: Container[str]) -> NextStep:
+    """What to read or search next; of `hits` the best come first, and `known` addresses are left out."""
     evidence = SentenceRanking(question, pages)
     usable = [s for s in evidence.ranked if is_quotable(s)]
     graph = _Subjects(evidence, usable)
     name = graph.next_name()
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
-    return [url for url in graph.linked_urls() if url not in known], queries
+    partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
+    reads_on = partial and rate_ranking(question, evidence) != "no"
+    named = (hit.url for hit in hits if reads_on and hit.url not in known and graph.is_mentioned(hit.title))
+    return NextStep(tuple(url for url in graph.linked_urls() if url not in known), tuple(queries), tuple(named))
 
 
 def is_quotable(scored: Scored) -> bool:
@@ -270,6 +284,15 @@ class _Subjects:
         pages = [n for n, named in enumerate(self.named) if named and cues]
         sentences = (s.text for page in pages for s in self.evidence.sentences[page][:_OPENING])
         return next((name for text in sentences if (name := _name_after(text, cues, known))), "")
+
+    def is_mentioned(self, title: str) -> bool:
+        """Whether a page names what another one is about by its title."""
+        about = flatten_words(find_page_subject(title))
+        return len(about.split()) > 1 and any(about in text for text in self._page_texts)
+
+    @cached_property
+    def _page_texts(self) -> list[str]:
+        return [flatten_words(page.text) for page in self.evidence.pages]
 
     def linked_urls(self) -> list[str]:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""

@@ -19,7 +19,7 @@ from nexi.errors import LLMError
 from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
-from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, compose_answer, find_next_step
+from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
@@ -128,20 +128,23 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     if reading and unread and (count := _pages_to_read(turn)):
         whole = {"get_full": True} if reading == "web_get" else {}
         return _call_reply(reading, {"urls": unread[:count], **whole}, step)
-    links, leads = _find_leads(turn)
-    if searching and (queries := _choose_queries(turn, leads)):
+    step_on = _find_next_step(turn)
+    if searching and (queries := _choose_queries(turn, step_on.queries)):
         return _call_reply(searching, {"queries": queries}, step)
-    if reading and links and turn.reads < MAX_READS:
+    further = list(dict.fromkeys((*step_on.links[:MORE_PAGES], *step_on.named[:MORE_PAGES])))
+    if reading and further and turn.reads < MAX_READS:
         whole = {"get_full": True} if reading == "web_get" else {}
-        return _call_reply(reading, {"urls": links[:MORE_PAGES], **whole}, step)
+        return _call_reply(reading, {"urls": further, **whole}, step)
     return None
 
 
-def _find_leads(turn: _ExtractiveQuestion) -> tuple[list[str], list[str]]:
+def _find_next_step(turn: _ExtractiveQuestion) -> NextStep:
     """Where the first pages lead on; only these, so that a run ends."""
     if turn.reads != 1 or turn.searches > 1 or not turn.quotable_pages:
-        return [], []
-    return find_next_step(turn.question, turn.quotable_pages, turn.asked)
+        return NextStep()
+    hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
+    ranked = [hits[url] for url in rank_hits(turn.question, turn.latest)]
+    return find_next_step(turn.question, turn.quotable_pages, ranked, turn.asked)
 
 
 def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
@@ -156,14 +159,14 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
-def _choose_queries(turn: _ExtractiveQuestion, leads: list[str]) -> list[str]:
+def _choose_queries(turn: _ExtractiveQuestion, leads: Sequence[str]) -> list[str]:
     if not turn.searches and not turn.reads:
         return search_queries(turn.question)
     if turn.searches != 1:
         return []
     if not any(o.hits for o in turn.outcomes):
         return [extract_keywords(turn.question)]
-    return leads
+    return list(leads)
 
 
 def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
@@ -226,9 +229,12 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
 
 
 def _latest_outcomes(found: Sequence[tuple[SearchOutcome, ...]], used: Sequence[str]) -> tuple[SearchOutcome, ...]:
-    """What the last search of the web found; with the only search, what is known of other places too."""
-    searches = [i for i, name in enumerate(used) if name in SEARCHING]
-    return tuple(outcome for outcomes in found[searches[-1] if len(searches) > 1 else 0 :] for outcome in outcomes)
+    """What the last search of the web that brought anything found; with only one search, what is known of other places too."""
+    last = max(
+        (i for i, (outcomes, name) in enumerate(zip(found, used, strict=True)) if name in SEARCHING and outcomes), default=0
+    )
+    first = last if sum(name in SEARCHING for name in used) > 1 else 0
+    return tuple(outcome for outcomes in found[first:] for outcome in outcomes)
 
 
 def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozenset[str]:
