@@ -15,10 +15,9 @@ create policy knowledge_shared_with_me on knowledge_shares for select using (
 
 create function readable_collections() returns bigint[] stable language sql security definer set search_path from current as $$
     select coalesce(array_agg(id), '{}') from collections where nexi_owner() is not null and (
-        owner is null or owner = nexi_owner() or exists (
-            select from knowledge_shares s
-            where s.owner = collections.owner and (s.person = nexi_owner() or s.person is null)
-        )
+        owner is null or owner = any(array(
+            select nexi_owner() union select s.owner from knowledge_shares s where s.person = nexi_owner() or s.person is null
+        ))
     )
 $$;
 create function own_collection() returns bigint stable language sql security definer set search_path from current as

@@ -197,8 +197,8 @@ class PgvectorStore:
         """Those that this person reads, her own first: the team's, and what others share with her."""
         rows = self._fetch(
             "select id, owner is not distinct from %(owner)s::uuid as own, generation, chunks, terms, pages, bytes "
-            "from collections where owner = %(owner)s::uuid or owner is null or exists (select from knowledge_shares s "
-            "where s.owner = collections.owner and (s.person = %(owner)s::uuid "
+            "from collections where owner is null or owner = any(array(select %(owner)s::uuid union select s.owner "
+            "from knowledge_shares s where s.person = %(owner)s::uuid "
             "or (s.person is null and %(owner)s::uuid is not null))) order by own desc, id",
             {"owner": self._owner},
         )
