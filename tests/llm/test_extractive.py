@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.errors import LLMError
+from nexi.llm.extractive import composition
+from nexi.llm.extractive._evidence import SentenceRanking
 from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive.composition import MAX_WORDS, ExtractiveAnswer, compose_answer
 from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ, Extractive
@@ -498,3 +500,13 @@ async def test_where_no_page_says_enough_alone_a_hit_that_a_page_names_is_read()
     assert arguments(await ask(reading)) == ("web_get", {"urls": [more[1].url], "get_full": True})
     whole = PageView(page.url, 1, "Grey Harbour", f"The sculptor of Grey Harbour did win an award in Trondheim. {OWL.text}")
     assert arguments(await ask([*reading[:3], *read(whole, *others)]))[0] == "final_answer"
+
+
+def test_a_pair_of_sentences_says_less_than_one_that_says_most_of_the_question_alone() -> None:
+    texts = ("Oxygen is poisonous to the germ that causes grey rot.", "A germ may be bad.", "Oxygen is a gas.")
+    pages = [PageView(f"https://o.example/{n}", n, "", text) for n, text in enumerate(texts, start=1)]
+    ranking = SentenceRanking(read_question("To what germ that causes grey rot is oxygen poisonous?"), pages)
+    whole, germ, oxygen = sorted(ranking.ranked, key=lambda scored: scored.page)
+    assert composition._says_less(ranking, [germ, oxygen], whole)
+    assert not composition._says_less(ranking, [whole, oxygen], whole)
+    assert not composition._says_less(ranking, [germ, germ], oxygen)
