@@ -92,9 +92,9 @@ class LoginDoor:
     async def _show_link(self, request: Request) -> Response:
         """A button, since programs that preview links would use them up."""
         action = html.escape(request.url.path)
-        body = (
-            f'<!doctype html><title>nexi</title><form method="post" action="{action}"><button>Sign in to nexi</button></form>'
-        )
+        origin = '<meta name="referrer" content="same-origin">'  # without it a browser hides where the form comes from
+        form = f'<form method="post" action="{action}"><button>Sign in to nexi</button></form>'
+        body = f'<!doctype html><html lang="en"><title>nexi</title>{origin}{form}'
         return HTMLResponse(body, headers=SAFE)
 
     async def _use_link(self, request: Request) -> Response:
