@@ -28,7 +28,8 @@ from nexi.app.team import People, PersonPacing, Team
 from nexi.errors import StoreError
 from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app, schedules, shares
-from nexi.web.account import ADMIN_PATH, AccountDoor
+from nexi.web.account import AccountDoor
+from nexi.web.administration import ADMIN_PATH, AdministrationDoor
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.login import COOKIE, LoginDoor
@@ -49,7 +50,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     """The app of one server process of a team."""
     people, metrics = People(team.database, patience_s=IDENTIFY_S), Metrics()
     login = LoginDoor(team.config, people)
-    account = AccountDoor(team, people)
+    account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
     pacing = team.pace_people(rules.burst, rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * PEOPLE_PER_ADDRESS, "burst": rules.burst * PEOPLE_PER_ADDRESS}
@@ -85,6 +86,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
         Route("/readyz", show_readiness, methods=["GET"]),
         *login.routes(),
         *account.routes(),
+        *administration.routes(),
         Mount("/", app=apps),
     ]
     app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)

@@ -180,7 +180,27 @@ def test_administrators_see_everybody_and_nobody_else_does(look: Look, site: Tea
     site.people.change(site.people.find("chief"), role="administrator")
     chief.open("/admin")
     tables = chief.page.eval_on_selector_all("h2", "(heads) => heads.map((head) => head.textContent)")
-    assert tables == ["People", "Used today, and limits", "Tokens", "Runs"]
+    assert tables == ["People", "Limits (empty: none)", "Tokens", "Runs"]
     assert "chief" in chief.page.inner_text("table")
     user.open("/admin")
     assert "this is for administrators" in user.page.inner_text("body")
+
+
+def test_an_administrator_sets_a_limit_and_adds_a_person_in_the_browser(look: Look, site: TeamSite) -> None:
+    chief = sign_in(look, site, "boss")
+    site.people.change(site.people.find("boss"), role="administrator")
+    chief.open("/admin")
+    limits = chief.page.locator("tr", has=chief.page.locator("td:text-is('boss')")).locator(
+        "form:has(input[name=runs_per_day])"
+    )
+    limits.locator("input[name=runs_per_day]").fill("40")
+    limits.locator("button").click()
+    chief.page.wait_for_selector("input[name=runs_per_day][value='40']")
+    assert site.people.quotas_of(site.people.find("boss")) == Quotas(runs_per_day=40)
+    chief.page.fill("form:has(input[name=administrator]) input[name=name]", "Grace")
+    chief.page.click("form:has(input[name=administrator]) button")
+    link = chief.page.inner_text("[role=status]").rpartition(" ")[2]
+    grace = look(site.base)
+    grace.open(link)
+    grace.page.click("button")
+    grace.page.wait_for_selector("#question")

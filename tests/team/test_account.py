@@ -14,6 +14,7 @@ from nexi.app.team import Quotas
 from nexi.postgres.database import Database
 from nexi.types import RunAudience
 from nexi.web.account import AccountDoor
+from nexi.web.administration import AdministrationDoor
 from tests.team.world import ServedTeam, ask, serving_team
 
 EXPORTED = {  # each table that names a person, and where its rows are in the export
@@ -145,7 +146,7 @@ async def test_the_list_of_everybody_is_for_administrators_and_shows_no_question
         refused, shown = await user.get("/admin"), await chief.get("/admin")
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_an_administrator")
     assert (shown.status_code, "Ada &lt;script&gt;" in shown.text, "<script" in shown.text) == (200, True, False)
-    row = "<tr><td>Ada &lt;script&gt;<td>runs a day<td>1<td>7"
+    row = "<tr><td>Ada &lt;script&gt;<td>user<td>1 runs a day, of 7<br>"
     assert (row in shown.text, run_id in shown.text, "xylophone" in shown.text) == (True, True, False)
 
 
@@ -172,12 +173,13 @@ async def test_a_person_makes_lists_and_revokes_her_own_tokens(served: ServedTea
 
 
 async def test_every_route_of_the_account_wants_to_know_who_asks(served: ServedTeam) -> None:
-    routes = AccountDoor(served.team, served.people).routes()
+    doors = (AccountDoor(served.team, served.people), AdministrationDoor(served.team, served.people))
+    routes = [route for door in doors for route in door.routes()]
     async with served.client() as nobody:
         statuses = {
             (method, route.path): (await nobody.request(method, route.path, json={"name": "Ada"})).status_code
             for route in routes
             for method in (route.methods or set()) - {"HEAD"}
         }
-    assert len(statuses) == 7
+    assert len(statuses) == 8
     assert set(statuses.values()) == {401}
