@@ -236,7 +236,12 @@ def _read_limit(text: str, label: str, unit: int) -> Any:
 def _show_usage(quotas: Quotas, usage: PersonUsage) -> Iterator[str]:
     for name, used, most in list_limits(quotas, usage):
         if used or most is not None:
-            yield f"{used:g} {name}" + ("" if most is None else f", of {most:g}")
+            limit = "" if most is None else f" of {_show_number(most)}"
+            yield f"{name.removesuffix(' a day')}: {_show_number(used)}{limit}"
+
+
+def _show_number(value: float) -> str:
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def _render_forms(person: str, role: str, is_disabled: bool) -> str:

@@ -146,7 +146,7 @@ async def test_the_list_of_everybody_is_for_administrators_and_shows_no_question
         refused, shown = await user.get("/admin"), await chief.get("/admin")
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_an_administrator")
     assert (shown.status_code, "Ada &lt;script&gt;" in shown.text, "<script" in shown.text) == (200, True, False)
-    row = "<tr><td>Ada &lt;script&gt;<td>user<td>1 runs a day, of 7<br>"
+    row = "<tr><td>Ada &lt;script&gt;<td>user<td>runs: 1 of 7<br>"
     assert (row in shown.text, run_id in shown.text, "xylophone" in shown.text) == (True, True, False)
 
 
