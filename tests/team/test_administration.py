@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -32,15 +33,15 @@ def notice_of(reply: httpx2.Response) -> str:
 async def test_an_administrator_adds_a_person_who_signs_in_by_the_link(
     served: ServedTeam, make_person: Callable[..., str]
 ) -> None:
-    chief = make_person("Chief", role="administrator")
-    async with served.client_of(chief) as client:
-        added = await submit(client, "add_user", name="Grace")
+    name = f"Grace {uuid4().hex}"  # the tests of a process share their people
+    async with served.client_of(make_person("Chief", role="administrator")) as client:
+        added = await submit(client, "add_user", name=name)
         assert added.status_code == 200
         path = re.search(r"/login/link/\S+", notice_of(added))
         assert path is not None
-        again = await submit(client, "add_user", name="Grace")
-    assert (again.status_code, notice_of(again)) == (400, "There is already a person named Grace. Choose another name.")
-    grace = served.people.find("Grace")
+        again = await submit(client, "add_user", name=name)
+    assert (again.status_code, notice_of(again)) == (400, f"There is already a person named {name}. Choose another name.")
+    grace = served.people.find(name)
     assert served.people.use_link(path[0].rpartition("/")[2]) == grace
     assert [(action, subject) for _, _, action, subject, _ in served.people.read_audit(1)] == [("add_user", grace)]
 
