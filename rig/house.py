@@ -48,6 +48,9 @@ is at the top level of a module, has no underscore in front, neither has its mod
 Import circles count lazy imports and imports for types. The length of a function leaves its docstring out.
 `--list participles` prints the names behind a figure, with file and line.
 
+The lines were meant to become fewer and are more: the proof went from 4,314 lines to 1,798, but document formats, the team
+server, the Responses API, languages, judges and most of the page came in since.
+
 """
 # The figures of the package before its names were revised, as this script gave them.
 BEFORE = {
