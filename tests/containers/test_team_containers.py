@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,12 +26,19 @@ from tests.containers import podman
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT_FROM = re.findall(r"^!([^/\n]+)", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
-LENT = ("/etc/ssl/certs/ca-certificates.crt", "/opt/pypi", "/opt/pypi-more", "/opt/wheels")
 QUESTION = "How far is the Moon from Earth on average?"
 NEEDED = ("podman", "podman-compose")
 
 if missing := [name for name in NEEDED if not shutil.which(name)]:
     pytest.skip(f"not installed: {', '.join(missing)}", allow_module_level=True)
+
+
+def list_pip_paths() -> list[str]:
+    """Files and folders that pip is configured to install from on this machine; a build in a container needs them too."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    settings = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    paths = {path.removesuffix("/simple") for path in re.findall(r"(?:file://|(?<=[' ]))(/[^' ]+)", settings)}
+    return sorted(path for path in paths if Path(path).exists())
 
 
 class TeamContainers:
@@ -125,7 +133,7 @@ def _make_commands(folder: Path) -> Path:
     """Commands before those of the machine: no docker, and a podman-compose whose builds use the machine's package index."""
     commands = folder / "commands"
     commands.mkdir()
-    lent = " ".join(f"--volume {path}:{path}:ro" for path in LENT if Path(path).exists())
+    lent = " ".join(f"--volume {path}:{path}:ro" for path in list_pip_paths())
     secret = "--secret id=pip.conf,src=/etc/pip.conf" if Path("/etc/pip.conf").exists() else ""
     options = f'--podman-build-args "--network host {lent} {secret}"'
     (commands / "podman-compose").write_text(f'#!/bin/sh\nexec {shutil.which("podman-compose")} {options} "$@"\n')
