@@ -15,7 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app.team import SCOPES, People, PersonUsage, Quotas, Team
-from nexi.web.administration import list_limits, principal_of
+from nexi.web.administration import list_limits
+from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import build_refusal
 
@@ -70,7 +71,7 @@ class AccountDoor:
         """Everything the database keeps of oneself, as `nexi admin users export` prints it."""
         me = principal_of(request)
         kept = await asyncio.to_thread(self._people.export, me.person)
-        await asyncio.to_thread(self._people.record, me.person, "export_user", me.person, _address_of(request))
+        await asyncio.to_thread(self._people.record, me.person, "export_user", me.person, address_of(request))
         headers = {"content-disposition": 'attachment; filename="nexi-export.json"', "cache-control": "no-store"}
         return json_reply({"schema": "nexi-person-1", **kept}, headers=headers)
 
@@ -86,14 +87,14 @@ class AccountDoor:
             raise build_refusal(409, "too_many_tokens", f"you have {MAX_TOKENS} tokens", fix="revoke one first")
         scopes = SCOPES[:1] if wanted.get("read_only") else SCOPES
         secret = await asyncio.to_thread(self._people.add_token, me.person, wanted["name"], scopes, wanted.get("days"))
-        await asyncio.to_thread(self._people.record, me.person, "add_token", wanted["name"], _address_of(request))
+        await asyncio.to_thread(self._people.record, me.person, "add_token", wanted["name"], address_of(request))
         return json_reply({"name": wanted["name"], "token": secret}, 201, {"cache-control": "no-store"})
 
     async def _revoke_token(self, request: Request) -> Response:
         me, token = principal_of(request), request.path_params["id"]
         if not await asyncio.to_thread(self._people.revoke_token, token, me.person):
             raise build_refusal(404, "not_found", f"you have no token {token[:40]}", fix="GET /account/tokens lists yours")
-        await asyncio.to_thread(self._people.record, me.person, "revoke_token", token, _address_of(request))
+        await asyncio.to_thread(self._people.record, me.person, "revoke_token", token, address_of(request))
         return Response(status_code=204)
 
     async def _remove(self, request: Request) -> Response:
@@ -105,7 +106,7 @@ class AccountDoor:
         if me.is_administrator and await asyncio.to_thread(self._is_last_administrator, me.person):
             fix = "make somebody else an administrator first"
             raise build_refusal(409, "last_administrator", "you are the only administrator", fix=fix)
-        await asyncio.to_thread(self._people.record, me.person, "remove_user", me.person, _address_of(request))
+        await asyncio.to_thread(self._people.record, me.person, "remove_user", me.person, address_of(request))
         await asyncio.to_thread(self._team.remove_person, me.person)
         return Response(status_code=204)
 
@@ -114,7 +115,3 @@ class AccountDoor:
         return len(everybody) > 1 and not any(
             role == "administrator" and not disabled and other != person for other, _, role, disabled in everybody
         )
-
-
-def _address_of(request: Request) -> str:
-    return request.client.host if request.client else ""

@@ -20,9 +20,9 @@ from starlette.routing import Route
 from nexi.app.team import People, PersonUsage, Quotas, Team
 from nexi.errors import NexiError
 from nexi.types import Principal
-from nexi.web.guard import PRINCIPAL
+from nexi.web.guard import address_of, principal_of
 
-__all__ = ["ADMIN_PATH", "AdministrationDoor", "list_limits", "principal_of"]
+__all__ = ["ADMIN_PATH", "AdministrationDoor", "list_limits"]
 
 ADMIN_PATH = "/admin"
 MAX_RUNS_LISTED = 100
@@ -76,7 +76,7 @@ class AdministrationDoor:
         """Do what a form asks. A secret is shown in the reply itself, once; else the page is loaded anew."""
         fields = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
         try:
-            notice = await asyncio.to_thread(self._apply, fields, principal_of(request), _address_of(request))
+            notice = await asyncio.to_thread(self._apply, fields, principal_of(request), address_of(request))
         except NexiError as error:
             told = ". ".join(part[:1].upper() + part[1:] for part in (error.message, error.cause, error.fix) if part) + "."
             return HTMLResponse(await asyncio.to_thread(self._render_page, told), 400, headers=SAFE)
@@ -165,13 +165,14 @@ class AdministrationDoor:
     # the page
 
     def _render_page(self, notice: str = "") -> str:
-        people, users, tokens = self._people, [], []
-        everybody = people.list_all()
-        for person, name, role, is_disabled in everybody:
-            used = "<br>".join(html.escape(line) for line in _show_usage(people.quotas_of(person), people.usage_of(person)))
+        people, users, limits, tokens = self._people, [], [], []
+        for person, name, role, is_disabled in people.list_all():
+            quotas = people.quotas_of(person)
+            used = "<br>".join(html.escape(line) for line in _show_usage(quotas, people.usage_of(person)))
             users.append(
                 (*map(html.escape, (name, role + ", disabled" * is_disabled)), used, _render_forms(person, role, is_disabled))
             )
+            limits.append((html.escape(name), _render_quotas(person, quotas)))
             tokens += [
                 (*map(_show_value, (name, t.name, " ".join(t.scopes), t.last_used)), _render_revoking(t.id))
                 for t in people.list_tokens(person)
@@ -179,7 +180,6 @@ class AdministrationDoor:
         runs = [
             map(_show_value, (owner, state, mode, at, run)) for run, owner, state, mode, at in people.list_runs(MAX_RUNS_LISTED)
         ]
-        quotas = [(html.escape(name), _render_quotas(person, people.quotas_of(person))) for person, name, _, _ in everybody]
         return "".join(
             (
                 '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">',
@@ -193,17 +193,12 @@ class AdministrationDoor:
                     '<label>Name<input name="name" required maxlength="200"></label>'
                     '<label>Administrator<input type="checkbox" name="administrator" value="1"></label>',
                 ),
-                _render_table("Limits (empty: none)", ("name", "limits"), quotas),
+                _render_table("Limits (empty: none)", ("name", "limits"), limits),
                 _render_table("Tokens", ("name", "token", "may", "last used", ""), tokens),
                 _render_table("Runs", ("name", "state", "mode", "begun", "id"), runs),
                 '<p><a href="/">Back to the page</a></p>',
             )
         )
-
-
-def principal_of(request: Request) -> Principal:
-    principal: Principal = request.scope["state"][PRINCIPAL]
-    return principal
 
 
 def list_limits(quotas: Quotas, usage: PersonUsage) -> Iterator[tuple[str, float, float | None]]:
@@ -213,10 +208,6 @@ def list_limits(quotas: Quotas, usage: PersonUsage) -> Iterator[tuple[str, float
     yield "dollars a day", usage.cost, quotas.cost_per_day
     yield "runs at once", usage.running, quotas.running
     yield "megabytes", usage.storage_bytes / 1e6, None if quotas.storage_bytes is None else quotas.storage_bytes / 1e6
-
-
-def _address_of(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 def _read_limit(text: str, label: str, unit: int) -> Any:

@@ -20,6 +20,7 @@ from typing import Protocol
 
 from msgspec import Struct
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nexi.errors import NexiError
@@ -313,6 +314,17 @@ def _check_framing(headers: Headers, scope: Scope) -> None:
     )
     if size > MAX_HEAD_BYTES:
         raise _build_refusal(431, "large_head", f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes", "send less")
+
+
+def principal_of(request: Request) -> Principal:
+    """Who asks, on a path where somebody must be known."""
+    principal: Principal = request.scope["state"][PRINCIPAL]
+    return principal
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, for the audit log; "" where that is unknown."""
+    return request.client.host if request.client else ""
 
 
 def given_token(headers: Headers) -> str:

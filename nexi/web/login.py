@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from nexi.app.team import People
 from nexi.config import Config
+from nexi.web.guard import address_of
 from nexi.web.problems import Refused, build_refusal
 
 __all__ = ["COOKIE", "LoginDoor"]
@@ -110,8 +111,7 @@ class LoginDoor:
         return reply
 
     async def _open_session(self, request: Request, person: str, action: str) -> Response:
-        address = request.client.host if request.client else ""
-        await asyncio.to_thread(self._people.record, person, action, "", address)
+        await asyncio.to_thread(self._people.record, person, action, "", address_of(request))
         reply = RedirectResponse("/", 303)
         _set_cookie(reply, COOKIE, await asyncio.to_thread(self._people.begin_session, person), SESSION_S)
         _set_cookie(reply, LOGIN_COOKIE, "", 0)
