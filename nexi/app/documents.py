@@ -135,7 +135,7 @@ async def read_document(path: Path, url: str) -> Page:
     if isinstance(found, str):
         from nexi.fetchers.apart import read_apart
 
-        found = await read_apart(data, found, MAX_CHARS)
+        found = await read_apart(data, found, MAX_CHARS, origin="file")
     kind = _content_type(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""

@@ -1,8 +1,8 @@
 """Reading a document in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
 Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and nothing else, has
-bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Few run at once, so
-that a request for many documents costs no more memory than one for two.
+bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Documents of the web
+are read one after another, so that a request for many costs no more memory than one for the worst of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import nexi
@@ -22,15 +22,18 @@ from nexi.extract.formats import find_format
 from nexi.extract.worker import describe_lack_of_memory
 
 PIECE = 65_536
-MAX_WORKERS = 2
+MAX_WORKERS = {"web": 1, "file": 2}  # at once, by where documents come from
 WORKER_PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from nexi.extract.worker import main; main()"
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
-_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
 
 
-async def read_apart(data: bytes, kind: str, max_chars: int, *, program: str = WORKER_PROGRAM) -> Extracted:
+async def read_apart(
+    data: bytes, kind: str, max_chars: int, *, origin: Literal["web", "file"], program: str = WORKER_PROGRAM
+) -> Extracted:
     """Text and metadata of a document; `kind` is its media type. Raises FetchError."""
-    async with _workers.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_WORKERS)):
+    free = _workers.setdefault(asyncio.get_running_loop(), {})
+    async with free.setdefault(origin, asyncio.Semaphore(MAX_WORKERS[origin])):
         answer = await _run_worker(data, [kind, str(len(data)), str(max_chars)], program)
     if "error" in answer:
         known = find_format(kind)

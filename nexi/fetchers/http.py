@@ -227,7 +227,7 @@ async def _extract_text(download: _Download, limits: FetchLimits) -> Extracted:
     if find_format(kind := media_type(download.content_type)):
         from nexi.fetchers.apart import read_apart
 
-        return await read_apart(download.body.data, kind, limits.max_chars)
+        return await read_apart(download.body.data, kind, limits.max_chars, origin="web")
     return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,7 +19,9 @@ from tests.fetchers.test_http import failure, fetching
 
 
 async def test_a_document_comes_back_with_its_metadata() -> None:
-    assert await apart.read_apart(pdf(["Tea"], "/Title (T)"), PDF, 1_000) == Extracted("[page 1]\n\nTea", title="T")
+    assert await apart.read_apart(pdf(["Tea"], "/Title (T)"), PDF, 1_000, origin="web") == Extracted(
+        "[page 1]\n\nTea", title="T"
+    )
 
 
 async def test_a_small_document_that_holds_200_megabytes_is_refused_in_little_memory() -> None:
@@ -27,20 +29,20 @@ async def test_a_small_document_that_holds_200_megabytes_is_refused_in_little_me
     layer = b"".join(inner.compress(b" " * 1_000_000) for _ in range(200)) + inner.flush()
     bomb = pdf_of([zlib.compress(layer)], filters="/Filter [/FlateDecode /FlateDecode]")
     with pytest.raises(FetchError) as caught:
-        await apart.read_apart(bomb, PDF, 1_000)
+        await apart.read_apart(bomb, PDF, 1_000, origin="web")
     assert (caught.value.reason, len(bomb) < 10_000) == ("too_large", True)
 
 
 async def test_a_reader_that_hangs_is_killed_at_the_deadline() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await apart.read_apart(b"x" * 1_000_000, PDF, 1_000, program="import time; time.sleep(60)")
+            await apart.read_apart(b"x" * 1_000_000, PDF, 1_000, origin="web", program="import time; time.sleep(60)")
 
 
 async def test_a_reader_that_crashes_is_an_error() -> None:
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     with pytest.raises(FetchError) as caught:
-        await apart.read_apart(b"x" * 1_000_000, PDF, 1_000, program=crash)
+        await apart.read_apart(b"x" * 1_000_000, PDF, 1_000, origin="web", program=crash)
     assert (caught.value.reason, caught.value.cause) == ("error", "its reader ended with code -11")
 
 
@@ -97,7 +99,10 @@ async def test_a_document_that_needs_more_memory_than_its_process_has_is_too_lar
     assert (error.reason, error.cause) == ("too_large", "it needs more memory than a page may take")
 
 
-async def test_two_documents_are_read_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("origin", "at_once"), [("web", 1), ("file", 2)])
+async def test_few_documents_are_read_at_once_and_the_others_wait(
+    monkeypatch: pytest.MonkeyPatch, origin: Literal["web", "file"], at_once: int
+) -> None:
     running = most = 0
 
     async def work(*_: Any) -> dict[str, Any]:
@@ -110,5 +115,5 @@ async def test_two_documents_are_read_at_once_and_the_others_wait(monkeypatch: p
 
     monkeypatch.setattr(apart, "_run_worker", work)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(apart.read_apart(b"", EPUB, 1_000)) for _ in range(20)]
-    assert ([task.result().text for task in tasks], most) == (["x"] * 20, 2)
+        tasks = [group.create_task(apart.read_apart(b"", EPUB, 1_000, origin=origin)) for _ in range(20)]
+    assert ([task.result().text for task in tasks], most) == (["x"] * 20, at_once)
