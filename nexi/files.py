@@ -194,6 +194,15 @@ def lines_from_end(path: Path) -> Iterator[bytes]:
         yield b"".join(reversed(pieces))
 
 
+def is_existing_path(path: Path) -> bool:
+    """Whether something is there. Raises OSError if the system cannot tell; `Path.exists` of Python 3.14 returns False then."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null character
+        return False
+    return True
+
+
 def is_existing_file(path: Path) -> bool:
     """Whether there is such a file; a name that is too long for one is none."""
     try:

@@ -22,6 +22,7 @@ from nexi.app.emit import QuietEmit
 from nexi.app.folders import SCHEME, Folders
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
+from nexi.files import is_existing_path
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url
 
@@ -169,7 +170,7 @@ class DocumentIndexing:
         gone = []
         async for source in self._knowledge.sources():
             path = self.folders.path_of(source.url) if source.url.startswith(SCHEME) else None
-            if path and path.is_relative_to(folder) and not path.exists():
+            if path and path.is_relative_to(folder) and _is_gone(path):
                 gone.append(source.url)
         if gone:
             self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
@@ -255,6 +256,14 @@ class DocumentIndexing:
     def _report_step(self, name: str, outcome: str, total: int) -> None:
         self._done += 1
         self._on_step(Step(name, outcome, self._done, max(total, self._done)))
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether a file was certainly removed; one that cannot be reached, as in a folder without permission, stays indexed."""
+    try:
+        return not is_existing_path(path)
+    except OSError:
+        return False
 
 
 def place_of(target: str) -> tuple[Path, bool]:

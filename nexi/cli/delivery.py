@@ -22,11 +22,13 @@ MARKDOWN_SUFFIXES = (".md", ".markdown")
 
 def output_path(flags: OutputFlags) -> Path | None:
     """The file for the answer. Raises ConfigError if it cannot be written, before a search costs money."""
+    from nexi.files import is_existing_path
+
     if flags.output is None or flags.output == STDOUT:
         return None
     path = Path(flags.output).expanduser()
     try:
-        is_taken = path.exists() or path.is_symlink()
+        is_taken = is_existing_path(path) or path.is_symlink()
     except OSError as error:
         cause = error.strerror or ""
         raise ConfigError(f"{flags.output[:80]} cannot be written", cause=cause, fix="choose another name") from error

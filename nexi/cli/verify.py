@@ -45,12 +45,13 @@ def _read_target(target: str) -> Target:
     """Read a file or stdin; anything else is the ID of a run. Raises NexiError."""
     from nexi.app import Target
     from nexi.errors import StoreError
+    from nexi.files import is_existing_path
 
     path = Path(target).expanduser()
     try:
         if target == "-":
             return Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))
-        if path.is_file():
+        if is_existing_path(path) and path.is_file():
             return Target(text=path.read_bytes().decode("utf-8", "replace"))
     except OSError as error:
         cause = error.strerror or str(error)

@@ -20,6 +20,7 @@ from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import StoredSource
+from tests.denial import deny_access
 from tests.raising import has_code
 
 Make = Callable[..., Config]
@@ -92,6 +93,21 @@ async def test_a_changed_file_is_stored_again_and_one_that_is_gone_is_forgotten(
     (notes / "latin.txt").unlink()
     again = await take(config, notes)
     assert dict(again.outcomes) == {"stored": 1, "unchanged": 2, "removed": 1}
+
+
+async def test_a_file_that_cannot_be_reached_is_not_forgotten(
+    make_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, notes = make_config(), tmp_path / "notes"
+    closed = notes / "closed"
+    closed.mkdir(parents=True)
+    (notes / "garden.md").write_text("# Garden\n\nThe shed key is under the pot.")
+    (closed / "pond.md").write_text("# Pond\n\nThe pond is two metres deep.")
+    await take(config, notes)
+    deny_access(closed, monkeypatch)
+    again = await take(config, notes)
+    assert (dict(again.outcomes), dict(again.reasons)) == ({"unchanged": 1}, {"Permission denied": 1})
+    assert {source.title for source in await known(config)} == {"Garden", "Pond"}
 
 
 async def test_the_address_of_a_file_tells_no_path_and_stays_whatever_way_it_is_taken(

@@ -73,6 +73,11 @@ def test_a_target_that_does_not_exist_is_said_not_to(online: Command, target: st
     assert "Fix:" in done.err
 
 
+def test_a_file_that_the_system_cannot_look_for_is_not_taken_for_the_id_of_a_run(online: Command) -> None:
+    done = online("verify", name := "a" * 300)
+    assert (done.code, done.out, done.err.splitlines()[0]) == (1, "", f"Error: cannot read {name}: File name too long")
+
+
 def test_a_text_that_cites_nothing_cannot_be_verified(online: Command, tmp_path: Path) -> None:
     file = tmp_path / "plain.md"
     file.write_text("The Moon is far away.\n")
