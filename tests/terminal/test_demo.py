@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_make_shows_what_it_installs_on_one_line_and_stops_where_that_fails(tmp_
     python.write_text(PIP)
     python.chmod(0o755)
     done = subprocess.run(
-        ["make", "--no-print-directory", "VENV=env", "env/run.stamp"],
+        ["make", "--no-print-directory", f"PYTHON={sys.executable}", "VENV=env", "env/run.stamp"],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "PIP_ENDS": ends},
         capture_output=True,
