@@ -148,7 +148,8 @@ class PostgresRunLog:
         self._stop, self.is_cancel_requested, self._is_over_quota = stop, cancel, is_over_quota
 
     def on_taken(self) -> None:
-        self._trouble = self._trouble or taken_error(self.run_id)
+        if not self._ended:  # an ended run has no lease; whether its last fact was kept is for its commit to say
+            self._trouble = self._trouble or taken_error(self.run_id)
 
     async def close(self) -> None:
         """Give the lease back. Closing twice is harmless."""

@@ -11,6 +11,7 @@ import pytest
 from nexi.errors import ConfigError, RunTakenError, StoreError
 from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunFinished, RunStarted
 from nexi.postgres import database as database_module
+from nexi.postgres.commits import FactBatch
 from nexi.postgres.database import Database, list_migrations
 from nexi.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
@@ -68,6 +69,22 @@ async def test_a_stalled_writer_learns_from_its_lease_that_its_run_was_taken(
     async with asyncio.timeout(120):
         while not log.is_taken:
             await asyncio.sleep(0.05)
+    await log.close()
+
+
+async def test_a_run_whose_end_is_committed_while_leases_are_renewed_was_not_taken(
+    database: Database, make_person: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = PostgresRuns(database, make_person(), FakeClock())
+    log, commit = runs.create(), database.committer.commit
+    await log.append(STARTED)
+
+    async def commit_late(batch: FactBatch) -> None:
+        await commit(batch)
+        await database.in_thread(database._renew_leases)  # before the writer is told of its commit
+
+    monkeypatch.setattr(database.committer, "commit", commit_late)
+    assert (await log.append(FINISHED), log.is_taken) == (2, False)
     await log.close()
 
 
