@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
-MISSING = "needs Postgres: no wheel for this platform or Python; on Debian: apt-get install postgresql postgresql-18-pgvector"
+MISSING = "needs Postgres: no wheel for this platform or Python; on Debian, install postgresql and postgresql-N-pgvector"
 
 
 def find_binaries() -> Path | None:
