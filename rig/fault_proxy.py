@@ -58,7 +58,8 @@ class FaultProxy:
     upstream: str
     fault: Fault = Fault()
     url: str = ""
-    requests: int = 0
+    received: int = 0  # requests in all
+    requests: int = 0  # those since a fault was set that it is about
     spoiled: int = 0
     open: int = 0
     _listener: asyncio.Server | None = None
@@ -101,6 +102,7 @@ class FaultProxy:
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request a connection: what a kept connection would hide is seen."""
         head, body = await _request(reader)
+        self.received += 1
         spoil = self._spoils(head)
         before = HEAD_FAULTS.get(spoil)
         if before:

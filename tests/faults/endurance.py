@@ -1,6 +1,6 @@
 """Long trials: kills, write points, bad input, load, budgets and a soak, each counted over as many calls as it takes.
 
-    python -m tests.faults.endurance kills|writes|inputs|load|hour|budgets|soak [--seconds S] [--save]
+    python -m tests.faults.endurance kills|writes|inputs|load|site|hour|budgets|soak [--seconds S] [--save]
 
 Every trial goes on where its last saved piece ended (its seed is its number), so that full size can be reached in pieces.
 `--save` adds the counts to `endurance.json` and writes `endurance.md` beside this file. A violation ends with exit code 1.
@@ -28,9 +28,10 @@ from urllib.parse import quote
 
 import httpx2
 
-from nexi.events import ModelFailed, ModelReplied
+from nexi.events import ModelFailed, ModelReplied, PageFailed, PageFetched
 from rig.fault_proxy import Fault
 from tests.faults.processes import Home, check_taken_up, home, kill, kinds_in
+from tests.faults.world import make_page
 
 SAVED = Path(__file__).with_name("endurance.json")
 TABLE = SAVED.with_suffix(".md")
@@ -38,18 +39,26 @@ LATENCY_MS = 30
 MAX_FACTS = {"research": 110, "search": 14}
 INDEX_FILES = 60
 MAX_TOKENS = 15_000
+PAGES_PER_SECOND, FIRST_PAGES = 4.0, 8  # of one host, and how many at once at first; the defaults of the fetcher
+FIRST_MOON, MOONS = 1000, 2000
 MAX_GROWTH = 1.05  # of the memory of a server after its warm-up
 GOALS = {
     "kills": "R1: 1,000 kill -9 over research, quick search, index and serve",
     "writes": "R2: 300 points of write and fsync",
     "inputs": "R6: 100,000 inputs over CLI, HTTP and MCP",
     "load": "R8: ten minutes of 200 searchers, 20 research runs and 50 readers",
+    "site": "ten minutes of 20 research runs at a time over one site: each with its pages, at the allowed pace",
     "hour": "an hour of mixed load on one server: memory",
     "budgets": "R11: token limits through kills, resumes and clock jumps",
     "soak": "20 minutes of mixed load with kills and faults",
 }
 
-CROWDS = {"load": (200, 20, 50), "hour": (4, 2, 4), "soak": (20, 4, 8)}  # searchers, researchers and readers
+CROWDS = {
+    "load": (200, 20, 50),
+    "site": (0, 20, 0),
+    "hour": (4, 2, 4),
+    "soak": (20, 4, 8),
+}  # searchers, researchers and readers
 
 
 @dataclass
@@ -311,6 +320,8 @@ class Crowd:
     tally: Tally
     until: float
     base: str = ""
+    is_one_site: bool = False
+    moons: int = FIRST_MOON
     started: list[str] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
 
@@ -321,7 +332,13 @@ class Crowd:
         self.latencies.append(time.monotonic() - began)
 
     async def research(self, client: httpx2.AsyncClient) -> None:
-        question = {"question": "How far is the Moon, and what are tides?", "mode": "research", "options": {"depth": 1}}
+        asked = "How far is the Moon, and what are tides?"
+        if self.is_one_site:  # each of its own, so that no page is shared
+            asked, self.moons = (
+                f"How far is Moon {self.moons} from its planet, and who found Moon {self.moons}?",
+                self.moons + 1,
+            )
+        question = {"question": asked, "mode": "research", "options": {"depth": 1}}
         reply = await client.post(f"{self.base}/v1/runs", json=question)
         if reply.status_code != 202:
             self.tally.counts[f"research refused: {reply.status_code}"] += 1
@@ -369,9 +386,12 @@ class Crowd:
 
 def put_under_load(tally: Tally, seconds: float, *, searchers: int, researchers: int, readers: int, faults: bool) -> None:
     """A real server under mixed load; with `faults` it is killed every minute and what it talks to fails now and then."""
-    with tempfile.TemporaryDirectory() as folder, home(Path(folder)) as at:
-        crowd, flags = Crowd(at, tally, time.monotonic() + seconds), ("--max-runs", str(max(40, researchers + 8)))
-        at.more = {"NEXI_MODEL": "extractive"}
+    is_one_site = bool(researchers and not searchers)
+    settings = {"pages": _make_site()} if is_one_site else {}
+    with tempfile.TemporaryDirectory() as folder, home(Path(folder), **settings) as at:
+        began = time.monotonic()
+        crowd, flags = Crowd(at, tally, began + seconds), ("--max-runs", str(max(40, researchers + 8)))
+        crowd.is_one_site, at.more = is_one_site, {"NEXI_MODEL": "extractive"}
         while (left := crowd.until - time.monotonic()) > 5:
             end = crowd.until
             with serving_process(at, *flags) as base:
@@ -382,6 +402,7 @@ def put_under_load(tally: Tally, seconds: float, *, searchers: int, researchers:
                     kill(at.children[-1])
                     tally.counts["kills"] += 1
             crowd.until = end
+        took = time.monotonic() - began  # the last runs end after the time is over
         for proxy in at.rig.at.values():
             proxy.fault = Fault("")
         with serving_process(at, *flags) as base, httpx2.Client(base_url=base, timeout=600) as client:
@@ -391,15 +412,42 @@ def put_under_load(tally: Tally, seconds: float, *, searchers: int, researchers:
                 tally.counts[f"research {state}"] += 1
                 if state not in ("finished", "failed") or (state == "failed" and not faults):
                     tally.violations.append(f"{run_id} is {state}")
+                if is_one_site:
+                    _count_pages(at, run_id, tally)
+    if is_one_site:
+        pace = at.rig.at["pages"].received / took
+        tally.figures["requests to the site per second"] = round(pace, 2)
+        if pace > PAGES_PER_SECOND + FIRST_PAGES / took:
+            tally.violations.append(f"{pace:.2f} requests to the site a second")
     before, after = (tally.figures.get(name, 0.0) for name in ("MB after warm-up", "MB at the end"))
-    if not faults and after > before * MAX_GROWTH:
+    if not (faults or is_one_site) and after > before * MAX_GROWTH:
         tally.violations.append(f"memory grew from {before} to {after} MB")
-    slowest = sorted(crowd.latencies) or [0.0]
-    tally.figures |= {
-        "searches per second": round(len(slowest) / seconds, 1),
-        "p50 of a search, s": round(statistics.median(slowest), 2),
-        "p99 of a search, s": round(slowest[int(len(slowest) * 0.99)], 2),
+    if slowest := sorted(crowd.latencies):
+        tally.figures |= {
+            "searches per second": round(len(slowest) / seconds, 1),
+            "p50 of a search, s": round(statistics.median(slowest), 2),
+            "p99 of a search, s": round(slowest[int(len(slowest) * 0.99)], 2),
+        }
+
+
+def _make_site() -> list[dict[str, str]]:
+    """Pages about many moons, all on one host, since a mini-web has one."""
+    texts = {
+        "distance": "Moon {0} is {0}400 km from its planet. It orbits its planet in 27 days.",
+        "discovery": "Moon {0} was found by Asaph Hall in 1877. He named Moon {0} after a number.",
+        "surface": "The surface of Moon {0} is dark. Moon {0} has {0} craters.",
     }
+    moons = range(FIRST_MOON, FIRST_MOON + MOONS)
+    return [make_page(f"{name}-{n}", f"Moon {n}: {name}", text.format(n)) for n in moons for name, text in texts.items()]
+
+
+def _count_pages(at: Home, run_id: str, tally: Tally) -> None:
+    facts = at.facts(run_id)
+    fetched, failed = (sum(isinstance(fact, kind) for fact in facts) for kind in (PageFetched, PageFailed))
+    tally.counts["pages read"] += fetched
+    tally.counts["pages failed"] += failed
+    if failed or not fetched:
+        tally.violations.append(f"{run_id} has {fetched} pages, and {failed} failed")
 
 
 async def _crowd(crowd: Crowd, searchers: int, researchers: int, readers: int, *, faults: bool) -> None:

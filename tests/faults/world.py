@@ -34,15 +34,18 @@ TEXTS = {
     "mars": "Mars has two moons, Phobos and Deimos. They were found by Asaph Hall in 1877.",
     "sun": "The Sun is 149.6 million km from Earth. Its light takes about 8 minutes and 20 seconds.",
 }
-PAGES = [
-    {
+
+
+def make_page(name: str, title: str, text: str) -> dict[str, str]:
+    return {
         "url": f"http://{name}.test/facts",
-        "title": name.title(),
-        "html": f"<html><head><title>{name.title()}</title></head><body><main><h1>{name.title()}</h1><p>{text}</p>"
+        "title": title,
+        "html": f"<html><head><title>{title}</title></head><body><main><h1>{title}</h1><p>{text}</p>"
         f"<p>{text.replace('.', ' indeed.')}</p></main></body></html>",
     }
-    for name, text in TEXTS.items()
-]
+
+
+PAGES = [make_page(name, name.title(), text) for name, text in TEXTS.items()]
 QUESTION = "How far is the Moon, and what does it do to the tides?"
 TARGET_S = 3.0
 LATE_S = 2.0
@@ -106,12 +109,12 @@ class Servers:
 @contextmanager
 def servers(*, names: bool = False, **settings: Any) -> Iterator[Servers]:
     """The rig behind its proxies; with `names` they are called by names that only `resolving` knows."""
-    latency = settings.pop("latency_ms", 0)
+    latency, pages = settings.pop("latency_ms", 0), settings.pop("pages", PAGES)
     script = ResearchScript(**settings)
     with proxies({"model": "", "search": "", "pages": ""}) as at:
         hosts = {name: proxy.url.replace("127.0.0.1", f"{name}.test") if names else proxy.url for name, proxy in at.items()}
         with (
-            miniweb.serve(miniweb.Corpus(PAGES), base_url=hosts["pages"]) as web,
+            miniweb.serve(miniweb.Corpus(pages), base_url=hosts["pages"]) as web,
             scripted_llm.serve(script, latency_ms=latency) as llm,
         ):
             at["model"].upstream, at["search"].upstream, at["pages"].upstream = llm, web, web
