@@ -17,6 +17,8 @@ import h2.connection
 import h2.events
 import h2.exceptions
 
+from tests.fetchers.site import stop_listening
+
 CERTIFICATE = Path(__file__).parent / "loopback.pem"
 HTML = [(":status", "200"), ("content-type", "text/html")]
 Answer: TypeAlias = "bytes | Callable[[Stream], Awaitable[None]]"
@@ -162,7 +164,7 @@ async def secure_site(answers: Mapping[str, Answer], *, protocols: Sequence[str]
     try:
         yield site
     finally:
-        server.close()
+        await stop_listening(server)
         for task in site.tasks:
             task.cancel()
         await asyncio.gather(*site.tasks, return_exceptions=True)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 Writer: TypeAlias = asyncio.StreamWriter
+TURNS = 5  # of the loop; it takes three to accept a connection
 Answer: TypeAlias = "bytes | Callable[[Writer], Awaitable[None]] | list[bytes]"
 
 
@@ -32,8 +33,9 @@ class Site:
         self.answers = dict(answers)
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.port = 0
-        self.connections: set[asyncio.Task[None]] = set()
+        self.connections: dict[Writer, asyncio.Task[None]] = {}
         self.now = self.most_at_once = 0
+        self._is_closed = False
 
     @property
     def paths(self) -> list[str]:
@@ -43,7 +45,22 @@ class Site:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def accept(self, reader: asyncio.StreamReader, writer: Writer) -> None:
-        self.connections.add(asyncio.ensure_future(self._serve(reader, writer)))
+        if self._is_closed:  # on a busy machine a connection may come in after its client gave up
+            writer.close()
+        else:
+            self.connections[writer] = asyncio.ensure_future(self._serve(reader, writer))
+
+    async def close(self) -> None:
+        """End every connection. Raises what went wrong in one of them."""
+        self._is_closed = True
+        for task in self.connections.values():
+            task.cancel()
+        ends = await asyncio.gather(*self.connections.values(), return_exceptions=True)
+        for writer in self.connections:  # a task that was cancelled before its first step has closed nothing
+            writer.close()
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
 
     async def _serve(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         try:
@@ -80,7 +97,12 @@ async def serving(answers: Mapping[str, Answer] | None = None) -> AsyncIterator[
     try:
         yield site
     finally:
-        server.close()
-        for task in site.connections:
-            task.cancel()
-        await asyncio.gather(*site.connections)
+        await stop_listening(server)
+        await site.close()
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close a listener. What it is about to accept is accepted first: it would otherwise never be closed."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    server.close()

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.fetchers.site import stop_listening
+
 OTHER_SERVERS = ("/api/tags", "/api/v0/models", "/props")  # what only a local server has: this is none, whatever the script
 
 
@@ -114,7 +116,7 @@ async def serving(script: Sequence[Canned]) -> AsyncIterator[Server]:
     try:
         yield server
     finally:
-        listener.close()
+        await stop_listening(listener)
         for writer in open_now.values():
             writer.close()
         await asyncio.gather(*open_now)
