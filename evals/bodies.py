@@ -4,9 +4,9 @@
 
 Each body is small on the wire and large in some way once it is read. It is served over loopback and fetched in a process of
 its own, whose memory, with that of its children, is read from /proc every few milliseconds. Then 20 of the archives are asked
-for in one request to a server. More than 64 MB, its processes counted in, or more seconds than a
-fetch may take, ends with exit code 1; so does a document that was run or fetched from: 60 of the bodies try to reach an
-address or to write a file. With --only, --save replaces the rows that were measured and keeps the others.
+for in one request to a server. More than 64 MB, its processes counted in, or more seconds than a fetch may take,
+ends with exit code 1; so does a document that was run or fetched from: 60 of the bodies try to reach an address or to write a
+file. With --only, --save replaces the rows that were measured and keeps the others.
 """
 
 from __future__ import annotations

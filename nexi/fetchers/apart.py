@@ -1,8 +1,8 @@
 """Reading a document in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
 Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and nothing else, has
-bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Documents of the web
-are read one after another, so that a request for many costs no more memory than one for the worst of them.
+bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Documents from the
+web are read one at a time, so that a request for many costs no more memory than one for the worst of them.
 """
 
 from __future__ import annotations
