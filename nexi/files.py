@@ -23,6 +23,8 @@ MAX_JSON_BYTES = 1_000_000
 _BLOCK = 65536
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _LOCK_TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+_NO_LINKS_HERE = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+STORE_NAME = "knowledge.db"
 _FIXES = {
     errno.ENOSPC: "Free some disk space, for example old folders under runs, or set NEXI_HOME to another disk.",
     errno.EDQUOT: "Your disk quota is used up: free some space or set NEXI_HOME to another disk.",
@@ -51,6 +53,43 @@ def create_private_file(path: Path, data: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE_FILE)
     with os.fdopen(fd, "wb") as file:
         file.write(data)
+
+
+def create_empty_file(path: Path) -> None:
+    """Make a private, empty file where there is none, without opening it under its own name.
+
+    Whoever closes a descriptor of a file drops every POSIX lock that the process has on it. So the file of a database is closed
+    before it gets its name, and nobody can have a lock on it by then. Where a file system has no hard links, SQLite makes it.
+    """
+    import tempfile
+
+    if is_existing_path(path):
+        return
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:12]}.", suffix=".tmp")
+    os.close(fd)
+    try:
+        os.link(name, path)
+    except FileExistsError:
+        pass  # another process was first
+    except OSError as error:
+        if error.errno not in _NO_LINKS_HERE:
+            raise
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError for a file that cannot be written, without opening it."""
+    if os.access(path, os.W_OK):
+        return
+    is_read_only = sys.platform != "win32" and bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    number = errno.EROFS if is_read_only else errno.EACCES
+    raise OSError(number, os.strerror(number), str(path))
+
+
+def is_store_file(path: Path) -> bool:
+    """Whether a file is a knowledge store or lies beside one. Only SQLite may open it: see `create_empty_file`."""
+    return path.name.startswith(STORE_NAME) or path.resolve().name.startswith(STORE_NAME)
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -93,12 +132,12 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 
 def write_json_object(path: Path, value: Mapping[str, Any], failure: str) -> None:
-    """Replace a small JSON object and make its folder. Raises StoreError, which begins with `failure`."""
+    """Replace a small JSON object for good and make its folder. Raises StoreError, which begins with `failure`."""
     import json
 
     try:
         make_private_directory(path.parent)
-        replace_file(path, json.dumps(value, indent=1).encode())
+        replace_file(path, json.dumps(value, indent=1).encode(), is_durable=True)
     except OSError as error:
         raise store_error(failure, path, error) from error
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from nexi.errors import FetchError, FetchReason
 from nexi.extract.words import page_of
+from nexi.files import is_store_file
 from nexi.research.report import is_report_name
 from nexi.text.words import find_words
 from nexi.types import Page
@@ -45,6 +46,7 @@ CODE = {
 }  # fmt: skip
 FORMS = (".html", ".htm", ".xhtml", ".md", ".epub", ".docx", ".odt", ".pdf", ".rtf", ".tex", ".rst", ".org", ".adoc", ".txt")
 SOURCE_FOLDERS = ("_sources",)
+OWN_STORE = "a knowledge base of nexi"
 SAME_WORDS = 0.85  # of a twin's words; markup brings some of its own
 
 _TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
@@ -86,6 +88,8 @@ def _find_unfitness(entry: os.DirEntry[str]) -> str:
     """Why an entry is not taken; "" if it is. A report must not become a source of the next answer."""
     if not entry.is_file(follow_symlinks=False):
         return "no regular file"
+    if is_store_file(Path(entry.path)):
+        return OWN_STORE
     return "a report by nexi" if is_report_name(entry.name) else ""
 
 
@@ -173,6 +177,8 @@ def _bytes_of(path: Path) -> bytes:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
             raise _unfit_error("no regular file")
+        if is_store_file(path):
+            raise _unfit_error(OWN_STORE)
         if about.st_size > MAX_BYTES:
             raise _unfit_error(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
         with path.open("rb") as file:

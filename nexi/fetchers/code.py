@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from nexi.errors import FetchError
+from nexi.files import is_store_file
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
 
@@ -55,7 +56,7 @@ class CodeFetcher:
     def _read_file(self, relative: str) -> bytes:
         try:
             path = (self._root / relative).resolve(strict=True)
-            if not path.is_relative_to(self._root.resolve()) or not path.is_file():
+            if not path.is_relative_to(self._root.resolve()) or not path.is_file() or is_store_file(path):
                 raise _refusal(relative, "it is no file of the project")
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)

@@ -7,7 +7,6 @@ It knows SQLite's manners (waiting, journals, private files) and nothing of what
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -103,9 +102,10 @@ def open_database(
 ) -> sqlite3.Connection:
     """A connection that waits for others, with the file private from its first byte."""
     files.make_private_directory(path.parent)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE_FILE))
+    files.create_empty_file(path)  # SQLite gives the journal beside it the same permissions
     connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, cached_statements=256)
     try:
+        files.check_writable(path)  # SQLite itself would open it for reading and fail later
         _use_write_ahead(connection, busy_s)
         for pragma in ("synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")

@@ -35,8 +35,6 @@ AT_ONCE = 200
 _BODY = "id, digest, title, chunks, words, slot"
 _SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
 _FORGOTTEN: Row = (0, "", "", 0, 0, -1)  # a body of which only the chunks are left
-_ROOT = "SELECT rootpage FROM sqlite_master WHERE name = "
-_OF_A_TABLE = (b"\x05", b"\x0d")  # inner page, leaf
 _CHUNK = "id, text, heading, context, code, start"
 
 
@@ -133,8 +131,6 @@ def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tup
         yield row
     else:
         return
-    if not low and not _has_root(db, table):
-        return
     backwards = list(_until_damage(db, table, columns, "DESC"))
     found = [row for row in backwards if row is not None and int(row[0]) > low]
     high = int(found[-1][0]) if found else low + CHUNKS
@@ -148,17 +144,6 @@ def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) 
         yield from db.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id {order}")  # noqa: S608
     except sqlite3.DatabaseError:
         yield None
-
-
-def _has_root(db: sqlite3.Connection, table: str) -> bool:
-    """Whether the page from which all of a table is reached is still one of a table; else no row can be had."""
-    try:
-        root, size = (int(db.execute(sql).fetchone()[0]) for sql in (f"{_ROOT}'{table}'", "PRAGMA page_size"))
-        with Path(db.execute("PRAGMA database_list").fetchone()[2]).open("rb") as file:
-            file.seek((root - 1) * size)
-            return file.read(1) in _OF_A_TABLE
-    except (sqlite3.DatabaseError, OSError, TypeError):
-        return False
 
 
 def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple[Any, ...] | None:
@@ -191,10 +176,9 @@ def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> St
         with closing(_open_plain(path)) as db:
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
-            if _header.is_readable(db) or not _replace_header(path, grafted):
-                found = _copy_pages(db, path, fresh, on_saved)
-            else:
-                found = _from_graft(path, grafted, fresh, on_saved)
+            found = _copy_pages(db, path, fresh, on_saved) if _header.is_readable(db) else None
+        if found is None:  # its pages are copied outside SQLite, which must not have the file open then
+            found = _save_headless(path, grafted, fresh, on_saved)
         aside = _put_aside(path)
         fresh.replace(path)
     finally:
@@ -208,15 +192,12 @@ def _open_plain(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=_thread.BUSY_S, isolation_level=None)
 
 
-def _replace_header(path: Path, grafted: Path) -> bool:
+def _save_headless(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
+    """What a file without its first page holds, now that its tables can be found again; often all of it as it was."""
     _remove_file(grafted)
-    return _header.made_anew(path, grafted)
-
-
-def _from_graft(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
-    """What the file holds, now that its tables can be found again; often all of it as it was."""
-    with closing(_open_plain(grafted)) as db:
-        if not _is_sound(db, path):
+    is_grafted = _header.made_anew(path, grafted)
+    with closing(_open_plain(grafted if is_grafted else path)) as db:
+        if not is_grafted or not _is_sound(db, path):
             return _copy_pages(db, path, fresh, on_saved)
         db.execute("PRAGMA journal_mode=DELETE")
     grafted.replace(fresh)

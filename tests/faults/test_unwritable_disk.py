@@ -105,15 +105,10 @@ async def test_a_snapshot_with_a_journal_is_read_with_it_or_not_at_all(disk: tup
 
 async def test_a_disk_that_is_freed_is_written_again_by_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await fill_store(tmp_path / "knowledge.db")
-    store, real = SqliteStore(tmp_path / "knowledge.db"), os.open
-
-    def refuse(path: str, flags: int, *rest: int) -> int:
-        if flags & os.O_RDWR:
-            raise OSError(30, "Read-only file system")
-        return real(path, flags, *rest)
+    store = SqliteStore(tmp_path / "knowledge.db")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", refuse)
+        patched.setattr(os, "access", lambda path, mode: False)
         assert [s.url for s in await store.sources()] == [URL]
         with pytest.raises(StoreError):
             await store.remove([URL])
