@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from nexi.app.folders import Folders
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.runs.directory import RunDirectory
@@ -95,6 +96,13 @@ def test_a_run_that_ended_is_replayed_from_what_a_power_cut_leaves(
     left = make_config(home=tmp_path / "after")
     write_home(left.root, disk.cuts[-1])
     assert replayed(left, whole.id) == whole.answer.text
+
+
+def test_the_names_of_indexed_folders_survive_the_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "folders.json"
+    disk = DurableDisk(tmp_path, monkeypatch)
+    Folders(place).address_of(tmp_path / "notes" / "pump.md", tmp_path / "notes")
+    assert disk.cuts[-1]["folders.json"] == place.read_bytes()
 
 
 def test_the_recording_layer_loses_what_was_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

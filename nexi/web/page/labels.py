@@ -37,7 +37,7 @@ def set_label(nexi: Nexi, run_id: str, given: Mapping[str, Any] | None) -> dict[
     if label or place.exists():
         try:
             make_private_directory(place.parent)
-            replace_file(place, json.dumps(labels).encode())
+            replace_file(place, json.dumps(labels).encode(), is_durable=True)
         except OSError as error:
             raise store_error("the label could not be kept", place, error) from error
     return label
