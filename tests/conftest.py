@@ -87,12 +87,31 @@ def make_config(tmp_path: Path) -> Callable[..., Config]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     """A real Postgres, one for all tests of a process; it forgets at a power cut, and nothing else."""
-    from rig.postgres import MISSING, find_binaries, running_postgres
+    from rig.postgres import MISSING, list_binaries, running_postgres
 
-    if find_binaries() is None:
+    if not list_binaries():
         pytest.skip(MISSING)
     with running_postgres(is_durable=False) as server:
         yield server
+
+
+@pytest.fixture
+def pgvector(postgres: Any) -> None:
+    """For tests that compare vectors in Postgres, which the pgvector of the wheel cannot on every processor."""
+    from rig.postgres import NO_DISTANCES
+
+    if not postgres.has_distances:
+        pytest.skip(NO_DISTANCES)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly how many tests this machine left out for want of Postgres or its vectors."""
+    from rig.postgres import MISSING, NO_DISTANCES
+
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    for tests, lack in (("Postgres", MISSING), ("pgvector", NO_DISTANCES)):
+        if count := sum(lack in reason for reason in reasons):
+            terminalreporter.write_line(f"{count} tests of {tests} skipped: {lack}", yellow=True, bold=True)
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,14 @@ def make_team_qdrant(request: pytest.FixtureRequest) -> KnowledgeStore:
     return QdrantStore(client.AsyncQdrantClient(":memory:"), person="ada")
 
 
+def require_distances(request: pytest.FixtureRequest) -> None:
+    """Skip a test that compares vectors where Postgres here cannot."""
+    if request.node.get_closest_marker("distances"):
+        request.getfixturevalue("pgvector")
+
+
 def make_postgres(request: pytest.FixtureRequest) -> KnowledgeStore:
+    require_distances(request)
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
     from nexi.stores.pgvector import PgvectorStore
 
@@ -191,6 +198,7 @@ async def test_code_and_every_script_can_be_searched(store: KnowledgeStore, stor
     assert found(await store.lexical(asked)) == [("https://a.example/", 0)]
 
 
+@pytest.mark.distances
 async def test_vectors_find_the_nearest_first(store: KnowledgeStore) -> None:
     await store.put(PAGES, embedder=MODEL)
     passages = await store.dense(vector("The Sun is a star of plasma."), embedder=MODEL, count=2)
@@ -200,6 +208,7 @@ async def test_vectors_find_the_nearest_first(store: KnowledgeStore) -> None:
     assert len(passages) == 2
 
 
+@pytest.mark.distances
 async def test_hybrid_puts_first_what_both_ways_find(store: KnowledgeStore) -> None:
     await store.put(PAGES, embedder=MODEL)
     passages = await store.hybrid("plasma star", vector("plasma star"), embedder=MODEL, count=3)
@@ -225,6 +234,7 @@ SCOPES = [
 ]
 
 
+@pytest.mark.distances
 @pytest.mark.parametrize(("scope", "expected"), SCOPES, ids=[str(s).partition("(")[2][:60] for s, _ in SCOPES])
 async def test_a_scope_holds_for_every_kind_of_search(store: KnowledgeStore, scope: Scope, expected: list[IndexedPage]) -> None:
     await store.put(PAGES, embedder=MODEL)
@@ -237,6 +247,7 @@ async def test_a_scope_holds_for_every_kind_of_search(store: KnowledgeStore, sco
         assert {s.url for s in await store.sources(scope)} == urls
 
 
+@pytest.mark.distances
 async def test_a_changed_page_is_replaced_whole(store: KnowledgeStore) -> None:
     await store.put(PAGES, embedder=MODEL)
     await store.put([page(MOON.source.url, "Only cheese is left.", title="Cheese")], embedder=MODEL)
@@ -258,6 +269,7 @@ async def test_two_spellings_of_a_url_are_one_page(store: KnowledgeStore, again:
     assert (await store.source(MOON.source.url)) is not None
 
 
+@pytest.mark.distances
 async def test_equal_content_is_kept_once_and_found_by_each_of_its_urls(store: KnowledgeStore) -> None:
     mirror = replace(MOON, source=replace(MOON.source, url="https://mirror.example/m", tags=("copy",)))
     await store.put([MOON, mirror], embedder=MODEL)
@@ -295,6 +307,7 @@ async def test_a_page_cut_another_way_replaces_the_former_chunks(store: Knowledg
     assert (await store.stats()).chunks == 1
 
 
+@pytest.mark.distances
 async def test_a_removed_page_is_gone_and_the_others_stay(store: KnowledgeStore) -> None:
     await store.put(PAGES, embedder=MODEL)
     assert await store.remove([MOON.source.url, "https://never.example/"]) == 1
@@ -311,6 +324,7 @@ async def test_neighbours_of_a_passage_are_read_by_number(store: KnowledgeStore)
     assert [p.number for p in await store.passages("https://long.example/", -2, 1)] == [0, 1]
 
 
+@pytest.mark.distances
 async def test_chunks_without_vectors_are_known_and_can_get_them(store: KnowledgeStore) -> None:
     await store.put([page("https://a.example/", "alpha beta", "gamma delta", "epsilon", embed=False), SUN], embedder=MODEL)
     waiting = await store.list_unembedded()
@@ -346,6 +360,7 @@ async def test_vectors_of_another_model_are_refused_and_nothing_changes(store: K
     assert [s.url for s in await store.sources()] == [MOON.source.url]
 
 
+@pytest.mark.distances
 async def test_forgotten_vectors_make_room_for_another_model(store: KnowledgeStore) -> None:
     await store.put([MOON, SUN], embedder=MODEL)
     await store.forget_vectors()
@@ -398,6 +413,7 @@ async def test_reads_and_writes_at_once_all_succeed(store: KnowledgeStore) -> No
     assert (await store.stats()).sources == 20
 
 
+@pytest.mark.distances
 async def test_another_model_replaces_the_vectors_when_every_chunk_has_one(store: KnowledgeStore) -> None:
     await store.put([MOON, SUN], embedder=MODEL)
     await store.prepare_reembedding("two")
@@ -431,6 +447,7 @@ async def make_stores(request: pytest.FixtureRequest, kind: str) -> tuple[Knowle
         from nexi.stores.qdrant import QdrantStore
 
         return QdrantStore(client, person="ada"), QdrantStore(client, person="eve"), QdrantStore(client, person="team")
+    require_distances(request)
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
     from nexi.stores.pgvector import PgvectorStore
 
@@ -439,6 +456,7 @@ async def make_stores(request: pytest.FixtureRequest, kind: str) -> tuple[Knowle
     return ada, eve, PgvectorStore(database, None)
 
 
+@pytest.mark.distances
 @pytest.mark.parametrize("kind", ["postgres", "qdrant"])
 async def test_each_person_has_her_own_pages_and_reads_the_teams(request: pytest.FixtureRequest, kind: str) -> None:
     ada, eve, team = await make_stores(request, kind)
@@ -494,10 +512,12 @@ async def make_sharing_stores(
             for person in (ada, eve, bob)
         ]
         return stores[0], stores[1], stores[2], share
+    require_distances(request)
     empty_team_collection(database)
     return PgvectorStore(database, ada), PgvectorStore(database, eve), PgvectorStore(database, bob), share
 
 
+@pytest.mark.distances
 @pytest.mark.parametrize("kind", ["postgres", "qdrant"])
 async def test_shared_knowledge_is_found_by_those_it_is_shared_with_and_changed_by_none_of_them(
     request: pytest.FixtureRequest, kind: str

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rig.postgres import MISSING, find_binaries, running_postgres
+from rig.postgres import MISSING, list_binaries, running_postgres
 from rig.team_trials import disturb
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "events"), [("kill", 2), ("stall", 1), ("restart", 1)])
 def test_no_run_is_lost_or_done_twice(name: str, events: int) -> None:
-    if find_binaries() is None:
+    if not list_binaries():
         pytest.skip(MISSING)
     with running_postgres() as server:
         outcome = disturb(server, name, jobs=6, events=events, step_s=0.4, every_s=1.5)
