@@ -1,0 +1,56 @@
+"""The charset of a page is found as browsers find it, and the bytes decide where nothing is declared."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.extract import charset
+
+KOREAN = "서울은 대한민국의 수도이자 최대 도시이다. 한강을 끼고 있으며 인구는 약 천만 명이다."
+JAPANESE = "高橋さんは東京の会社で働いています。日本語の文章です。これはテストです。"
+LOOSE_SIGNS = [
+    ("shift_jis", "cp932", "髙橋さんは①東京の㈱会社で働いています。"),
+    ("x-sjis", "cp932", "髙島屋は①号館です。"),
+    ("euc-kr", "cp949", "똠방각하와 펲시콜라를 파는 가게입니다."),
+    ("ks_c_5601-1987", "cp949", "똠방각하는 드라마입니다."),
+    ("gb2312", "gb18030", "朱镕基先生在北京的会议上发表了讲话。"),
+    ("iso-8859-1", "cp1252", "Er sagte: „So ist’s recht“ – für 5 €."),
+    ("tis-620", "cp874", "กรุงเทพฯ – เมืองหลวง…"),
+]
+
+
+@pytest.mark.parametrize(("declared", "encoding", "text"), LOOSE_SIGNS)
+@pytest.mark.parametrize("place", ["header", "meta"])
+def test_a_declared_charset_is_read_as_browsers_read_it(declared: str, encoding: str, text: str, place: str) -> None:
+    body = f'<html><head><meta charset="{declared}"></head><body>{text}</body></html>' if place == "meta" else text
+    content_type = f"text/html; charset={declared}" if place == "header" else "text/html"
+    assert text in charset.decode_body(body.encode(encoding), content_type)
+
+
+def test_one_stray_byte_does_not_make_another_charset_of_a_declared_page() -> None:
+    body = (JAPANESE * 9).encode("cp932") + b"\xff" + JAPANESE.encode("cp932")
+    text = charset.decode_body(body, "text/html; charset=shift_jis")
+    assert text.count(JAPANESE) == 10
+    assert text.count("\ufffd") <= 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("euc_kr", KOREAN),
+        ("cp932", JAPANESE),
+        ("euc_jp", JAPANESE),
+        ("gb18030", "这是一个关于北京的故事，北京是中国的首都，有很多人住在那里。"),
+        ("big5", "台北市是中華民國的首都，人口約二百五十萬。"),
+        ("cp1251", "Москва — столица России, город федерального значения № 1."),
+        ("cp1252", "Français, où étiez-vous l’été dernier ? À Orléans, près d’une forêt."),
+        ("cp1253", "Η Αθήνα είναι η πρωτεύουσα της Ελλάδας και η μεγαλύτερη πόλη της."),
+    ],
+)
+def test_the_charset_of_a_page_that_declares_none_is_recognised(encoding: str, text: str) -> None:
+    assert charset.decode_body(f"<p>{text * 3}</p>".encode(encoding)) == f"<p>{text * 3}</p>"
+
+
+@pytest.mark.parametrize("label", ["punycode", "idna", "utf-7", "unicode_escape", "zip", "rot13"])
+def test_a_codec_that_is_no_charset_of_the_web_is_never_used(label: str) -> None:
+    assert charset.decode_body("Zürich & b\\u0041".encode(), f"text/plain; charset={label}") == "Zürich & b\\u0041"
