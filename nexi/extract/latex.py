@@ -10,7 +10,7 @@ import re
 import unicodedata
 from contextlib import suppress
 
-from nexi.extract import charset
+from nexi.extract import charset, notation
 from nexi.extract.containers import build_extracted
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
@@ -227,6 +227,10 @@ class _Source:
         elif command in ("footnote", "caption"):
             note, place = self._argument(_skip_option(source, place))
             self._add(f" ({self._inner(note)})" if command == "footnote" else f"{self._inner(note)} ")
+        elif command in ("textsuperscript", "textsubscript"):
+            moved, place = self._argument(place)
+            write = notation.write_raised if command == "textsuperscript" else notation.write_lowered
+            self._add(write("".join(self._text[-8:])[-notation.MAX_BEFORE :], self._inner(moved)))
         elif command in _DROPPED:
             place = _skip_option(source, place)
             for _ in range(_DROPPED[command]):

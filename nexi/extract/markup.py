@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import classifier, invisible, markup_limits
+from nexi.extract import classifier, formulas, invisible, markup_limits
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import PageHead, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
@@ -124,7 +124,7 @@ def _bound_markup(html: str) -> str:
 
 
 def _visible_markup(html: str) -> str:
-    visible = invisible.remove_invisible(html[:MAX_CHARS]).replace("\0", "")
+    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(html[:MAX_CHARS])).replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
     frames = visible.count("<iframe")
     return _FRAME.sub("", visible) if frames and frames > visible.count("</iframe") else visible
@@ -138,8 +138,10 @@ def _parse_tree(html: str) -> Any:
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(html)
-    # A frameset takes the place of the body; such a page has no text of its own.
-    return tree if tree.body is not None else HTMLTree.parse("<body></body>")
+    if tree.body is None:  # a frameset takes the place of the body; such a page has no text of its own
+        return HTMLTree.parse("<body></body>")
+    formulas.write_notation(tree, html)
+    return tree
 
 
 def _drop_hidden(tree: Any) -> None:

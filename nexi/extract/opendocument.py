@@ -7,8 +7,10 @@ is repeated is, as far as a reader could want it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
+from nexi.extract import notation
 from nexi.extract.containers import (
     Attributes,
     BoundedArchive,
@@ -27,7 +29,9 @@ MAX_ELEMENTS = 4_000_000
 MAX_REPEATED_ROWS = 100
 MAX_LIST_STYLES = 5_000
 
-_SILENT = frozenset(("annotation", "tracked-changes", "script", "event-listeners", "forms", "settings", "shapes"))
+_SILENT = frozenset(
+    ("annotation", "tracked-changes", "script", "event-listeners", "forms", "settings", "shapes", "note-citation")
+)
 _TABLE_PARTS = {"table": "table", "table-row": "table-row", "table-cell": "table-cell", "covered-table-cell": "table-cell"}
 _VALUES = ("date-value", "time-value", "boolean-value", "string-value", "value")
 _SPACES = {"tab": " ", "line-break": " ", "s": " "}
@@ -43,7 +47,7 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     lists = _ListStyles()
     parse_xml(archive.stream("styles.xml"), lists)
     writer = MarkdownWriter(max_chars)
-    reading = _Content(writer, lists)
+    reading = _Content(writer, lists, lambda href: _read_formula(archive, href))
     with suppress(EnoughText):
         parse_xml(archive.stream("content.xml"), reading, max_elements=MAX_ELEMENTS)
     writer.truncated = writer.truncated or reading.is_cut
@@ -63,16 +67,46 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     )
 
 
+def _read_formula(archive: BoundedArchive, href: str) -> str:
+    """The formula of an embedded object; "" for an object of another kind."""
+    reading = _Formula()
+    parse_xml(archive.stream(f"{href.removeprefix('./').rstrip('/')}/content.xml"), reading)
+    return reading.written
+
+
+class _Formula:
+    """The first formula of a file."""
+
+    def __init__(self) -> None:
+        self.written = ""
+        self._builder = notation.FormulaBuilder()
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if self._builder.is_open or (name == "math" and not self.written):
+            self._builder.start(name)
+
+    def text(self, text: str) -> None:
+        self._builder.text(text)
+
+    def end(self, name: str) -> None:
+        if self._builder.is_open:
+            self.written = self._builder.end() or ""
+
+
 class _ListStyles:
-    """Which levels of which list styles are numbered."""
+    """Which levels of which list styles are numbered, and which styles of text raise or lower it."""
 
     def __init__(self) -> None:
         self._ordered: set[tuple[str, str]] = set()
+        self._positions: dict[str, str] = {}
         self._style = ""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if name == "list-style":
+        if name in ("list-style", "style"):
             self._style = attributes.get("name", "")[:200]
+        elif name == "text-properties" and "text-position" in attributes and len(self._positions) < MAX_LIST_STYLES:
+            position = attributes["text-position"].strip()
+            self._positions[self._style] = "sub" if position.startswith(("sub", "-")) else "super"
         elif name == "list-level-style-number" and attributes.get("num-format") and len(self._ordered) < MAX_LIST_STYLES:
             self._ordered.add((self._style, attributes.get("level", "1")))
 
@@ -81,6 +115,10 @@ class _ListStyles:
 
     def text(self, text: str) -> None:
         """Its text says nothing."""
+
+    def position_of(self, style: str) -> str:
+        """super, sub, or "" for a style of text."""
+        return self._positions.get(style, "")
 
     def is_ordered(self, style: str, depth: int) -> bool:
         return (style, str(depth + 1)) in self._ordered
@@ -96,13 +134,14 @@ class _List:
 class _Content:
     """Writes the blocks; a table inside a table is text of its cell."""
 
-    def __init__(self, writer: MarkdownWriter, lists: _ListStyles) -> None:
+    def __init__(self, writer: MarkdownWriter, lists: _ListStyles, read_formula: Callable[[str], str]) -> None:
         self.is_cut = False
-        self._writer, self._styles = writer, lists
+        self._writer, self._styles, self._read_formula = writer, lists, read_formula
         self._silent = 0
         self._text: list[list[str]] = []  # of the open paragraphs; a note stands inside another
         self._heading = 0
         self._links: list[str] = []
+        self._spans: list[tuple[str, int]] = []  # the position of each open one, and where its text begins
         self._lists: list[_List] = []
         self._slides = 0
         self._frame = ""
@@ -127,6 +166,10 @@ class _Content:
             href = attributes.get("href", "")
             self._links.append(href if href.startswith(("http://", "https://", "mailto:")) else "")
             self._text[-1].append("[" if self._links[-1] else "")
+        elif name == "span" and self._text:
+            self._spans.append((self._styles.position_of(attributes.get("style-name", "")), len(self._text[-1])))
+        elif name == "object" and self._text:
+            self._text[-1].append(self._read_formula(attributes.get("href", "")))
         elif name == "list":
             self._lists.append(_List(attributes.get("style-name", "") or (self._lists[-1].style if self._lists else "")))
         elif name == "list-item" and self._lists:
@@ -163,6 +206,8 @@ class _Content:
         elif name == "a" and self._links and self._text:
             href = self._links.pop()
             self._text[-1].append(f"]({href})" if href else "")
+        elif name == "span" and self._spans and self._text:
+            self._leave_span(*self._spans.pop())
         elif name == "list" and self._lists:
             self._lists.pop()
         elif name in _TABLE_PARTS:
@@ -172,6 +217,12 @@ class _Content:
             self._writer.add_paragraph(f"Notes: {said}" if said else "")
         elif name == "page":
             self._title_slide("")
+
+    def _leave_span(self, position: str, start: int) -> None:
+        if position:
+            before, moved = "".join(self._text[-1][:start]), "".join(self._text[-1][start:])
+            write = notation.write_raised if position == "super" else notation.write_lowered
+            self._text[-1][start:] = [write(before[-notation.MAX_BEFORE :], moved)]
 
     def _add_paragraph(self, text: str) -> None:
         if not text:

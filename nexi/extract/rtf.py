@@ -12,6 +12,7 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.extract import notation
 from nexi.extract.containers import broken_error, build_extracted
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
@@ -43,6 +44,7 @@ class _Group(Struct, frozen=True):
 
     into: str = "text"
     codec: str = ""
+    position: str = ""  # super, sub
     skip: int = 1  # characters that stand in for one that is written by its number
 
 
@@ -73,6 +75,7 @@ class _Reading:
         self._skip = 0
         self._is_optional = False
         self._paragraph: list[str] = []
+        self._note: list[str] = []
         self._marker: list[str] = []
         self._cells: list[str] = []
         self._in_table = False
@@ -113,8 +116,10 @@ class _Reading:
             if heading := _HEADING_STYLE.search("".join(self._style_name)[:500]):
                 self._styles[self._style] = int(heading[1])
             self._style_name = []
-        if len(self._groups) > 1:
-            self._groups.pop()
+        ended = self._groups.pop() if len(self._groups) > 1 else self._groups[-1]
+        if ended.into == "note" and self._groups[-1].into != "note":
+            note, self._note = " ".join("".join(self._note).split()), []
+            self._paragraph.append(f" ({note})" if note else "")
 
     def _send_to(self, place: str) -> None:
         self._groups[-1] = replace(self._groups[-1], into=place)
@@ -129,6 +134,8 @@ class _Reading:
             self._send_to("styles")
         elif word == "info":
             self._send_to("")
+        elif word == "footnote" and into == "text":
+            self._groups[-1] = replace(self._groups[-1], into="note", position="")
         elif word in _ABOUT and not into:
             self._send_to(_ABOUT[word])
         elif word in ("listtext", "pntext"):
@@ -164,7 +171,9 @@ class _Reading:
                     self._level = self._styles.get(number, self._level)
             case "outlinelevel":
                 self._level = number + 1 if has_number and 0 <= number < 6 else self._level
-            case "pard":
+            case "super" | "sub" | "nosupersub" | "plain":
+                self._groups[-1] = replace(self._groups[-1], position=word if word in ("super", "sub") else "")
+            case "pard" if self._groups[-1].into != "note":
                 self._in_table, self._level, self._marker = False, -1, []
             case "intbl":
                 self._in_table = True
@@ -208,7 +217,10 @@ class _Reading:
         into = self._groups[-1].into
         if into == "text":
             self._writer.count_text(text)
-            self._paragraph.append(text)
+            self._paragraph.append(self._write_position(text))
+        elif into == "note":
+            self._writer.count_text(text)
+            self._note.append(text)
         elif into == "marker":
             self._marker.append(text[:20])
         elif into == "styles":
@@ -216,7 +228,17 @@ class _Reading:
         elif into in _ABOUT.values():
             self.about.setdefault(into, []).append(text[:1_000])
 
+    def _write_position(self, text: str) -> str:
+        position = self._groups[-1].position
+        if not position:
+            return text
+        before = "".join(self._paragraph[-8:])[-notation.MAX_BEFORE :]
+        return (notation.write_raised if position == "super" else notation.write_lowered)(before, text)
+
     def _end_paragraph(self) -> None:
+        if self._groups[-1].into == "note":
+            self._note.append(" ")
+            return
         text, self._paragraph = "".join(self._paragraph), []
         marker, self._marker = "".join(self._marker).strip(), []
         if self._in_table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from nexi.extract import notation
 from nexi.extract.containers import (
     Attributes,
     BoundedArchive,
@@ -105,9 +106,16 @@ class _Shapes:
         self._about: Attributes = {}
         self._cell: list[str] | None = None
         self._in_text = False
+        self._silent = 0
+        self._formula = notation.FormulaBuilder()
+        self._baseline = ""  # of the open run, in thousandths of a line: raised above zero, lowered below
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if name in ("sp", "graphicFrame"):
+        if self._silent or name == "Fallback":  # a picture of the formula before it
+            self._silent += 1
+        elif name == "oMath" or self._formula.is_open:
+            self._formula.start(name)
+        elif name in ("sp", "graphicFrame"):
             self._shape = _Shape()
             self.shapes.append(self._shape)
         elif name == "ph":
@@ -122,6 +130,8 @@ class _Shapes:
             self._about["bullet"] = name
         elif name == "t":
             self._in_text = True
+        elif name == "rPr":
+            self._baseline = attributes.get("baseline", "")
         elif name in ("br", "tab"):
             self._text.append(" ")
         elif name == "tr":
@@ -130,13 +140,29 @@ class _Shapes:
             self._cell = []
 
     def text(self, text: str) -> None:
-        if self._in_text:
+        if self._formula.is_open:
+            self._formula.text(text)
+        elif self._in_text and not self._silent:
             self._writer.count_text(text)
-            self._text.append(text)
+            self._text.append(self._write_position(text))
+
+    def _write_position(self, text: str) -> str:
+        before = "".join(self._text)[-notation.MAX_BEFORE :]
+        if self._baseline in ("", "0"):
+            return text
+        return (notation.write_lowered if self._baseline.startswith("-") else notation.write_raised)(before, text)
 
     def end(self, name: str) -> None:
-        if name == "t":
+        if self._silent:
+            self._silent -= 1
+        elif self._formula.is_open:
+            if (formula := self._formula.end()) is not None:
+                self._writer.count_text(formula)
+                self._text.append(formula)
+        elif name == "t":
             self._in_text = False
+        elif name == "r":
+            self._baseline = ""
         elif name == "p":
             self._end_paragraph("".join(self._text))
             self._text = []

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from nexi.extract import notation
 from nexi.extract.containers import (
     Attributes,
     BoundedArchive,
@@ -28,6 +29,9 @@ MAX_STYLES = 5_000
 MAX_STYLE_DEPTH = 10  # styles based on one another
 
 _PROPERTIES = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
+MAX_NOTE_CHARS = 5_000
+_SILENT = ("Fallback", "moveFrom")  # a second form of a drawing; text that stands elsewhere now
+_WRITE_POSITION = {"superscript": notation.write_raised, "subscript": notation.write_lowered}
 _NO_NUMBER = ("", "bullet", "none")
 
 
@@ -41,9 +45,12 @@ def read_docx(data: bytes, max_chars: int) -> Extracted:
     styles, numbering = _Styles(), _Numbering()
     parse_xml(archive.stream("word/styles.xml"), styles)
     parse_xml(archive.stream("word/numbering.xml"), numbering)
+    notes = _Notes()
+    for part in ("word/footnotes.xml", "word/endnotes.xml"):
+        parse_xml(archive.stream(part), notes)
     writer = MarkdownWriter(max_chars)
     with suppress(EnoughText):
-        parse_xml(archive.stream("word/document.xml"), _Paragraphs(writer, links, styles, numbering))
+        parse_xml(archive.stream("word/document.xml"), _Paragraphs(writer, links, styles, numbering, notes))
     return build_extracted(writer, read_office_properties(archive))
 
 
@@ -147,11 +154,43 @@ class _Numbering:
         return self._levels.get((self._abstract.get(number, ""), style), "")
 
 
+class _Notes:
+    """Footnotes and endnotes by kind and id."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str], list[str]] = {}
+        self._open: list[str] = []
+        self._in_text = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name in ("footnote", "endnote"):
+            self._open = self._texts.setdefault((name, attributes.get("id", "")), [])
+        elif name in ("p", "tab", "br") and self._open:
+            self._open.append(" ")
+        self._in_text = name == "t"
+
+    def text(self, text: str) -> None:
+        if self._in_text:
+            self._open.append(text[:MAX_NOTE_CHARS])
+
+    def end(self, name: str) -> None:
+        self._in_text = False
+
+    def text_of(self, kind: str, number: str) -> str:
+        return " ".join("".join(self._texts.get((kind, number), ())).split())[:MAX_NOTE_CHARS]
+
+
 class _Paragraphs:
     """Writes the blocks; `links` are addresses by their ids."""
 
-    def __init__(self, writer: MarkdownWriter, links: dict[str, str], styles: _Styles, numbering: _Numbering) -> None:
+    def __init__(
+        self, writer: MarkdownWriter, links: dict[str, str], styles: _Styles, numbering: _Numbering, notes: _Notes
+    ) -> None:
         self._writer, self._links, self._styles, self._numbering = writer, links, styles, numbering
+        self._notes = notes
+        self._formula = notation.FormulaBuilder()
+        self._position = ""  # of the open run: superscript, subscript
+        self._run_start = 0
         self._paragraphs: list[list[str]] = []  # open ones; a text box stands inside another
         self._about: dict[str, str] = {}
         self._link = ""
@@ -162,8 +201,10 @@ class _Paragraphs:
         self._counts: dict[str, list[int]] = {}
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if name == "Fallback" or self._silent:
-            self._silent += name == "Fallback"
+        if name in _SILENT or self._silent:
+            self._silent += name in _SILENT
+        elif name == "oMath" or self._formula.is_open:
+            self._formula.start(name)
         elif name == "p":
             self._paragraphs.append([])
             self._about = {}
@@ -171,6 +212,14 @@ class _Paragraphs:
             self._about.setdefault(_PROPERTIES[name], attributes.get("val", ""))
         elif name == "t":
             self._in_text = True
+        elif name == "r" and self._paragraphs:
+            self._position, self._run_start = "", len(self._paragraphs[-1])
+        elif name == "vertAlign":
+            self._position = attributes.get("val", "")
+        elif name in ("footnoteReference", "endnoteReference") and self._paragraphs:
+            note = self._notes.text_of(name.removesuffix("Reference"), attributes.get("id", ""))
+            self._position = ""
+            self._paragraphs[-1].append(f" ({note})" if note else "")
         elif name in ("tab", "br", "cr") and self._paragraphs:
             self._paragraphs[-1].append(" ")
         elif name == "hyperlink" and self._paragraphs:
@@ -181,7 +230,15 @@ class _Paragraphs:
 
     def end(self, name: str) -> None:
         if self._silent:
-            self._silent -= name == "Fallback"
+            self._silent -= name in _SILENT
+        elif self._formula.is_open:
+            if (formula := self._formula.end()) is not None and self._paragraphs:
+                self._writer.count_text(formula)
+                self._paragraphs[-1].append(formula)
+        elif name == "r" and self._paragraphs and self._position in _WRITE_POSITION:
+            paragraph = self._paragraphs[-1]
+            before, moved = "".join(paragraph[: self._run_start]), "".join(paragraph[self._run_start :])
+            paragraph[self._run_start :] = [_WRITE_POSITION[self._position](before[-notation.MAX_BEFORE :], moved)]
         elif name == "t":
             self._in_text = False
         elif name == "hyperlink" and self._paragraphs:
@@ -197,7 +254,9 @@ class _Paragraphs:
                 self._writer.end_table()
 
     def text(self, text: str) -> None:
-        if self._in_text and not self._silent and self._paragraphs:
+        if self._formula.is_open:
+            self._formula.text(text)
+        elif self._in_text and not self._silent and self._paragraphs:
             self._writer.count_text(text)
             self._paragraphs[-1].append(text)
 

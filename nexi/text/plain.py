@@ -32,6 +32,7 @@ _HARD_SPACES = re.compile(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _DASHES = re.compile(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
 _SINGLE_QUOTES = re.compile(r"[\u2018\u2019\u201a\u201b\u2032\u02bc`´]")
 _DOUBLE_QUOTES = re.compile(r"[\u201c\u201d\u201e\u201f\u2033«»„‟]")
+_RAISED = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ]+")
 _OTHER_DIGITS = re.compile(r"(?![0-9])\d")
 _CODE_SPAN = re.compile(r"(`{1,2})[^\n]{1,300}?\1")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,300}\]\([^()\n]{0,2000}\)")
@@ -95,6 +96,7 @@ def fold_text(text: str) -> str:
     if text.isascii():
         return text.replace("`", "'") if "`" in text else text
     text = _HARD_SPACES.sub(" ", _DASHES.sub("-", _SINGLE_QUOTES.sub("'", _DOUBLE_QUOTES.sub('"', text))))
+    text = _RAISED.sub(lambda raised: f"^{raised[0]}", text)  # 10²³ is not 1023
     text = unicodedata.normalize("NFKC", text)
     return _OTHER_DIGITS.sub(lambda m: str(unicodedata.decimal(m[0])), text)
 

@@ -533,6 +533,11 @@ def _splits_name(words: Sequence[str], place: int) -> bool:
 
 
 def _is_beside_the_point(aside: str, evidence: SentenceRanking) -> bool:
-    """Whether an aside holds neither the wanted kind of thing nor a word of the question."""
+    """Whether an aside holds neither a number, the wanted kind of thing nor a word of the question.
+
+    In accounts a number in brackets is a loss: without it the columns shift.
+    """
+    if any(char.isdigit() for char in aside):
+        return False
     said = evidence.rarity.keys() & set(evidence.words.stems(aside))
     return not said and not find_wanted_words(evidence, aside.split())

@@ -1,0 +1,115 @@
+"""The formulas, superscripts and subscripts of an HTML page become text before anything is dropped or written.
+
+Above sits `markup`; below, `notation` says how each is written. Sites keep a formula in several forms of which one is shown
+(MathML beside a picture, TeX beside MathML, a drawing beside both): the TeX is taken where there is one, else the MathML.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nexi.extract import notation
+
+MAX_FORMULA_NODES = 5_000
+MAX_FORMULA_DEPTH = 60
+
+# The element that holds every form of one formula, outermost first.
+_WRAPPERS = ".mwe-math-element, mjx-container, .katex, .MathJax, .MathJax_Display, .MathJax_Preview"
+_TEX = 'annotation[encoding="application/x-tex"], annotation[encoding="application/x-latex"], annotation[encoding="LaTeX"]'
+_TEX_SCRIPT = re.compile(
+    r'<script\b[^>]{0,200}type\s*=\s*["\']?math/tex[^>]{0,100}>(.{0,20000}?)</script\s*>', re.I | re.DOTALL
+)
+_NOTE_CLASS = re.compile(r"reference|footnote|noteref|fn-?ref|cite", re.IGNORECASE)
+_NOTATION = re.compile(r"<su[bp]\b|<math\b|doc-noteref|katex|mathjax|mjx-|mwe-math", re.IGNORECASE)
+_UNSEEN = frozenset({"annotation", "annotation-xml", "#comment"})
+_FUNCTION_APPLICATION = re.compile("[\u2061-\u2064]")
+
+
+def reveal_tex_scripts(html: str) -> str:
+    """The page with the TeX that a script would draw put in the place of the script."""
+    if "math/tex" not in html:
+        return html
+    return _TEX_SCRIPT.sub(lambda script: f"<span>{_escape(notation.write_formula(script[1]))}</span>", html)
+
+
+def write_notation(tree: Any, html: str) -> None:
+    """Replace formulas, superscripts and subscripts of a page by their text. Most pages have none in their source."""
+    if not _NOTATION.search(html):
+        return
+    body = tree.body
+    for wrapper in body.query_selector_all(_WRAPPERS):
+        if wrapper.parent is not None and (text := _formula_text(wrapper)):
+            _replace_by_text(tree, wrapper, text)
+        elif wrapper.parent is not None and wrapper.matches(".MathJax_Preview, .MathJax, .MathJax_Display"):
+            wrapper.decompose()  # drawn from a script that stands beside it
+    for node in body.query_selector_all("math"):
+        if node.parent is not None and (text := _formula_text(node)):
+            _replace_by_text(tree, node, text)
+    for node in body.query_selector_all('a[role="doc-noteref"]'):
+        if node.parent is not None and node.parent.tag != "sup" and node.text.strip().isdecimal():
+            _replace_by_text(tree, node, f"[{node.text.strip()}]")
+    for node in body.query_selector_all("sup, sub"):
+        if node.parent is not None and not node.query_selector("sup, sub"):
+            _write_script(tree, node)
+
+
+def _write_script(tree: Any, node: Any) -> None:
+    before = _text_before(node)
+    if node.tag == "sub":
+        _replace_by_text(tree, node, notation.write_lowered(before, node.text))
+        return
+    link = node.query_selector("a")
+    if link is not None or _NOTE_CLASS.search(f"{node.class_name} {node.id}"):
+        mark = " ".join(node.text.split())
+        if mark and not mark.startswith("[") and len(mark) <= notation.MAX_NOTE_DIGITS and mark.isdecimal():
+            _replace_by_text(tree, node, f"[{mark}]")
+        return
+    _replace_by_text(tree, node, notation.write_raised(before, node.text))
+
+
+def _text_before(node: Any) -> str:
+    """The end of the text before a node in its block."""
+    text = ""
+    while node is not None and len(text) < notation.MAX_BEFORE:
+        sibling = node.prev
+        while sibling is not None and len(text) < notation.MAX_BEFORE:
+            text = (sibling.value if sibling.tag == "#text" else sibling.text) + text
+            sibling = sibling.prev
+        node = node.parent
+        if node is None or node.tag in ("p", "li", "td", "th", "div", "body", "dd", "dt", "h1", "h2", "h3", "h4"):
+            break
+    return text[-notation.MAX_BEFORE :]
+
+
+def _formula_text(node: Any) -> str:
+    tex = node.query_selector(_TEX)
+    if tex is not None and tex.text.strip():
+        return notation.write_formula(tex.text)
+    root = node if node.tag == "math" else node.query_selector("math")
+    if root is not None:
+        if (alternative := root.getattr("alttext") or "").strip():
+            return notation.write_formula(alternative)
+        return " ".join(_FUNCTION_APPLICATION.sub("", _linear(root, [MAX_FORMULA_NODES], 0)).split())
+    picture = node.query_selector("img[alt]")
+    return notation.write_formula(picture.getattr("alt") or "") if picture is not None else ""
+
+
+def _linear(node: Any, left: list[int], depth: int) -> str:
+    """MathML on one line. `left` counts the elements that may still be read."""
+    left[0] -= 1
+    if node.tag == "#text":
+        return str(node.value)
+    if left[0] <= 0 or depth > MAX_FORMULA_DEPTH or node.tag in _UNSEEN:
+        return ""
+    parts = [_linear(child, left, depth + 1) for child in node.child_nodes if child.tag != "#text" or child.value.strip()]
+    return notation.join_formula(node.tag, parts)
+
+
+def _replace_by_text(tree: Any, node: Any, text: str) -> None:
+    node.parent.insert_before(tree.create_text_node(text), node)
+    node.decompose()
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
