@@ -307,7 +307,7 @@ class Run:
 
     def _was_stopped(self, error: NexiError) -> bool:
         """Whether a person ended the run, be it before anything was read."""
-        return error.code == "cancelled" or (isinstance(error, NoEvidenceError) and self.stopping.is_set())
+        return error.code in ("cancelled", "not_approved") or (isinstance(error, NoEvidenceError) and self.stopping.is_set())
 
     async def _end_as_cancelled(self) -> None:
         await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)

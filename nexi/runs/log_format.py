@@ -19,6 +19,7 @@ from msgspec import Struct
 from nexi import events
 from nexi.errors import StoreError
 from nexi.events import Fact
+from nexi.types import StopReason
 
 SCHEMA = 1
 RUN_ID = re.compile(r"[0-9a-f]{6}|[0-9a-f]{32}")  # the long ones where several people share a server
@@ -44,6 +45,12 @@ class RunSummary(Struct, frozen=True):
     seconds: float = 0.0
     tokens: int = 0
     cost: float | None = None
+    stop: str = ""  # why it ended
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether a person ended it before it had an answer, which is no failure."""
+        return self.state == "failed" and self.stop == StopReason.CANCELLED
 
 
 def summarise_run(
@@ -64,6 +71,7 @@ def summarise_run(
         float(last.get("seconds") or 0) if usage else 0.0,
         int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0),
         usage.get("cost"),
+        str(last.get("stop") or ""),
     )
 
 

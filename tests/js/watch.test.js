@@ -39,7 +39,7 @@ test("events become what the page shows", async () => {
   serve([
     frame(1, "run_started", { query: "how far?", effort: "s", mode: "search", settings: { continues: "ffffff", asked: { time_target: 9 } } }),
     frame(2, "model_replied", { call: 1, seconds: 1, usage: { input_tokens: 5, output_tokens: 2, cost: 0.1 } }),
-    frame(3, "search_finished", { query: "moon", hits: [], seconds: 1 }),
+    frame(3, "search_finished", { query: "moon", backend: "", hits: [], failures: [{ code: "dns", message: "no connection" }], seconds: 1 }),
     frame(4, "page_fetched", { url: "https://a.example/b", seconds: 1 }),
     frame(5, "researcher_started", { researcher: "1.1", task: "look" }),
     frame(6, "researcher_failed", { researcher: "1.1", message: "no model" }),
@@ -97,6 +97,6 @@ test("a run that was stopped before it read anything is no failure", async () =>
 test("a run that failed says why, and the form can be used again", async () => {
   serve(frame(1, "run_failed", { message: "no model", cause: "it is off", fix: "start it" }));
   await followToTheEnd();
-  assert.deepEqual(byId("notes").children.map((note) => [note.className, ...wordsOf(note)]), [["problem", "No model", "It is off.", "What to do:", " Start it.", "Retry"]]);
+  assert.deepEqual(byId("notes").children.map((note) => [note.className, ...wordsOf(note)]), [["problem", "No model", "It is off.", "What to do:", " ", "Start it.", "Retry"]]);
   assert.deepEqual([byId("status").textContent, byId("go").disabled, byId("stop").hidden, state.source], ["No answer", false, true, null]);
 });

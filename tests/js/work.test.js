@@ -15,17 +15,19 @@ test("a query is listed when it is asked, and says what it found when that is kn
   start("web_search", { queries: ["moon", "orbit"] });
   assert.equal(work.status, "Searching for “moon”, “orbit”");
   tell("search_finished", { query: "moon", hits: [{ url: "https://a.example/", title: "A", snippet: "About a.", published: "2030-01-02T03:04" }] });
-  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 1, failed: false, isUnanswered: false }], ["orbit", {}]]);
+  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 1, isUnanswered: false }], ["orbit", {}]]);
   assert.equal(work.status, "Found 1 result for “moon”");
 });
 
 test("a search that no service answered is not one with 0 results", () => {
   tell("search_finished", { query: "moon", backend: "", hits: [], failures: [{ message: "no connection" }] });
-  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 0, failed: true, isUnanswered: true }]]);
+  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 0, isUnanswered: true }]]);
   assert.equal(work.status, "Could not search for “moon”");
   tell("search_finished", { query: "moon", backend: "duckduckgo", hits: [], failures: [] });
-  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 0, failed: true, isUnanswered: false }]]);
+  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 0, isUnanswered: false }]]);
   assert.equal(work.status, "Found 0 results for “moon”");
+  tell("search_finished", { query: "moon", backend: "", hits: [], failures: [{ code: "empty", message: "it answered and has no result for this query" }] });
+  assert.deepEqual([...work.agents.get("").queries], [["moon", { hits: 0, isUnanswered: false }]]);
 });
 
 test("a page is listed when it is opened, with its title, its date and its number once they are known", () => {

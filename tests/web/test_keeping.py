@@ -161,6 +161,16 @@ async def test_a_run_that_had_failed_goes_on_under_a_new_id(tmp_path: Path) -> N
         assert (await served.end_of(again["id"]))["last_event_id"] > 1
 
 
+async def test_a_run_that_was_stopped_before_it_read_anything_is_listed_as_stopped(tmp_path: Path) -> None:
+    web = GatedWeb(is_open=False)
+    async with serving(tmp_path, web=web) as served:
+        run_id = await served.ask()
+        await web.asked.wait()
+        await served.client.post(f"/v1/runs/{run_id}/stop")
+        assert (await served.end_of(run_id))["state"] == "failed"
+        assert [(i["id"], i["state"]) for i in (await get(served, "/page/history"))["items"]] == [(run_id, "stopped")]
+
+
 async def test_a_run_that_goes_on_cannot_be_taken_up_a_second_time(tmp_path: Path) -> None:
     web = GatedWeb(is_open=False)
     async with serving(tmp_path, web=web) as served:

@@ -18,7 +18,7 @@ from nexi.events import (
     ToolStarted,
     Warned,
 )
-from nexi.types import Claim, Evidence, Source, Usage, Verdict, content_digest
+from nexi.types import Claim, Evidence, Failure, Source, Usage, Verdict, content_digest
 from nexi.web.page import FILES
 from nexi.web.page.assets import compact_source, index_bytes, static_bytes
 from nexi.web.page.localization import LANGUAGES
@@ -69,7 +69,8 @@ def first_visit_bytes(language: str) -> int:
 def test_files_are_sent_without_their_comments_and_indentation() -> None:
     script = '// why\nif (a) {\n  // and how\n  say("// kept"); // kept as well\n}\n'
     assert compact_source("a.js", script) == 'if (a) {\nsay("// kept"); // kept as well\n}\n'
-    assert compact_source("a.css", "/* a\n b */\np {\n  margin: 0; /* c */\n}\n") == "p{margin: 0;}"
+    assert compact_source("a.css", "/* a\n b */\np {\n  margin: 0; /* c */\n}\n") == "p{margin:0;}"
+    assert compact_source("a.css", "p :is(a, b) > c:hover { font: 1rem a, b; }") == "p :is(a,b) > c:hover{font:1rem a,b;}"
     lines = [line for name in FILES if name.endswith(".js") for line in (FOLDER / name).read_text("utf-8").splitlines()]
     literals = [line.replace("```", "").replace("|`/g", "") for line in lines]  # patterns
     assert [line for line in literals if line.count("`") % 2] == []  # a text of several lines would lose its indentation
@@ -202,7 +203,7 @@ def test_what_has_begun_and_not_ended_is_open_since_it_was_written() -> None:
 def test_the_timeline_has_a_bar_for_every_call_search_and_page() -> None:
     facts = [
         (1, ModelReplied(1, "", (), Usage(), "stop", 0.5, "1.2")),
-        (2, SearchFinished("q", "", (), (), 0.25)),
+        (2, SearchFinished("q", "", (), (Failure("searxng", "network", "refused"),), 0.25)),
         (3, Warned("w", "w")),
         (4, PageFailed("https://a.example/x", "timeout", "too slow", 2.0)),
     ]
@@ -244,6 +245,17 @@ def test_a_sentence_has_one_mark_and_the_warning_that_counts_them_is_left_to_the
     facts = samples.finished("Cheese?", answer, [SOURCE], [bad], warnings=("one is marked", "another"))
     ended = AnsweredRun("aaaaaa", facts[0], facts[-1], (Warned("unsupported", "one is marked"), *facts))
     assert view_of(ended)["warnings"] == ["another"]
+
+
+def test_an_answer_says_what_was_warned_of_while_it_was_followed() -> None:
+    facts = samples.finished("Cheese?", "The Moon is rock [1].", [SOURCE], [], warnings=("late", "early"))
+    warned = (
+        Warned("extractive", "early"),
+        Warned("guided", "of one researcher", agent="1.1"),
+        Warned("model_failed", "only told"),
+    )
+    ended = AnsweredRun("aaaaaa", facts[0], facts[-1], (facts[0], *warned, *facts[1:]))
+    assert view_of(ended)["warnings"] == ["early", "only told", "late"]
 
 
 def test_in_a_file_of_its_own_marks_are_links_within_it() -> None:

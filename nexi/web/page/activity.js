@@ -132,7 +132,7 @@ function syncRows(list, entries, make, describe = JSON.stringify) {
 
 function queryRow(query, _, text) {
   const about = query.hits === undefined ? say("work.searching") : query.isUnanswered ? say("run.failed") : say(query.local ? "count.passages" : "count.results", { n: query.hits });
-  return element("li", { className: query.hits === undefined ? "is-open" : query.failed ? "is-failed" : "" }, element("span", { textContent: text, dir: "auto" }), " ", element("small", { textContent: about }));
+  return element("li", { className: query.hits === undefined ? "is-open" : query.isUnanswered ? "is-failed" : "" }, element("span", { textContent: text, dir: "auto" }), " ", element("small", { textContent: about }));
 }
 
 export const initialOf = (host) => (host.replace(/^www\./, "")[0] || "?").toUpperCase();

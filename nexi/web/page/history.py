@@ -104,7 +104,7 @@ def _of_runs(
 ) -> Iterator[dict[str, Any]]:
     for run in summaries.values():
         if wanted in run.query.casefold() or run.id in entries or run.id in named:
-            state = "waiting" if run.is_waiting else run.state
+            state = "waiting" if run.is_waiting else "stopped" if run.was_stopped else run.state
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
             excerpt = excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""

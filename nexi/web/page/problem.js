@@ -1,8 +1,8 @@
 // A failure as a card: what happened, one cause, one fix, and the buttons that help with its code. Acting on them is for the page.
-import { $, capitalise, element } from "./core.js";
+import { $, call, capitalise, element } from "./core.js";
 import { say, tell } from "./texts.js";
 
-const SEARCH = { fix: "card.fix_search", buttons: ["retry", "setup", "knowledge"] };
+const SEARCH = { fix: "card.fix_search", buttons: ["retry", "setup"] };
 const MODEL = { fix: "card.fix_model", buttons: ["retry", "setup"] };
 const BUSY = { fix: "card.fix_busy", buttons: ["retry"] };
 const LIMIT = { fix: "card.fix_limit", buttons: ["retry", "setup"] };
@@ -23,12 +23,18 @@ export const cardOf = (code) => (Object.hasOwn(CARDS, code) ? CARDS[code] : OTHE
 
 const sentence = (text) => { const plain = (text || "").trim(); return capitalise(plain) + (/(^|[.!?…。？])$/.test(plain) ? "" : "."); };
 
+// The fix that belongs to this cause is the sender's; one that is for a terminal has words of its own here.
+const adviceOf = (card, fix) => (card === SEARCH && fix && !/(^|\s)--\w|nexi doctor/.test(fix) ? fix : card.fix ? say(card.fix) : fix);
+const adviceNode = (advice) => (/^nexi /.test(advice) ? element("code", { textContent: advice, className: "fix" }) : tell(element("span"), advice, sentence));
+
 export function showProblem({ code = "", message, cause, fix, isLocal = false }) {
-  const card = isLocal && cardOf(code) === SEARCH ? LOCAL : cardOf(code), advice = card.fix ? say(card.fix) : fix;
+  const card = isLocal && cardOf(code) === SEARCH ? LOCAL : cardOf(code), advice = adviceOf(card, fix);
   const button = (name) => element("button", { type: "button", textContent: say(`card.${name}`), className: name === "retry" ? "main" : "", onclick: () => document.dispatchEvent(new CustomEvent(`wants-${name}`)) });
+  const tools = element("p", { className: "tools" }, ...card.buttons.map(button));
   $("notes").append(element("section", { className: "problem" },
     tell(element("h2", { dir: "auto" }), message, (words) => sentence(words).replace(/[.。]$/, "")),
     ...(cause ? [tell(element("p", { dir: "auto" }), cause, sentence)] : []),
-    ...(advice ? [element("p", { dir: "auto" }, element("b", { textContent: say("setup.fix") }), tell(element("span"), advice, (words) => ` ${sentence(words)}`))] : []),
-    ...(card.buttons.length ? [element("p", { className: "tools" }, ...card.buttons.map(button))] : [])));
+    ...(advice ? [element("p", { dir: "auto" }, element("b", { textContent: say("setup.fix") }), " ", adviceNode(advice))] : []),
+    ...(card.buttons.length ? [tools] : [])));
+  if (card === SEARCH) return call("/page/knowledge?limit=1").then(({ total }) => { if (total) tools.append(button("knowledge")); }, () => {}); // offered where something is stored
 }

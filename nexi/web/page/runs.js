@@ -4,7 +4,7 @@ import { bindSearchField, confirmAction, removeItem, setPanelMessage } from "./p
 import { formatMoney, formatSeconds } from "./spent.js";
 import { formatDate, say } from "./texts.js";
 
-const SIGNS = { running: "●", waiting: "◐", finished: "✓", failed: "✗", unfinished: "…", damaged: "!", kept: "✓" };
+const SIGNS = { running: "●", waiting: "◐", finished: "✓", failed: "✗", stopped: "■", unfinished: "…", damaged: "!", kept: "✓" };
 const MODES = ["search", "research", "agentic"];
 const REFRESH_MS = 3000, BUSY = ["running", "waiting"];
 let timer = 0;
@@ -91,7 +91,7 @@ function runButtons(item, name) {
   };
   const made = [];
   if (BUSY.includes(item.state)) made.push(act(say("runs.stop"), () => stopRun(item)));
-  if (["unfinished", "failed"].includes(item.state)) made.push(act(say("runs.resume"), () => resumeRun(item)));
+  if (["unfinished", "failed", "stopped"].includes(item.state)) made.push(act(say("runs.resume"), () => resumeRun(item)));
   return [
     ...made, act(say("runs.rename"), (row) => renameRun(item, row)), act(say(item.pinned ? "runs.unpin" : "runs.pin"), (row) => labelRun(item, row, { pinned: !item.pinned })),
     act(say("runs.delete"), (row) => deleteRun(item, row)),

@@ -76,14 +76,19 @@ def _describe_fact(fact: Fact) -> tuple[str, str, bool] | None:
             return "model", f"call {call}", False
         case ModelFailed(message=message):
             return "model", message, True
-        case SearchFinished(query=query, hits=hits):
-            return "search", query, not hits
+        case SearchFinished(query=query):
+            return "search", query, _has_no_answer(fact)
         case PageFetched(url=url):
             return "page", host_of(url), False
         case PageFailed(url=url, message=message):
             return "page", f"{host_of(url)}: {message}", True
         case _:
             return None
+
+
+def _has_no_answer(search: SearchFinished) -> bool:
+    """Whether no service answered, which is not a search that found nothing."""
+    return bool(search.reason) and all(failure.code != "empty" for failure in search.failures)
 
 
 def _to_seconds(moment: str) -> float:

@@ -88,7 +88,6 @@ def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
 def view_of(answered: AnsweredRun) -> dict[str, Any]:
     """Everything the page shows of an answer."""
     end, review, claims = answered.end, answered.review, answered.claims
-    counted = {fact.message for fact in answered.facts if isinstance(fact, Warned) and fact.code in SHOWN_ELSEWHERE}
     return {
         "id": answered.id,
         "question": answered.started.query,
@@ -108,7 +107,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "dropped": [_claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) for source in end.sources],
         "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
-        "warnings": [text for text in end.warnings if text not in counted],
+        "warnings": _warnings_of(answered),
         "stop": end.stop.value,
         "seconds": end.seconds,
         "tokens": end.usage.total,
@@ -117,6 +116,14 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "model_calls": end.model_calls,
         "kept": True,
     }
+
+
+def _warnings_of(answered: AnsweredRun) -> list[str]:
+    """What the page said while it followed the run, those of researchers apart; each once."""
+    warned = [fact for fact in answered.facts if isinstance(fact, Warned)]
+    elsewhere = {fact.message for fact in warned if fact.code in SHOWN_ELSEWHERE}
+    texts = [*(fact.message for fact in warned if not fact.agent), *answered.end.warnings]
+    return [text for text in dict.fromkeys(texts) if text not in elsewhere]
 
 
 def _render_markdown(text: str) -> str:

@@ -14,7 +14,7 @@ import {
 } from "./state.js";
 import { say } from "./texts.js";
 import { drawBar, drawSoon, elapsed } from "./timeline.js";
-import { isWorkEvent } from "./work.js";
+import { hasNoAnswer, isWorkEvent } from "./work.js";
 
 const SLICE_MS = 8, PAINT_MS = 200, MAX_PAUSE_MS = 3000, MAX_UNFINISHED = 8, MAX_NOTES = 20;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -167,7 +167,7 @@ const EVENT_HANDLERS = {
   model_failed(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", event.message, true); },
   tool_started(event, fact) { if (TOOL_LANES[event.name]) startBar(fact, toolKey(event), { lane: TOOL_LANES[event.name], who: event.agent || "", label: event.name }); },
   tool_finished(event) { closeBar(toolKey(event)); },
-  search_finished(event, fact) { count("searches"); addEventBar(event, fact, "search", event.query, !event.hits.length); },
+  search_finished(event, fact) { count("searches"); addEventBar(event, fact, "search", event.query, hasNoAnswer(event)); },
   page_fetched(event, fact) { count("pages"); addEventBar(event, fact, "page", hostOf(event.url)); },
   page_failed(event, fact) { addEventBar(event, fact, "page", `${hostOf(event.url)}: ${event.message}`, true); },
   agenda_proposed(event) { showPlan(event); tellPlan(true); },

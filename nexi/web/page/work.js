@@ -50,6 +50,9 @@ function describeCrowd(n, pages) {
 const listNames = (hosts) => (hosts.length > 3 ? say("doing.reading_more", { hosts: hosts.slice(0, 2).join(", "), n: hosts.length - 2 }) : say("doing.reading", { hosts: hosts.join(", ") }));
 const comparing = (n) => (n > 1 ? say("doing.comparing", { n }) : say("doing.comparing_one"));
 
+// No service answered, which is not "0 results".
+export const hasNoAnswer = ({ backend, hits, failures }) => !backend && !hits.length && failures?.length > 0 && failures.every(({ code }) => code !== "empty");
+
 const RULES = {
   run_started: () => say("doing.starting"),
   run_resumed: () => say("doing.resuming"),
@@ -58,12 +61,12 @@ const RULES = {
   tool_started: (work, event, agent) => startTool(event, agent),
   search_delayed: (work, { backend, seconds }) => (seconds >= 1 ? say("doing.delayed", { backend, n: Math.round(seconds) }) : ""),
   search_finished(work, event, agent) {
-    const isUnanswered = !event.backend && !event.hits.length && event.failures?.length > 0; // no service answered, which is not "0 results"
-    setItem(agent.queries, event.query, { hits: event.hits.length, failed: !event.hits.length, isUnanswered });
+    const isUnanswered = hasNoAnswer(event);
+    setItem(agent.queries, event.query, { hits: event.hits.length, isUnanswered });
     if (work.hits.size < MAX_HITS) for (const hit of event.hits) work.hits.set(hit.url, { title: hit.title, snippet: hit.snippet, date: (hit.published || "").slice(0, 10) });
     return isUnanswered ? say("doing.unanswered", { query: event.query }) : say("doing.found", { n: event.hits.length, query: event.query });
   },
-  knowledge_searched(work, event, agent) { setItem(agent.queries, event.query, { hits: event.passages, failed: !event.passages, local: true }); return say("doing.knowledge"); },
+  knowledge_searched(work, event, agent) { setItem(agent.queries, event.query, { hits: event.passages, local: true }); return say("doing.knowledge"); },
   page_fetched(work, event, agent) {
     agent.read++;
     const hit = work.hits.get(event.url) || {};
