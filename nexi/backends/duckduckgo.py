@@ -19,6 +19,7 @@ NAME = "duckduckgo"
 _COUNTRIES = {"en": "us", "ja": "jp", "zh": "cn", "ko": "kr", "sv": "se", "da": "dk", "cs": "cz", "el": "gr", "uk": "ua"} | {
     same: same for same in ("de", "fr", "es", "it", "pt", "nl", "pl", "ru", "fi", "no", "hu", "ro", "tr")
 }
+DNS_MARKS = ("dns error", "dnserror", "resolving dns")
 Ask = Callable[..., Sequence[dict[str, Any]]]
 
 
@@ -89,6 +90,9 @@ def _translate_error(error: Exception) -> BackendError:
         return BackendError(
             "DuckDuckGo limits how often it may be asked", code="rate_limit", cause=cause, fix="wait, or set SEARXNG_URL"
         )
+    if any(mark in cause.lower() for mark in DNS_MARKS):  # also where the look-up itself took too long
+        cause = "the name of its host cannot be resolved"
+        return BackendError("DuckDuckGo cannot be reached", code="dns", cause=cause, fix="check the network")
     if kind == "TimeoutException" or isinstance(error, TimeoutError):
         return BackendError(
             "DuckDuckGo did not answer in time",
@@ -97,8 +101,5 @@ def _translate_error(error: Exception) -> BackendError:
             fix="try again, or raise search_timeout",
             retryable=True,
         )
-    if "dns error" in cause.lower():
-        cause = "the name of its host cannot be resolved"
-        return BackendError("DuckDuckGo cannot be reached", code="dns", cause=cause, fix="check the network")
     cause = cause.partition(" > ")[0].rpartition("('")[2]  # the library chains its causes and prints them as code
     return BackendError("DuckDuckGo cannot be reached", code="network", cause=plain_cause(cause), fix="check the network")

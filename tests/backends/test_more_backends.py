@@ -250,6 +250,10 @@ async def test_duckduckgo_rows_become_hits() -> None:
         (RuntimeError("No results found."), "empty_or_blocked"),
         (type("RatelimitException", (Exception,), {})("202"), "rate_limit"),
         (type("TimeoutException", (Exception,), {})("slow"), "timeout"),
+        (
+            type("TimeoutException", (Exception,), {})("DNSError('error sending request > error resolving DNS > timed out')"),
+            "dns",
+        ),
         (OSError("no route"), "network"),
     ],
 )
