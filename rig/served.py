@@ -29,15 +29,16 @@ PATIENCE_S = 20
 class Server:
     """The command `nexi serve`."""
 
-    def __init__(self, env: Mapping[str, str], log: Path, *options: str) -> None:
-        self._env, self._log, self._options = env, log, options
+    def __init__(self, env: Mapping[str, str], log: Path, *options: str, prefix: Sequence[str] = ()) -> None:
+        self._env, self._log, self._options, self._prefix = env, log, options, prefix
         self._process: subprocess.Popen[str] | None = None
         self.base = ""
 
     def start(self) -> None:
         """Serve, on the port of the last time if there was one."""
         port = self.base.rpartition(":")[2] or "0"
-        command = [sys.executable, "-m", "nexi", "serve", "--port", port, "--rate", "1000000", "--drain", "0", *self._options]
+        serve = [sys.executable, "-m", "nexi", "serve", "--port", port, "--rate", "1000000", "--drain", "0"]
+        command = [*self._prefix, *serve, *self._options]
         before = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("a") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=dict(self._env), stdout=subprocess.DEVNULL, stderr=log)

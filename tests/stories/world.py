@@ -199,9 +199,9 @@ class World:
         with self.terminal(*arguments, columns=columns, **env) as screen:
             return self.look_at(screen)
 
-    def serve(self, *options: str, **env: str) -> Server:
+    def serve(self, *options: str, prefix: Sequence[str] = (), **env: str) -> Server:
         """`nexi serve` on a free port, which is killed with the world; its `base` is the address."""
-        server = Server({**self.env, **env}, self.folder / "serve.log", *options)
+        server = Server({**self.env, **env}, self.folder / "serve.log", *options, prefix=prefix)
         server.start()
         self._stack.callback(server.kill)
         return server
