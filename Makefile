@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -113,6 +113,9 @@ test-faults: $(VENV)/dev.stamp  ## every fault at every place, and kill -9; writ
 
 soak: $(VENV)/dev.stamp  ## a server under mixed load with kills and faults for SECONDS (1200), added to tests/faults/endurance.md
 	$(BIN)/python -m tests.faults.endurance soak --seconds $(if $(SECONDS),$(SECONDS),1200) --save
+
+test-company: $(VENV)/dev.stamp  ## a server, terminals and `nexi index` on one knowledge base, each killed at random, for SECONDS (600); SAVE=1 adds it to tests/faults/endurance.md
+	$(BIN)/python -m tests.faults.endurance company --seconds $(if $(SECONDS),$(SECONDS),600) $(if $(SAVE),--save)
 
 test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearXNG with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers

@@ -435,6 +435,7 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
     if not knowledge.may_hold_something():
         return [Check("knowledge", True, f"empty: {config.knowledge_path} will be created with the first page")]
     try:
+        await knowledge.check_journal()
         store = await knowledge.open_store()
         await store.lexical("nexi", count=1)
         stats = await store.stats()

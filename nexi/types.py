@@ -501,7 +501,10 @@ class StoreStats(Struct, frozen=True):
 
 
 class StoreRepair(Struct, frozen=True):
-    """What a repair kept, what it could not, and where the damaged file was put aside."""
+    """What a repair kept, what it could not, and where the damaged file was put aside.
+
+    `lost_count` is how many sources are gone at least: a damaged file may not know of all it held, nor name each.
+    """
 
     sources: int = 0
     chunks: int = 0
@@ -509,6 +512,7 @@ class StoreRepair(Struct, frozen=True):
     lost_chunks: int = 0
     unembedded: int = 0
     kept_aside: str = ""
+    lost_count: int = 0
 
 
 class JudgeFigure(Struct, frozen=True):

@@ -6,15 +6,20 @@ The doctor and its command are above; below is the run directory. What is damage
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
 from nexi.errors import StoreError
+from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import DamagedLogError
 from nexi.runs.repair import LogRepair, describe_damage
+from nexi.urls import is_web_url
 
-__all__ = ["LogRepair", "RunDamage", "find_damaged_runs", "repair_logs"]
+__all__ = ["LogRepair", "RunDamage", "find_damaged_runs", "list_indexed_pages", "list_indexed_urls", "repair_logs"]
+
+_NOT_INDEXED = ("not_indexed", "store")  # the codes of warnings that a page did not get into the knowledge base
 
 
 class RunDamage(Struct, frozen=True):
@@ -39,6 +44,28 @@ def find_damaged_runs(runs: RunDirectory, run_ids: Sequence[str]) -> RunDamage:
         if log.has_ended and (why := describe_damage(runs.pages, [fact for _, fact in log.facts])):
             evidence[run_id] = why
     return RunDamage(tuple(logs), evidence)
+
+
+def list_indexed_pages(runs: RunDirectory) -> list[str]:
+    """The pages that all stored runs have put into the knowledge base, without those of damaged logs."""
+    urls: dict[str, None] = {}
+    for run_id in runs.run_ids():
+        with suppress(StoreError):
+            urls |= dict.fromkeys(list_indexed_urls([fact for _, fact in runs.open_log(run_id).facts]))
+    return list(urls)
+
+
+def list_indexed_urls(facts: Sequence[Fact]) -> list[str]:
+    """The pages that a run has put into the knowledge base, none where its log leaves a doubt.
+
+    A run waits for its pages to be stored before it finishes, and warns of those that were not. A resumed run does not store
+    again what it read in an earlier life.
+    """
+    has_doubt = any(isinstance(fact, RunResumed) or (isinstance(fact, Warned) and fact.code in _NOT_INDEXED) for fact in facts)
+    if has_doubt or not any(isinstance(fact, RunFinished) for fact in facts):
+        return []
+    sources = [fact.source for fact in facts if isinstance(fact, SourceNumbered)]
+    return [source.url for source in sources if is_web_url(source.url)]
 
 
 def repair_logs(runs: RunDirectory) -> tuple[list[LogRepair], dict[str, StoreError]]:

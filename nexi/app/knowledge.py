@@ -87,6 +87,13 @@ class Knowledge:
         has_server = self.is_remote or self._ports.shared.state is not None
         return self._store is not None or has_server or self.config.knowledge_path.exists()
 
+    async def check_journal(self) -> None:
+        """Raise StoreError where a running process writes into a journal that was removed; opens nothing."""
+        if self._store is None and not self.is_remote and self._ports.shared.state is None:
+            from nexi.stores.journals import check_journal
+
+            await asyncio.to_thread(check_journal, self.config.knowledge_path)
+
     async def holds_something(self) -> bool:
         """Whether a page is stored."""
         try:

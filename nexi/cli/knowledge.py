@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from nexi.app import Nexi
     from nexi.app.folders import Folders
     from nexi.app.intake import DocumentIndexing, Intake, Step
+    from nexi.ports import KnowledgeStore
     from nexi.types import StoredSource, StoreRepair
 
 INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
 MAX_LISTED = 1000
+MAX_NAMED_LOSSES = 20
 
 
 @click.command("index", context_settings={"help_option_names": ["-h", "--help"]})
@@ -297,9 +299,13 @@ async def repair_store(*, quiet: bool = False) -> str:
         knowledge = nexi.knowledge()
         if not knowledge.may_hold_something():
             return "There is no knowledge base to repair.\n"
+        await knowledge.check_journal()
         store = await knowledge.open_store()
         with _repair_progress(quiet=quiet) as on_saved:
-            return _describe_repair(await store.repair(on_saved))
+            repair = await store.repair(on_saved)
+        if not repair.kept_aside:
+            return "The knowledge base is intact: nothing was changed.\n"
+        return _describe_repair(repair, await _list_missing_pages(nexi, store))
 
 
 @contextmanager
@@ -311,10 +317,37 @@ def _repair_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: shown.show_step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
 
 
-def _describe_repair(repair: StoreRepair) -> str:
-    if not repair.kept_aside:
-        return "The knowledge base is intact: nothing was changed.\n"
-    lost = f"{len(repair.lost_sources):,} sources and {repair.lost_chunks:,} passages could not be read"
-    return (
-        f"Saved {repair.sources:,} sources with {repair.chunks:,} passages; {lost}. The damaged file is {repair.kept_aside}.\n"
-    )
+async def _list_missing_pages(nexi: Nexi, store: KnowledgeStore) -> list[str]:
+    """Pages that stored runs have put into the knowledge base and that are not in it."""
+    import asyncio
+
+    from nexi.app import open_runs
+    from nexi.app.integrity import list_indexed_pages
+
+    urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
+    return [url for url in urls if await store.source(url) is None]
+
+
+def _describe_repair(repair: StoreRepair, missing_pages: Sequence[str]) -> str:
+    """Say what was saved and what is gone, as far as the file and the logs of runs know."""
+    lines = [f"Saved {repair.sources:,} sources with {repair.chunks:,} passages."]
+    if repair.lost_count or repair.lost_chunks:
+        lines.append(
+            f"Lost by the file's own account: {repair.lost_count:,} sources, {repair.lost_chunks:,} passages of others."
+        )
+        lines += _list_names(repair.lost_sources)
+    if missing_pages:
+        lines.append(f"Not in it although a run has stored them (lost, or removed by you): {len(missing_pages):,} pages.")
+        lines += _list_names(missing_pages)
+        lines.append("`nexi index URL` reads a page again.")
+    if len(lines) == 1:
+        lines.append("No lost source is known; a damaged file may have held more than it can tell.")
+    lines.append("`nexi index FOLDER` adds the files of a folder that are missing.")
+    return "\n".join((*lines, f"The damaged file is {repair.kept_aside}.")) + "\n"
+
+
+def _list_names(names: Sequence[str]) -> list[str]:
+    from nexi.output import clean_line
+
+    more = [f"  and {len(names) - MAX_NAMED_LOSSES:,} more"] if len(names) > MAX_NAMED_LOSSES else []
+    return [f"  {clean_line(name)}" for name in names[:MAX_NAMED_LOSSES]] + more

@@ -82,6 +82,16 @@ def damaged_error(path: Path, cause: str) -> StoreError:
     return StoreError("The knowledge store is damaged", cause=f"{cause} ({path})", fix=REPAIR, code="store_damaged")
 
 
+def lost_journal(path: Path, process: int) -> StoreError:
+    return StoreError(
+        f"Process {process} stores pages where no other process can see them",
+        cause=f"the journal of the knowledge base ({path}-wal) was removed while it was running",
+        fix=f"End it with `kill -9 {process}`: an orderly end could write its old pages over newer ones. Then run "
+        "`nexi doctor --repair`, and ask again what it was asked since.",
+        code="store_journal",
+    )
+
+
 def _busy_error(path: Path) -> StoreError:
     return StoreError(
         "The knowledge store is busy",

@@ -18,11 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from nexi.errors import StoreError
 from nexi.stores import _faults, _header, _thread, schema
 from nexi.stores._scope import scope_condition
 from nexi.stores._words import Ranked
-from nexi.stores._writing import StoreTransaction
+from nexi.stores._writing import StoreTransaction, key_of
 from nexi.stores.schema import CHUNKS, read_meta, set_meta
 from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.text import terms
@@ -167,6 +169,7 @@ class _SavedPages:
     chunks: int = 0
     lost_chunks: int = 0
     lost_sources: list[str] = field(default_factory=list)
+    missing_bodies: int = 0  # by the file's own count of its pages
 
 
 def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> StoreRepair:
@@ -184,7 +187,10 @@ def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> St
     finally:
         for leftover in (fresh, grafted):
             _remove_file(leftover)
-    report = StoreRepair(found.pages, found.chunks, tuple(found.lost_sources), found.lost_chunks, kept_aside=str(aside))
+    lost_count = max(len(found.lost_sources), found.missing_bodies)
+    report = StoreRepair(
+        lost_sources=tuple(found.lost_sources), lost_chunks=found.lost_chunks, kept_aside=str(aside), lost_count=lost_count
+    )
     return _count_saved(path, report)
 
 
@@ -214,7 +220,7 @@ def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
 
     with closing(_thread.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
-    return StoreRepair(now.sources, now.chunks, report.lost_sources, report.lost_chunks, now.unembedded, report.kept_aside)
+    return replace(report, sources=now.sources, chunks=now.chunks, unembedded=now.unembedded)
 
 
 def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
@@ -268,9 +274,29 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
             batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
             _thread.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
             on_saved(min(start + AT_ONCE, len(sources)), len(sources))
+        found.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
+        found.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return found
+
+
+def _named_keys(db: sqlite3.Connection) -> set[str]:
+    """The sources that the index of them names; it lies on other pages than their rows, and may have outlived them."""
+    keys: set[str] = set()
+    for order in ("ASC", "DESC"):
+        with suppress(sqlite3.DatabaseError):
+            for (key,) in db.execute(f"SELECT key FROM sources INDEXED BY sqlite_autoindex_sources_1 ORDER BY key {order}"):  # noqa: S608
+                keys.add(str(key))
+    return keys
+
+
+def _counted_bodies(db: sqlite3.Connection) -> int:
+    """How many texts the store says it has; 0 where it cannot say."""
+    try:
+        return int(read_meta(db, "pages") or 0)
+    except (sqlite3.DatabaseError, ValueError):
+        return 0
 
 
 def _saved_pages(

@@ -194,7 +194,7 @@ def test_a_damaged_store_is_named_by_the_doctor_and_repaired(nexi: Command, note
 
     from nexi.cli.knowledge import repair_store
 
-    assert run(repair_store()).startswith("Saved 2 sources with 2 passages; ")
+    assert run(repair_store()).startswith("Saved 2 sources with 2 passages.\nNo lost source is known; ")
     assert str(notes / "garden.md") in nexi("sources").out
 
 

@@ -1,6 +1,6 @@
 """Long trials: kills, write points, bad input, load, budgets and a soak, each counted over as many calls as it takes.
 
-    python -m tests.faults.endurance kills|writes|inputs|load|site|hour|budgets|soak [--seconds S] [--save]
+    python -m tests.faults.endurance kills|writes|inputs|load|site|hour|budgets|soak|company [--seconds S] [--save]
 
 Every trial goes on where its last saved piece ended (its seed is its number), so that full size can be reached in pieces.
 `--save` adds the counts to `endurance.json` and writes `endurance.md` beside this file. A violation ends with exit code 1.
@@ -30,6 +30,7 @@ import httpx2
 
 from nexi.events import ModelFailed, ModelReplied, PageFailed, PageFetched
 from rig.fault_proxy import Fault
+from tests.faults.company import keep_company
 from tests.faults.processes import Home, check_taken_up, home, kill, kinds_in
 from tests.faults.world import make_page
 
@@ -51,6 +52,7 @@ GOALS = {
     "hour": "an hour of mixed load on one server: memory",
     "budgets": "R11: token limits through kills, resumes and clock jumps",
     "soak": "20 minutes of mixed load with kills and faults",
+    "company": "ten minutes of a server, terminals and `nexi index` on one knowledge base, each killed at random",
 }
 
 CROWDS = {
@@ -464,6 +466,17 @@ async def _spoil(crowd: Crowd) -> None:
         await asyncio.sleep(3)
 
 
+# company
+
+
+def keep_tally_of_company(tally: Tally, seconds: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        company = keep_company(Path(folder), seconds, seed=tally.cases)
+    tally.cases += 1
+    tally.counts += company.counts
+    tally.violations += company.violations
+
+
 # pieces
 
 
@@ -479,6 +492,8 @@ def run_trial(name: str, tally: Tally, seconds: float) -> None:
             tally.cases += 1
     elif name == "inputs":
         asyncio.run(send_inputs(tally, until))
+    elif name == "company":
+        keep_tally_of_company(tally, seconds)
     else:
         searchers, researchers, readers = CROWDS[name]
         put_under_load(tally, seconds, searchers=searchers, researchers=researchers, readers=readers, faults=name == "soak")

@@ -16,9 +16,16 @@ import pytest
 
 from nexi import files
 from nexi.app.documents import OWN_STORE, Skipped, files_in
+from nexi.app.integrity import list_indexed_urls
+from nexi.errors import StoreError
+from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
 from nexi.stores._thread import open_database
+from nexi.stores.journals import check_journal, find_lost_journals
 from nexi.stores.sqlite import SqliteStore
+from nexi.types import Source, Usage
+from tests.faults.company import keep_company
 from tests.faults.knowledge_child import page
+from tests.faults.processes import PATIENCE_S, home
 
 OTHER_PROCESS = """
 import sqlite3, sys
@@ -28,6 +35,8 @@ if sys.argv[2]:
 print([row[0] for row in db.execute("SELECT x FROM notes ORDER BY x")])
 db.close()
 """
+NUMBERED = SourceNumbered(Source(1, "https://a.example/"))
+FINISHED = RunFinished("It is.", (), "answered", 1, Usage(), 1.0, 1, 1)
 OPENED_FILES: list[str] = []  # an audit hook cannot be taken away again, so one serves all tests
 hook_is_set = threading.Event()
 
@@ -131,9 +140,7 @@ async def test_a_damaged_store_is_searched_and_saved_without_opening_the_file_be
         lambda db: db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'bodies'").fetchone()
     )
     await store.aclose()
-    with path.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(bytes(4096))
+    _wipe_page(path, root)
     opened_files.clear()
     damaged = SqliteStore(path)
     await damaged._reader.run(lambda db: list(salvage_rows(db)))
@@ -146,3 +153,80 @@ def salvage_rows(db: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
     from nexi.stores import salvage
 
     return salvage._read_rows(db, "bodies", "id, title")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which files a process has open")
+def test_a_process_that_writes_into_a_removed_journal_is_found(path: Path) -> None:
+    with closing(open_database(path, _make_notes)) as db:
+        assert find_lost_journals(path) == []
+        path.with_name("knowledge.db-wal").unlink()
+        db.execute("INSERT INTO notes VALUES ('1')")
+        assert find_lost_journals(path) == [os.getpid()]
+        with pytest.raises(StoreError) as caught:
+            check_journal(path)
+    assert (caught.value.code, f"kill -9 {os.getpid()}" in caught.value.fix) == ("store_journal", True)
+    assert find_lost_journals(path) == []
+
+
+def test_where_open_files_cannot_be_seen_nothing_is_said(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "1" / "fd").mkdir(parents=True)
+    assert (find_lost_journals(path, tmp_path), find_lost_journals(path, tmp_path / "none")) == ([], [])
+
+
+async def test_a_repair_names_the_sources_whose_rows_are_lost(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.put([page("a", number) for number in range(20)], embedder="child")
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as db:
+        [root] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sources'").fetchone()
+    _wipe_page(path, root)
+    damaged = SqliteStore(path)
+    report = await damaged.repair()
+    await damaged.aclose()
+    assert (report.sources, report.lost_count) == (0, 20)
+    assert report.lost_sources == tuple(sorted(f"//a.example/{number}" for number in range(20)))
+
+
+def test_a_repair_says_which_pages_of_runs_are_gone(tmp_path: Path) -> None:
+    with home(tmp_path) as at:
+        at.more = {"NEXI_MODEL": "extractive"}
+        at.start("--plain", "How far is the Moon?").communicate(timeout=PATIENCE_S)
+        [run] = at.logs
+        indexed = list_indexed_urls(at.facts(run.parent.name))
+        _lose_first_source(at.path / "knowledge.db", indexed[0])
+        _, printed = at.start("doctor", "--repair").communicate(timeout=PATIENCE_S)
+    assert f"Saved {len(indexed) - 1} sources" in printed
+    assert f"(lost, or removed by you): 1 pages.\n  {indexed[0]}\n" in printed
+
+
+def _lose_first_source(path: Path, url: str) -> None:
+    """As a journal that was thrown away: no trace of the page, and an index that does not fit."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("DELETE FROM sources WHERE url = ?", (url,))
+        [root] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sources_fetched'").fetchone()
+    _wipe_page(path, root)
+
+
+def _wipe_page(path: Path, number: int) -> None:
+    with path.open("r+b") as file:
+        file.seek((number - 1) * 4096)
+        file.write(bytes(4096))
+
+
+@pytest.mark.parametrize(
+    ("facts", "urls"),
+    [
+        ((NUMBERED, FINISHED), ["https://a.example/"]),
+        ((NUMBERED,), []),
+        ((NUMBERED, Warned("not_indexed", "1 of the pages"), FINISHED), []),
+        ((NUMBERED, RunResumed(1, 2.0), FINISHED), []),
+    ],
+)
+def test_a_run_counts_its_pages_as_stored_only_where_its_log_leaves_no_doubt(facts: tuple[Fact, ...], urls: list[str]) -> None:
+    assert list_indexed_urls(facts) == urls
+
+
+def test_a_server_terminals_and_an_index_on_one_home_lose_no_page_through_kills(tmp_path: Path) -> None:
+    company = keep_company(tmp_path, seconds=20.0)
+    assert company.violations == []
+    assert company.counts["pages acknowledged"] > 0

@@ -1,0 +1,39 @@
+"""The journal of the embedded store, as the operating system sees it.
+
+`nexi doctor` asks whether a running process writes into a journal that was removed under it: what it stores is then seen by no
+other process. Only Linux tells, through `/proc`, and only of one's own processes; elsewhere nothing is known or said.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from nexi.stores import _faults
+
+PROCESSES = Path("/proc")
+
+
+def find_lost_journals(path: Path, processes: Path = PROCESSES) -> list[int]:
+    """The processes that hold a removed journal of the store at this path."""
+    removed = f"{path.resolve()}-wal (deleted)"
+    try:
+        numbers = sorted(int(entry.name) for entry in processes.iterdir() if entry.name.isdigit())
+    except OSError:
+        return []
+    return [number for number in numbers if removed in _list_open_files(processes / str(number) / "fd")]
+
+
+def check_journal(path: Path) -> None:
+    """Raise StoreError for the first of such processes."""
+    for process in find_lost_journals(path):
+        raise _faults.lost_journal(path, process)
+
+
+def _list_open_files(descriptors: Path) -> list[str]:
+    targets: list[str] = []
+    with suppress(OSError):  # another user's process, or one that has ended
+        for descriptor in descriptors.iterdir():
+            with suppress(OSError):
+                targets.append(str(descriptor.readlink()))
+    return targets
