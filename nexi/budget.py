@@ -31,6 +31,7 @@ class Reservation(Struct, frozen=True):
     """Tokens set aside for a call in flight."""
 
     tokens: int
+    is_model_call: bool = True
 
 
 class Meter:
@@ -173,23 +174,23 @@ class Meter:
     def start_iteration(self) -> None:
         self.iterations += 1
 
-    def reserve_call(self, tokens: int) -> Reservation | StopReason:
-        """Set `tokens` aside for one model call, or say which limit forbids it."""
-        if self._would_overrun(tokens, unreplayed=True):
+    def reserve_call(self, tokens: int, *, is_model_call: bool = True) -> Reservation | StopReason:
+        """Set `tokens` aside for one call, or say which limit forbids it. Embeddings are paid for, but are no model calls."""
+        if self._would_overrun(tokens, unreplayed=True, is_model_call=is_model_call):
             return StopReason.BUDGET_SPENT
         if self.parent:
-            above = self.parent.reserve_call(tokens)
+            above = self.parent.reserve_call(tokens, is_model_call=is_model_call)
             if isinstance(above, StopReason):
                 return above
-        self.model_calls += 1
+        self.model_calls += is_model_call
         self._reserved_tokens += tokens
-        self._calls_in_flight += 1
-        return Reservation(tokens)
+        self._calls_in_flight += is_model_call
+        return Reservation(tokens, is_model_call)
 
     def settle_call(self, reservation: Reservation, usage: Usage) -> None:
         """Replace the reservation by what the call really cost."""
         self._reserved_tokens -= reservation.tokens
-        self._calls_in_flight -= 1
+        self._calls_in_flight -= reservation.is_model_call
         self.usage += usage
         if self.parent:
             self.parent.settle_call(reservation, usage)
@@ -239,10 +240,10 @@ class Meter:
         settled = self.model_calls - self._calls_in_flight
         return self._calls_in_flight * (self.usage.cost or 0.0) / settled if settled else 0.0
 
-    def _would_overrun(self, tokens: int, *, unreplayed: bool = False) -> bool:
+    def _would_overrun(self, tokens: int, *, unreplayed: bool = False, is_model_call: bool = True) -> bool:
         limits, usage = self.budget, self._paid_usage if unreplayed else self.usage
         calls = self.model_calls + (self._unreplayed_calls if unreplayed else 0)
-        if limits.max_model_calls is not None and calls >= limits.max_model_calls:
+        if is_model_call and limits.max_model_calls is not None and calls >= limits.max_model_calls:
             return True
         cost = (usage.cost or 0.0) + (self._cost_in_flight() if unreplayed else 0.0)
         if limits.max_cost is not None and cost >= limits.max_cost:

@@ -101,5 +101,6 @@ async def _force_answer(messages: Sequence[Mapping[str, Any]], config: Any, reas
     conversation = flatten_tool_messages([Message.from_dict(m) for m in messages])
     prompt = render("force_answer", folder=config.prompts_dir, reason=reason)
     async with Nexi(config) as nexi:
-        reply = await nexi.llm("answer").complete([*conversation, Message("user", prompt)], max_tokens=config.max_output_tokens)
+        llm = nexi.gate().open_llm("answer")
+        reply = await llm.complete([*conversation, Message("user", prompt)], max_tokens=config.max_output_tokens)
     return reply.text

@@ -31,6 +31,7 @@ from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
 if TYPE_CHECKING:
     from nexi.app import RunDirectory
+    from nexi.app.gate import ModelGate
     from nexi.app.plugins import PluginInfo
     from nexi.config import EndpointRole
 
@@ -213,11 +214,12 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
     endpoint = nexi.config.endpoint(role)
     if endpoint.is_extractive:
         return [await _check_without_model(name, environment)]
-    llm = nexi.llm(role)
+    gate = nexi.gate()
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
-    listed = await _describe_listing(llm, endpoint.model)
+    listed = await _describe_listing(gate, role, endpoint.model)
     try:
-        checks = [Check(name, True, f"{where}: {await _probe_model(llm, environment)}{listed}")]
+        probed = await _probe_model(gate.open_llm(role, "probe"), environment)
+        checks = [Check(name, True, f"{where}: {probed}{listed}")]
     except LLMError as error:
         if error.code != "timeout":
             raise
@@ -242,16 +244,15 @@ async def _check_without_model(name: str, environment: DoctorEnvironment) -> Che
     return Check(name, True, f"no model configured: the built-in extractive model answers with passages{more}", fix=SETUP_FIX)
 
 
-async def _describe_listing(llm: LLM, model: str) -> str:
+async def _describe_listing(gate: ModelGate, role: EndpointRole, model: str) -> str:
     """Whether the endpoint lists the model; not every endpoint has a list."""
-    models = getattr(llm, "models", None)
-    if models is None:
-        return ""
     try:
-        names = await models()
+        names = await gate.list_models(role)
     except LLMError as error:
         if error.code in ("connect", "dns", "tls", "auth", "timeout"):
             raise
+        return ""
+    if names is None:
         return ""
     return "" if model in names or f"{model}:latest" in names else f", but it is not among the {len(names)} listed models"
 
@@ -455,7 +456,7 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
     config, knowledge = nexi.config, nexi.knowledge()
     if not config.use_hybrid_search:
         return [Check("embedder", True, "off: use_hybrid_search is false, so search is by keyword only")]
-    embedder = await asyncio.to_thread(knowledge.embedder)
+    embedder = await nexi.gate().open_embedder()
     if embedder is None:
         return [Check("embedder", True, "none: search is by keyword only", fix=install_command("vectors"))]
     try:

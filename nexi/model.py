@@ -67,6 +67,11 @@ class MeteredLLM(Struct, frozen=True):
     def name(self) -> str:
         return self.llm.name
 
+    @property
+    def dialect(self) -> Any:
+        """What is known of the server by now; None for a model that is no server."""
+        return getattr(self.llm, "dialect", None)
+
     def as_role(self, purpose: Purpose) -> MeteredLLM:
         return replace(self, purpose=purpose)
 

@@ -39,6 +39,7 @@ from nexi.types import (
     StoreStats,
     ToolCall,
     ToolSpec,
+    Usage,
     Vector,
 )
 
@@ -430,6 +431,17 @@ class PersonalState(Protocol):
 
     def take_run(self, *, is_queued: bool = False) -> Allowance:
         """Count a new run, and say what it may use; it blocks. Raises NexiError with the code quota_reached."""
+        ...
+
+    def take_call(self, tokens: int, *, is_new: bool) -> None:
+        """Count the estimate of a model call outside a run; it blocks. Raises NexiError with the code quota_reached.
+
+        A call that is `new` belongs to no run, so that it needs one that may still be made.
+        """
+        ...
+
+    def settle_call(self, estimate: int, usage: Usage) -> None:
+        """Correct what `take_call` counted by what the call did cost; it blocks."""
         ...
 
 

@@ -18,7 +18,21 @@ from msgspec import Struct
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
 Vector: TypeAlias = "array[float]"  # as an embedder gives it: numpy reads it without a copy, and nothing else needs numpy
-Purpose = Literal["answer", "extract", "judge", "compact", "correct"]
+Purpose = Literal[
+    "answer",
+    "extract",
+    "judge",
+    "compact",
+    "correct",
+    "embed",
+    "rerank",
+    "context",
+    "suggest",
+    "task",
+    "json",
+    "probe",
+]
+BACKGROUND_PURPOSES = frozenset(("embed", "rerank", "context"))  # what a search or an index asks for: never replayed
 
 
 class StopReason(StrEnum):

@@ -313,7 +313,7 @@ async def test_a_damaged_knowledge_store_has_its_fix_and_stops_no_search(make: C
 
 
 async def test_what_the_store_holds_is_said_and_one_that_is_off_or_empty_is_not_made(make: Callable[..., Config]) -> None:
-    from nexi.app import Nexi, QuietEmit
+    from nexi.app import Nexi
     from nexi.types import Page
 
     config = make(model="extractive")
@@ -321,7 +321,7 @@ async def test_what_the_store_holds_is_said_and_one_that_is_off_or_empty_is_not_
     assert (await checks(config.override(knowledge=False)))["knowledge"].message.startswith("off: ")
     assert not config.knowledge_path.exists()
     async with Nexi(config) as nexi:
-        await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(Page("https://a.example/", "Some words.", "A"))
+        await (await nexi.knowledge().indexer(nexi.gate(), embeds=False)).index(Page("https://a.example/", "Some words.", "A"))
     assert (await checks(config))["knowledge"].message.startswith("1 sources, 1 passages, ")
 
 

@@ -240,3 +240,34 @@ def test_only_config_reads_the_environment() -> None:
         if noun_of(path) != "config" and any(w in path.read_text(encoding="utf-8") for w in ("os.environ", "os.getenv"))
     ]
     assert culprits == []
+
+
+CLIENTS = ("nexi.llm.openai.client", "nexi.llm.embeddings", "nexi.stores.embedders.library", "nexi.stores.embedders.static")
+CLIENT_HOMES = ("llm/", "stores/", "app/factory.py")
+GATE = ("app/gate.py", "app/factory.py")
+CLIENT_METHODS = ("llm", "llm_at", "embedder")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_only_the_factory_builds_clients_of_models_and_embedders() -> None:
+    culprits = [
+        f"{name_of(path)} imports {module}"
+        for path in sources()
+        for module, _ in imports_of(path)
+        if module in CLIENTS and not name_of(path).startswith(CLIENT_HOMES)
+    ]
+    assert culprits == ["app/gate.py imports nexi.llm.embeddings"]  # the size of a batch
+
+
+def test_only_the_gate_asks_the_factory_for_a_model_or_an_embedder() -> None:
+    culprits = []
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in CLIENT_METHODS and name_of(path) not in GATE:
+                holder = ast.unparse(node.value)
+                if holder.rpartition(".")[2].strip("_") in ("ports", "nexi", "factory", "knowledge()"):
+                    culprits.append(f"{name_of(path)} uses {holder}.{node.attr}")
+    assert culprits == ["search_api/service.py uses ports.llm"] * 2  # its own ports, which the gate has filled

@@ -143,7 +143,7 @@ async def test_every_client_of_a_config_is_told(tmp_path: Path) -> None:
         assert "Some words" in (await nexi.fetch(f"{url}/page")).text
         outcome = await nexi.find("tea")
         assert [f.code for f in outcome.failures if f.code == "tls"] == []
-        assert await nexi.llm("answer").models() == ["m"]  # type: ignore[attr-defined]
+        assert await nexi.gate().list_models() == ["m"]
 
 
 async def test_a_fetch_in_the_seeds_way_believes_what_the_environment_names(

@@ -61,8 +61,8 @@ async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge
     async with _open_knowledge(components) as knowledge:
         return await search(
             components.question,
-            retriever=await knowledge.retriever(components.emit),
-            indexer=await knowledge.indexer(components.emit, embeds=await knowledge.embeds_behind_a_run()),
+            retriever=await knowledge.retriever(components.gate),
+            indexer=await knowledge.indexer(components.gate, embeds=await knowledge.embeds_behind_a_run()),
             judge=Judge(
                 judge,
                 emit=components.emit,

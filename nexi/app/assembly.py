@@ -17,6 +17,7 @@ from nexi.app.components import RunComponents
 from nexi.app.emit import QuietEmit
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
+from nexi.app.gate import ModelGate, open_gate
 from nexi.app.pages import long_page_limits, read_page
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
-    from nexi.config import EndpointRole
     from nexi.search_api import SearchService
     from nexi.verify.recheck import Verification
 
@@ -107,8 +107,9 @@ class Nexi:
     def clock(self) -> Clock:
         return self.ports.clock
 
-    def llm(self, role: EndpointRole) -> LLM:
-        return self.ports.llm(role)
+    def gate(self, *, is_local: bool = False) -> ModelGate:
+        """The way to models for work outside a run, which has no budget of its own; quotas count it."""
+        return open_gate(self.ports, is_local=is_local)
 
     def backends(self) -> tuple[SearchBackend, ...]:
         return self.ports.backends()
@@ -334,7 +335,8 @@ class Nexi:
         query = Query(query) if isinstance(query, str) else query
         query = replace(query, text=clean_question(query.text))
         ports = self.ports.with_config(restrict_to_local(self.config)[0], is_offline=True)
-        backends = (LocalBackend(ports.knowledge(), QuietEmit(), Scope(tags=tuple(tags))),)
+        gate = open_gate(ports, is_local=True)
+        backends = (LocalBackend(ports.knowledge(), gate, Scope(tags=tuple(tags))),)
         return await Searcher(lambda: backends, emit=QuietEmit(), clock=self.clock).search(query)
 
     async def find(self, query: Query | str) -> SearchOutcome:

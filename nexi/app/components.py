@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,15 +17,15 @@ from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pa
 from nexi.app.pages import long_page_limits
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
-from nexi.config import EXTRACTIVE, Config
+from nexi.config import Config
 from nexi.focus import FOCUSES
-from nexi.model import CallCounter, MeteredLLM
+from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, PairModel, SearchBackend
 from nexi.reader import Reader
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
-from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
+from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.extra import EXTRA_SPECS
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
@@ -61,7 +60,6 @@ class RunComponents:
         meter: Meter | None = None,
         emit: Emit | None = None,
         replay: AgentReplay | None = None,
-        calls: CallCounter | None = None,
         reads_ahead: bool = True,
         has_knowledge: bool = False,
         index_page: Callable[[Page], object] | None = None,
@@ -78,9 +76,8 @@ class RunComponents:
         self.session = session or environment.session
         self.meter = meter or environment.meter
         self.emit: Emit = emit or environment.emit
-        self.counter = TokenCounter(ports.config.tokenizer_encoding)
-        self.calls = calls or CallCounter(environment.recorded.calls)
-        self.replay = replay or environment.recorded.recording.for_agent("")
+        self.gate = environment.gate(meter=self.meter, emit=self.emit, replay=replay)
+        self.replay = self.gate.replay
         self.has_knowledge = has_knowledge
         self._pages_before = pages_before
         self._extra_searchers = build_extra_searchers(ports, extra_tools, self.emit, self.replay)
@@ -137,7 +134,7 @@ class RunComponents:
         """A searcher over what is known alone."""
         from nexi.app.local import LocalBackend
 
-        backends = (LocalBackend(self.knowledge, self.emit),) if self.has_knowledge else ()
+        backends = (LocalBackend(self.knowledge, self.gate),) if self.has_knowledge else ()
         return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.replay)
 
     def _build_lookup(self) -> Lookup | None:
@@ -154,12 +151,9 @@ class RunComponents:
         )
 
     def metered_llm(self, role: EndpointRole) -> MeteredLLM:
-        ports = self.ports
-        endpoint, llm = ports.config.endpoint(role), ports.llm(role)
         # The built-in model reads typed results and has no window; compacting them would only make it search again.
-        has_window = not endpoint.is_extractive or not self.environment.chooses_passages
-        window = endpoint.max_context if has_window else sys.maxsize
-        return MeteredLLM(llm, role, self.meter, self.emit, ports.clock, self.counter, window, self.calls, self.replay)
+        is_extractive = self.ports.config.endpoint(role).is_extractive
+        return self.gate.open_llm(role, has_window=not is_extractive or not self.environment.chooses_passages)
 
     def build_toolbox(self, extractor: LLM) -> Toolbox:
         config, lookup = self.ports.config, self._build_lookup()
@@ -192,7 +186,7 @@ class RunComponents:
 
     def build_verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to rewrite."""
-        rewrites = self.ports.llm("answer").name != EXTRACTIVE
+        rewrites = not self.gate.is_built_in("answer")
         snapshots = Snapshots(self.session, self.ports.pages())
         is_strict = self.ports.config.strict
         return Verifier(snapshots, strict=is_strict, rewrites=rewrites, open_judge=self._open_judge, question=self.question)
@@ -235,7 +229,7 @@ class RunComponents:
             choose_passages=choose_passages,
             adds_answer=adds_answer,
             clock=self.ports.clock,
-            counter=self.counter,
+            counter=self.gate.counter,
             settings=self._agent_settings(answering.max_context),
             stop=stop,
             repeats=RepeatedCalls(MAX_CALL_RUNS if self.environment.chooses_passages else None),
@@ -275,7 +269,7 @@ class RunComponents:
         """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""
         config = self.ports.config
         window = int(config.endpoint("answer").max_context * config.auto_compact_thresh)
-        used = self.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
+        used = self.gate.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
         free = window - used - min(config.max_output_tokens, window // 4)
         return max(free, window // 3) * BYTES_PER_TOKEN
 

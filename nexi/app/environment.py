@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from nexi.app.factory import PortFactory
+from nexi.app.gate import ModelGate
 from nexi.app.page_indexer import PageIndexer
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import RunRequest
@@ -15,7 +17,9 @@ from nexi.app.resolve import ResolvedRun
 from nexi.budget import Meter
 from nexi.config import Config
 from nexi.errors import NoEvidenceError
+from nexi.model import CallCounter
 from nexi.ports import Emit
+from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.types import Approach, Hit
 
@@ -35,6 +39,7 @@ class RunEnvironment(Struct, frozen=True):
     recorded: RecordedRun
     attached: Knowledge | None
     may_have_knowledge: bool
+    calls: CallCounter = msgspec.field(default_factory=CallCounter)
     seen: dict[str, bool] = {}  # what the run found at its beginning
 
     @property
@@ -52,6 +57,17 @@ class RunEnvironment(Struct, frozen=True):
     @property
     def is_local(self) -> bool:
         return self.resolved.request.is_local
+
+    def gate(self, *, meter: Meter | None = None, emit: Emit | None = None, replay: AgentReplay | None = None) -> ModelGate:
+        """The way to models for this run, or for one of its agents, with the run's scope and budget."""
+        return ModelGate(
+            self.ports,
+            meter or self.meter,
+            emit or self.emit,
+            is_local=self.is_local,
+            calls=self.calls,
+            replay=replay or self.recorded.recording.for_agent(""),
+        )
 
     @property
     def is_replay(self) -> bool:
@@ -115,7 +131,7 @@ class RunEnvironment(Struct, frozen=True):
     def page_indexer(self, tasks: asyncio.TaskGroup) -> PageIndexer:
         """What stores the pages of this run; a run without a log stores none."""
         wanted = self.config.knowledge and self.request.keeps_log and not self.is_local and not self.is_replay
-        return PageIndexer(self.ports, self.emit, tasks, is_enabled=wanted)
+        return PageIndexer(self.gate(), tasks, is_enabled=wanted)
 
 
 def has_store(ports: PortFactory, request: RunRequest, recorded: RecordedRun, attached: Knowledge | None) -> bool:

@@ -23,6 +23,7 @@ from nexi.ports import (
     Breaker,
     Clock,
     ContentFetcher,
+    Embedder,
     Emit,
     HistoryStore,
     PageStore,
@@ -77,6 +78,7 @@ class SharedClients:
         self.llms: dict[tuple[object, ...], LLM] = {}
         self.extra_backends: dict[str, SearchBackend] = {}
         self.knowledge: dict[tuple[object, ...], Knowledge] = {}
+        self.embedders: dict[tuple[object, ...], Embedder | None] = {}
         self.breaker: Breaker | None = None
         self.backend_concurrency = BackendConcurrency(clock, make_pacing=state.make_pacing if state else None)
         self._closing = AsyncExitStack()
@@ -231,6 +233,43 @@ class PortFactory:
         if key not in opened:
             opened[key] = self.shared.close_later(Knowledge(self))
         return opened[key]
+
+    def embedder(self) -> Embedder | None:
+        """What makes vectors: the endpoint or library that is named, else MiniLM or static vectors where installed."""
+        config, opened = self.config, self.shared.embedders
+        key = (config.embedding_endpoint(), config.embedding_library)
+        if key not in opened:
+            made = self._make_embedder()
+            opened[key] = self.shared.close_later(made) if made else None
+        return opened[key]
+
+    def _make_embedder(self) -> Embedder | None:
+        config, endpoint = self.config, self.config.embedding_endpoint()
+        if endpoint:
+            from nexi.llm.embeddings import OpenAIEmbedder
+            from nexi.llm.openai.prices import price_table
+
+            return OpenAIEmbedder(
+                endpoint.base_url,
+                endpoint.model,
+                api_keys=endpoint.api_keys,
+                clock=self.clock,
+                max_retries=config.llm_max_retries,
+                prices=price_table(config.prices),
+                proxy=self.proxy_for(endpoint.base_url),
+                trust=config.trust,
+            )
+        from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
+        from nexi.stores.embedders.static import StaticEmbedder
+
+        if config.embedding_library:
+            return LibraryEmbedder(config.embedding_library, config.cache_dir / "models")
+        if has_minilm():
+            return LibraryEmbedder(MINILM, config.cache_dir / "models")
+        try:
+            return StaticEmbedder()
+        except StoreError:
+            return None  # words alone; `nexi doctor` says so
 
     def local_model(self) -> InstalledPairModel:
         """The cross-encoder that is installed on this machine, where there is one."""
@@ -435,6 +474,14 @@ class PortFactory:
             proxy=self.proxy_for(endpoint.base_url),
             trust=self.config.trust,
         )
+
+
+def fetches_its_model(config: Config) -> bool:
+    """Whether the library may go and get its model; what is a package or named by its folder is there or nowhere."""
+    from nexi.stores.embedders.library import is_folder
+
+    library, _, model = config.embedding_library.partition(":")
+    return library not in ("", "minilm") and not (library == "model2vec" and is_folder(model))
 
 
 def _wrap_backends(backends: Sequence[Any]) -> tuple[SearchBackend, ...]:

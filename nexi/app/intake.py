@@ -231,7 +231,7 @@ class DocumentIndexing:
     async def _index_pages(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
         try:
-            indexer = await self._knowledge.indexer(self._emit, embeds=self._embeds)
+            indexer = await self._knowledge.indexer(self._nexi.gate(), emit=self._emit, embeds=self._embeds)
             return await indexer.index_all(pages, self._tags or None)
         except StoreError as error:
             if error.code != "store_embedder":

@@ -9,23 +9,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.ports import LLM, Clock, Embedder, Emit, HistoryStore, KnowledgeStore, PageStore
+from nexi.ports import Clock, Emit, HistoryStore, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Page, Passage, Scope, StoredSource
 
 if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
+    from nexi.app.gate import ModelGate
     from nexi.config import Config
     from nexi.knowledge.indexing import Indexer
     from nexi.knowledge.retrieval import Retriever
     from nexi.knowledge.settings import KnowledgeSettings
 
-__all__ = ["Knowledge", "fetches_its_model", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
+__all__ = ["Knowledge", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
 
 
 BATCH = 64
@@ -48,8 +48,6 @@ class Knowledge:
         self.about = about
         self._ports = ports
         self._store = store
-        self._embedder: Embedder | None = None
-        self._sought_embedder = False
         self._vectors: bool | None = None
         self._size, self._measure_at = 0, 0.0
 
@@ -69,12 +67,8 @@ class Knowledge:
         return self._ports.history()
 
     async def aclose(self) -> None:
-        try:
-            if self._store:
-                await self._store.aclose()
-        finally:
-            if self._embedder and hasattr(self._embedder, "aclose"):
-                await self._embedder.aclose()
+        if self._store:
+            await self._store.aclose()
 
     # what it is made of
 
@@ -124,39 +118,6 @@ class Knowledge:
 
         return SqliteStore(config.knowledge_path)
 
-    def embedder(self) -> Embedder | None:
-        """What makes vectors: the endpoint or library that is named, else MiniLM or static vectors where installed."""
-        if not self._sought_embedder:
-            self._sought_embedder = True
-            self._embedder = self._make_embedder()
-        return self._embedder
-
-    def _make_embedder(self) -> Embedder | None:
-        endpoint, ports = self.config.embedding_endpoint(), self._ports
-        if endpoint:
-            from nexi.llm.embeddings import OpenAIEmbedder
-
-            return OpenAIEmbedder(
-                endpoint.base_url,
-                endpoint.model,
-                api_keys=endpoint.api_keys,
-                clock=ports.clock,
-                max_retries=self.config.llm_max_retries,
-                proxy=ports.proxy_for(endpoint.base_url),
-                trust=self.config.trust,
-            )
-        if library := embedder_named(self.config):
-            return library
-        from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
-        from nexi.stores.embedders.static import StaticEmbedder
-
-        if has_minilm():
-            return LibraryEmbedder(MINILM, self.config.cache_dir / "models")
-        try:
-            return StaticEmbedder()
-        except StoreError:
-            return None  # words alone; `nexi doctor` says so
-
     async def has_vectors(self) -> bool:
         """Whether the store has vectors to compare with; loading an embedder for none would only cost time."""
         if not self._vectors:
@@ -165,33 +126,34 @@ class Knowledge:
 
     # what works with it
 
-    async def retriever(self, emit: Emit) -> Retriever:
+    async def retriever(self, gate: ModelGate) -> Retriever:
+        """What finds passages; the models that help it are asked through the gate of whoever searches."""
         from nexi.knowledge.retrieval import Retriever
 
         config, store = self.config, await self.open_store()
         compares = config.use_hybrid_search and await self.has_vectors()
         return Retriever(
             store,
-            emit=emit,
+            emit=gate.emit,
             clock=self.clock,
-            embedder=await asyncio.to_thread(self.embedder) if compares else None,
+            embedder=await gate.open_embedder() if compares else None,
             hybrid=config.use_hybrid_search,
             code_aware=config.use_agentic_rag,
-            reranker=self.judge_llm() if config.use_reranking else None,
+            reranker=gate.open_judge("rerank") if config.use_reranking else None,
             prompts_folder=config.prompts_dir,
         )
 
-    async def indexer(self, emit: Emit, *, embeds: bool = True) -> Indexer:
+    async def indexer(self, gate: ModelGate, *, emit: Emit | None = None, embeds: bool = True) -> Indexer:
         """`embeds` is False where the words are enough for now: `embed_the_rest` makes up for it."""
         from nexi.knowledge.indexing import Indexer
 
         config, store = self.config, await self.open_store()
         return Indexer(
             store,
-            emit=emit,
+            emit=emit or gate.emit,
             clock=self.clock,
-            embedder=await asyncio.to_thread(self.embedder) if embeds else None,
-            context_llm=self.context_llm() if config.use_contextual_embeddings else None,
+            embedder=await gate.open_embedder() if embeds else None,
+            context_llm=gate.open_context_llm() if config.use_contextual_embeddings else None,
             chunk_size=config.knowledge_chunk_size,
             prompts_folder=config.prompts_dir,
         )
@@ -200,19 +162,9 @@ class Knowledge:
         """Whether what a run reads is embedded at once: where an endpoint is named, or where vectors are in use already."""
         return self.config.embedding_endpoint() is not None or await self.has_vectors()
 
-    def judge_llm(self) -> LLM | None:
-        return None if self.config.endpoint("judge").is_extractive else self._ports.llm("judge")
-
-    def context_llm(self) -> LLM | None:
-        """The model that puts chunks in context; none where there is only the built-in one."""
-        named = self.config.contextual_embedding_model
-        if not named or self.config.endpoint("judge").is_extractive:
-            return self.judge_llm()
-        return self._ports.llm_at(replace(self.config.endpoint("judge"), model=named))
-
-    async def embed_the_rest(self, *, afresh: bool = False) -> AsyncIterator[int]:
+    async def embed_the_rest(self, gate: ModelGate, *, afresh: bool = False) -> AsyncIterator[int]:
         """Give every chunk its vector, in batches, and say how many got one; `afresh` replaces those of another model."""
-        store, embedder = await self.open_store(), await asyncio.to_thread(self.embedder)
+        store, embedder = await self.open_store(), await gate.open_embedder()
         if afresh and embedder:
             await store.prepare_reembedding(embedder.name)
         while embedder and (left := await store.list_unembedded(BATCH)):
@@ -256,23 +208,6 @@ class Knowledge:
                 self._size = (await (await self.open_store()).stats()).bytes
             return self._size > most * 1_000_000
         return await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
-
-
-def embedder_named(config: Config) -> Embedder | None:
-    """The library that the config names for making vectors on this machine."""
-    if not config.embedding_library:
-        return None
-    from nexi.stores.embedders.library import LibraryEmbedder
-
-    return LibraryEmbedder(config.embedding_library, config.cache_dir / "models")
-
-
-def fetches_its_model(config: Config) -> bool:
-    """Whether the library may go and get its model; what is a package or named by its folder is there or nowhere."""
-    from nexi.stores.embedders.library import is_folder
-
-    library, _, model = config.embedding_library.partition(":")
-    return library not in ("", "minilm") and not (library == "model2vec" and is_folder(model))
 
 
 def page_of(source: StoredSource, text: str) -> Page:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 
+from nexi.app.gate import ModelGate
 from nexi.app.knowledge import Knowledge
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, ToolFinished, Warned
@@ -36,15 +37,15 @@ class LocalBackend:
     local = True
     filters = frozenset(("site", "time", "language"))
 
-    def __init__(self, knowledge: Knowledge, emit: Emit, scope: Scope = Scope()) -> None:  # noqa: B008 - a frozen value
+    def __init__(self, knowledge: Knowledge, gate: ModelGate, scope: Scope = Scope()) -> None:  # noqa: B008 - a frozen value
         self._knowledge = knowledge
-        self._emit = emit
+        self._gate = gate
         self._scope = scope
 
     async def search(self, query: Query) -> list[Hit]:
         scope = _scope_of(query, self._knowledge.clock.now(), self._scope)
         try:
-            retriever = await self._knowledge.retriever(self._emit)
+            retriever = await self._knowledge.retriever(self._gate)
             most = min(MOST_PASSAGES, query.count * PASSAGES_PER_HIT)
             return _hits_of(await retriever.search(query.text, scope, most), query.count)
         except StoreError as error:
@@ -164,9 +165,9 @@ class BackgroundIndexer:
     A store that fails is said once and left alone for the rest of the run: knowledge is never worth an answer.
     """
 
-    def __init__(self, knowledge: Knowledge, emit: Emit) -> None:
+    def __init__(self, knowledge: Knowledge, gate: ModelGate) -> None:
         self._knowledge = knowledge
-        self._emit = emit
+        self._gate, self._emit = gate, gate.emit
         self._given_up = False
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
@@ -175,9 +176,8 @@ class BackgroundIndexer:
         try:
             if await self._knowledge.is_full():
                 return await self._give_up(full_error(self._knowledge.config.knowledge_max_mb), page)
-            indexer = await self._knowledge.indexer(
-                _OnlyWarnings(self._emit), embeds=await self._knowledge.embeds_behind_a_run()
-            )
+            embeds = await self._knowledge.embeds_behind_a_run()
+            indexer = await self._knowledge.indexer(self._gate, emit=_OnlyWarnings(self._emit), embeds=embeds)
             return await indexer.index(page, tags)
         except (StoreError, OSError) as error:
             return await self._give_up(error, page)

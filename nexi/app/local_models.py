@@ -23,8 +23,7 @@ async def list_endpoint_models(config: Config) -> tuple[list[str], LLMError | No
     if config.endpoint("answer").is_extractive:
         return [], None
     async with Nexi(config.override(llm_max_retries=0, llm_timeout=LISTING_TIMEOUT_S)) as nexi:
-        listing = getattr(nexi.llm("answer"), "models", None)
         try:
-            return sorted(await listing()) if listing else [], None
+            return sorted(await nexi.gate().list_models() or []), None
         except LLMError as error:
             return [], error

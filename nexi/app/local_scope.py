@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nexi.app.knowledge import fetches_its_model
+from nexi.app.factory import fetches_its_model
 from nexi.config import EXTRACTIVE, Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_url

@@ -9,20 +9,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from nexi.ports import Emit
 from nexi.types import Page
 
 if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
+    from nexi.app.gate import ModelGate
     from nexi.knowledge.indexing import IndexQueue
 
 DRAIN_S = 2.0  # how long a run waits at its end for pages that are still queued
 
 
 class PageIndexer:
-    def __init__(self, ports: PortFactory, emit: Emit, tasks: asyncio.TaskGroup, *, is_enabled: bool) -> None:
-        self._ports = ports
-        self._emit = emit
+    def __init__(self, gate: ModelGate, tasks: asyncio.TaskGroup, *, is_enabled: bool) -> None:
+        self._gate = gate
         self._tasks = tasks
         self._is_enabled = is_enabled
         self._queue: IndexQueue | None = None
@@ -42,4 +40,5 @@ class PageIndexer:
         from nexi.app.local import BackgroundIndexer
         from nexi.knowledge.indexing import IndexQueue
 
-        return IndexQueue(BackgroundIndexer(self._ports.knowledge(), self._emit), tasks=self._tasks, emit=self._emit)
+        gate = self._gate.for_indexing()
+        return IndexQueue(BackgroundIndexer(gate.ports.knowledge(), gate), tasks=self._tasks, emit=gate.emit)

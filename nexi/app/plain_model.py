@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from nexi.answers.streaming import make_safe
-from nexi.app.emit import QuietEmit
-from nexi.budget import Budget, Meter
-from nexi.config import EXTRACTIVE
+from nexi.app.gate import open_gate
+from nexi.budget import Budget
 from nexi.errors import LLMError
 from nexi.model import MeteredLLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
-from nexi.token_counter import TokenCounter
-from nexi.types import Message, Reply
+from nexi.types import Message, Purpose, Reply, Usage
 
 if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
@@ -36,30 +34,33 @@ class PlainModel:
         self._ports = ports
 
     async def reply(self, messages: Sequence[Message], *, max_tokens: int) -> Reply:
-        """What the model writes to these messages. Raises LLMError."""
-        reply = await self._ask(messages, max_tokens)
+        """What the model writes to these messages. Raises LLMError, or NexiError where a quota is reached."""
+        reply = await self._open_llm("task").complete(messages, max_tokens=max_tokens, deadline=self._deadline())
         return replace(reply, text=_make_safe(reply.text, messages))
 
-    async def write_json(self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int) -> Reply:
-        """The answer as JSON that fits the schema. Raises LLMError."""
+    async def write_json(
+        self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int, spent: Usage = Usage()
+    ) -> Reply:
+        """The answer as JSON that fits the schema; `spent` is what the answer has cost. Raises NexiError."""
         prompt = render("json_answer", folder=self._ports.config.prompts_dir, schema=json.dumps(schema, ensure_ascii=False))
         messages = (Message("system", prompt), Message("user", f"Question: {question}\n\nAnswer:\n{answer}"))
-        reply = await self._ask(messages, max_tokens, schema)
+        llm = self._open_llm("json", spent)
+        reply = await llm.complete(messages, max_tokens=max_tokens, deadline=self._deadline(), schema=schema)
         value = _map_texts(_fitting_value(reply.text, schema), lambda text: _make_safe(text, messages))
         return replace(reply, text=json.dumps(value, ensure_ascii=False))
 
-    async def _ask(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None = None) -> Reply:
-        ports = self._ports
-        meter = Meter(Budget(max_model_calls=1), started=ports.clock.monotonic())
-        counter, window = TokenCounter(ports.config.tokenizer_encoding), ports.config.endpoint("answer").max_context
-        llm = MeteredLLM(ports.llm("answer"), "answer", meter, QuietEmit(), ports.clock, counter, window)
-        deadline = ports.clock.monotonic() + CALL_TIMEOUT_S
-        return await llm.complete(messages, max_tokens=max_tokens, deadline=deadline, schema=schema)
+    def _open_llm(self, purpose: Purpose, spent: Usage = Usage()) -> MeteredLLM:
+        config = self._ports.config
+        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
+        return open_gate(self._ports, budget=budget, spent=spent).open_llm("answer", purpose)
+
+    def _deadline(self) -> float:
+        return self._ports.clock.monotonic() + CALL_TIMEOUT_S
 
 
 def open_plain_model(ports: PortFactory) -> PlainModel | None:
     """The model, or None where only the built-in one is set up."""
-    return None if ports.llm("answer").name == EXTRACTIVE else PlainModel(ports)
+    return None if open_gate(ports).is_built_in("answer") else PlainModel(ports)
 
 
 def _fitting_value(text: str, schema: Mapping[str, Any]) -> object:

@@ -17,7 +17,7 @@ from nexi.app.extra_tools import build_extra_searchers, usable_tools
 from nexi.app.factory import built_in_llm
 from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
-from nexi.model import CallCounter, MeteredLLM
+from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
 from nexi.research.estimate import estimate_cost
@@ -165,7 +165,6 @@ class ResearchAssembly:
         self._engine, self._environment, self._tasks = engine, environment, tasks
         self._has_knowledge = has_knowledge
         self._indexer = environment.page_indexer(tasks)
-        self._calls = CallCounter(environment.recorded.calls)
         self._components: list[RunComponents] = []
         session, meter = environment.session, environment.meter
         session.pages = dict(session.pages)
@@ -227,7 +226,9 @@ class ResearchAssembly:
             "researcher": agent,
             "pool": shared.link_pool,
             "extra_searchers": others,
-            "context": ContextUsage(lambda: components.counter.upper_bound(session.messages) // 3, context.llm.max_context),
+            "context": ContextUsage(
+                lambda: components.gate.counter.upper_bound(session.messages) // 3, context.llm.max_context
+            ),
             "replay": components.replay,
         }
         toolbox = ResearchToolbox(**{**asdict(plain), **own})
@@ -247,7 +248,6 @@ class ResearchAssembly:
             meter=meter,
             emit=emit,
             replay=self._environment.recorded.recording.for_agent(agent),
-            calls=self._calls,
             reads_ahead=False,  # researchers would fetch the same pages ahead, each on its own
             has_knowledge=self._has_knowledge,
             index_page=self._indexer.index_page,

@@ -38,6 +38,7 @@ from nexi.events import (
     Warned,
     is_fact,
 )
+from nexi.model import CallCounter
 from nexi.ports import RunLog
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.session import Session
@@ -116,7 +117,16 @@ class Run:
         self.session.book.reserve(recorded.sources)
         knows = has_store(ports, resolved.request, recorded, attached)
         self.environment = RunEnvironment(
-            ports, resolved, session, self.meter, self.emit, self.stopping, recorded, attached, knows
+            ports,
+            resolved,
+            session,
+            self.meter,
+            self.emit,
+            self.stopping,
+            recorded,
+            attached,
+            knows,
+            CallCounter(recorded.calls),
         )
         self.engine = build_engine(self.environment)
         self._task: asyncio.Task[None] | None = None

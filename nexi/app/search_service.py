@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nexi.app.gate import open_gate
 from nexi.app.pages import read_page
-from nexi.budget import Budget, Meter
+from nexi.budget import Budget
 from nexi.errors import ConfigError
 from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache
-from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.search_api.crawl import CrawlRequest, crawl_site, map_site
 from nexi.search_api.excerpt import best_paragraphs
@@ -35,7 +35,6 @@ from nexi.search_api.service import Ports, SearchService
 from nexi.search_api.settings import FILE, SearcherSettings, read_settings
 from nexi.search_api.snippets import RANK_REQUEST
 from nexi.searcher import SearchPatience
-from nexi.token_counter import TokenCounter
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
 
 if TYPE_CHECKING:
@@ -148,12 +147,9 @@ class Chains:
 
 def _judge_llm(ports: PortFactory, emit: Emit) -> LLM | None:
     """The model for one call; None where there is none but the built-in one, which ranks nothing."""
-    endpoint = ports.config.endpoint("judge")
-    if endpoint.is_extractive:
-        return None
-    meter = Meter(Budget(max_model_calls=1), started=ports.clock.monotonic())
-    counter = TokenCounter(ports.config.tokenizer_encoding)
-    return MeteredLLM(ports.llm("judge"), "judge", meter, emit, ports.clock, counter, endpoint.max_context)
+    config = ports.config
+    budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
+    return open_gate(ports, budget=budget, emit=emit).open_judge()
 
 
 def _open_cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:

@@ -11,8 +11,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from nexi.app.gate import open_gate
+from nexi.app.request import budget_for
+from nexi.app.resume import request_to_resume
 from nexi.errors import LLMError
+from nexi.events import RunFinished, RunStarted
 from nexi.files import replace_file
+from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured import ranking
 from nexi.types import Message
@@ -24,31 +31,45 @@ WANTED = 3
 ANSWER_CHARS = 6_000
 MAX_TOKENS = 300
 PATIENCE_S = 20.0
+QUOTA_REACHED = "quota_reached"
 
 
-async def suggestions_after(nexi: Nexi, run_id: str, question: str, answer: str) -> tuple[str, ...]:
-    """At most three questions; none where they are switched off, there is no model, or it has nothing usable to say."""
-    if not nexi.config.suggestions or nexi.config.endpoint("judge").is_extractive or not answer.strip():
+async def suggestions_after(nexi: Nexi, run_id: str, started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
+    """At most three questions; none where they are switched off, there is no model, or it has nothing usable to say.
+
+    They belong to their run: its scope and what is left of its budget hold for them. Raises NexiError where a quota is reached.
+    """
+    if not nexi.config.suggestions or not finished.answer.strip():
+        return ()
+    request = request_to_resume(started, None)
+    budget = budget_for(nexi.config, request.limits)
+    gate = open_gate(nexi.ports, budget=replace(budget, max_model_calls=1), is_local=request.is_local, spent=finished.usage)
+    llm = gate.open_judge("suggest")
+    if llm is None:
         return ()
     place = nexi.config.runs_dir / run_id / "suggestions.json"
     known = await asyncio.to_thread(_read_kept, place)
     if known is not None:
         return known
-    made = await _ask_model(nexi, question, answer)
+    made = await _ask_model(nexi, llm, started.query, finished.answer)
     await asyncio.to_thread(_write_kept, place, made)
     return made
 
 
-async def _ask_model(nexi: Nexi, question: str, answer: str) -> tuple[str, ...]:
+async def _ask_model(nexi: Nexi, llm: LLM, question: str, answer: str) -> tuple[str, ...]:
     told = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
     messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", told)]
     deadline = nexi.clock.monotonic() + PATIENCE_S
     schema = ranking.queries_schema(1, WANTED)
     try:
-        reply = await nexi.llm("judge").complete(messages, max_tokens=MAX_TOKENS, deadline=deadline, schema=schema)
+        reply = await llm.complete(messages, max_tokens=MAX_TOKENS, deadline=deadline, schema=schema)
         return ranking.read_queries(reply.text, 1, WANTED)
-    except (LLMError, ValueError):
+    except LLMError as error:
+        if error.code == QUOTA_REACHED:
+            raise
         return ()  # a convenience: an answer without it is whole
+    except ValueError:
+        return ()
 
 
 def _read_kept(place: Path) -> tuple[str, ...] | None:

@@ -90,7 +90,7 @@ async def _embed_rest(nexi: Nexi, taking: DocumentIndexing, *, afresh: bool) -> 
         return
     total = 0
     try:
-        async for made in nexi.knowledge().embed_the_rest(afresh=afresh):
+        async for made in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):
             total += made
     except (LLMError, StoreError) as error:
         if afresh:

@@ -89,7 +89,8 @@ async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
     if config.endpoint("judge").is_extractive:
         raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
     async with Nexi(config) as nexi:
-        answering, judge = nexi.llm("answer"), nexi.llm("judge")
+        gate = nexi.gate()
+        answering, judge = gate.open_llm("answer", "probe"), gate.open_llm("judge", "probe")
         approach = await probe_tool_use(config, answering)
         return answering.name, approach, judge.name, await grade_judge(config, judge, nexi.clock)
 

@@ -19,6 +19,7 @@ from typing import Any
 from nexi.errors import LLMError
 from nexi.llm.openai import faults
 from nexi.llm.openai.client import OpenAICompatible
+from nexi.llm.openai.prices import Price
 from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock
 from nexi.types import Embedded, Usage, Vector
@@ -50,6 +51,7 @@ class OpenAIEmbedder:
         dims: int = 0,
         prefixes: tuple[str, str] = ("", ""),
         timeout_s: float = 60.0,
+        prices: Mapping[str, Price] | None = None,
         rng: Callable[[], float] | None = None,
         proxy: str | None = None,
         trust: Trust = MACHINE,
@@ -61,6 +63,7 @@ class OpenAIEmbedder:
             clock=clock,
             max_retries=max_retries,
             idle_timeout_s=timeout_s,
+            prices=prices,
             rng=rng,
             proxy=proxy,
             trust=trust,

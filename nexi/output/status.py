@@ -72,7 +72,7 @@ def status_of(event: Event) -> str:
     """The current activity after an event; "" if it did not change."""
     match event:
         case ModelAsked(purpose=purpose):
-            return PURPOSE_STATUS[purpose]
+            return PURPOSE_STATUS.get(purpose, "")
         case ToolStarted(name="web_search"):
             return "Searching " + ", ".join(f'"{query}"' for query in _string_arguments(event.arguments, "queries"))
         case ToolStarted(name="local_search"):

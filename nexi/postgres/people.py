@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
 from nexi.postgres.database import MAX_RETRY_S, UNLIMITED, Database, clean_text
-from nexi.types import Principal
+from nexi.types import Principal, Usage
 
 __all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
 
@@ -272,6 +272,20 @@ class People:
         """Count a run that is let in: "", or the quota that is reached, and then nothing is counted."""
         rows = self._fetch("select take_run(%(person)s, %(is_queued)s)", person=person, is_queued=is_queued)
         return rows[0][0] or ""
+
+    def take_call(self, person: str, tokens: int, *, is_new: bool) -> str:
+        """Count a model call outside a run: "", or the quota that is reached, and then nothing is counted."""
+        rows = self._fetch("select take_call(%(person)s, %(tokens)s, %(is_new)s)", person=person, tokens=tokens, is_new=is_new)
+        return rows[0][0] or ""
+
+    def settle_call(self, person: str, estimate: int, usage: Usage) -> None:
+        """Replace the estimate that `take_call` counted by what the call did cost."""
+        self._fetch(
+            "select settle_call(%(person)s, %(difference)s, %(cost)s)",
+            person=person,
+            difference=usage.total - estimate,
+            cost=usage.cost or 0.0,
+        )
 
     def quotas_of(self, person: str) -> Quotas:
         rows = self._fetch(

@@ -12,7 +12,7 @@ from nexi.postgres.people import People, quota_error
 from nexi.postgres.runs import PostgresRuns
 from nexi.postgres.schedules import PersonalSchedules
 from nexi.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
-from nexi.types import Allowance
+from nexi.types import Allowance, Usage
 
 __all__ = ["PostgresState"]
 
@@ -50,3 +50,11 @@ class PostgresState:
         tokens = None if quotas.tokens_per_day is None else quotas.tokens_per_day - usage.tokens
         cost = None if quotas.cost_per_day is None else quotas.cost_per_day - usage.cost
         return Allowance(tokens, cost)
+
+    def take_call(self, tokens: int, *, is_new: bool) -> None:
+        """Count the estimate of a model call outside a run. Raises NexiError where a quota is reached."""
+        if reached := self._people.take_call(self.owner, tokens, is_new=is_new):
+            raise quota_error(reached, self._people.quotas_of(self.owner), self._people.usage_of(self.owner))
+
+    def settle_call(self, estimate: int, usage: Usage) -> None:
+        self._people.settle_call(self.owner, estimate, usage)

@@ -34,7 +34,7 @@ from nexi.events import (
     ToolFinished,
     encode,
 )
-from nexi.types import StopReason
+from nexi.types import BACKGROUND_PURPOSES, StopReason
 
 Pace: TypeAlias = Callable[[float], Awaitable[None]]
 ModelOutcome: TypeAlias = ModelReplied | ModelFailed
@@ -74,14 +74,17 @@ class AgentReplay:
         self._judgements: dict[str, Judged] = {}
         self._has_diverged = False
         self._late_pages = _find_late_pages(facts) if is_replay_only else frozenset()
-        settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
+        background = {f.call for f in facts if isinstance(f, ModelAsked) and f.purpose in BACKGROUND_PURPOSES}
+        replies = (i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied) and fact.call not in background)
+        settled = max(replies, default=-1)
         self._index_facts(facts, len(facts) if is_replay_only else settled)
 
     def _index_facts(self, facts: Sequence[Fact], settled: int) -> None:
         requests: dict[int, ModelAsked] = {}
         for index, fact in enumerate(facts):
             if isinstance(fact, ModelAsked):
-                requests[fact.call] = fact
+                if fact.purpose not in BACKGROUND_PURPOSES:  # what they brought is in the record as hits and pages
+                    requests[fact.call] = fact
             elif isinstance(fact, ReportsShared):
                 self._delivered_reports[fact.turn] = fact.reports
             elif isinstance(fact, ToolFinished):

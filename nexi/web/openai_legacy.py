@@ -6,7 +6,6 @@ Below are `openai_shapes`, `hosting` and the embedder of the knowledge base.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import sys
 import uuid
@@ -164,7 +163,7 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
 async def create_embeddings(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_json(request, EMBEDDING_BODY)
-    embedder = await asyncio.to_thread(host.nexi.knowledge().embedder)
+    embedder = await host.nexi.gate().open_embedder()
     if embedder is None:
         fix = "set embedding_base_url and embedding_model, or install the vectors extra"
         raise build_refusal(404, "model_not_found", "no embedder is set up", fix=fix, parameter="model")

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from nexi.app import Nexi, QuietEmit
+from nexi.app import Nexi
+from nexi.app.factory import PortFactory
+from nexi.app.gate import open_gate
 from nexi.app.intake import DocumentIndexing
-from nexi.app.knowledge import Knowledge, join_passages
+from nexi.app.knowledge import join_passages
 from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError, StoreError
@@ -55,12 +57,12 @@ class Heard:
 
 
 def with_embedder(monkeypatch: pytest.MonkeyPatch, embedder: Letters | None) -> None:
-    monkeypatch.setattr(Knowledge, "_make_embedder", lambda _: embedder)
+    monkeypatch.setattr(PortFactory, "_make_embedder", lambda _: embedder)
 
 
 async def store(config: Config, *pages: Page, embeds: bool = True) -> None:
     async with Nexi(config) as nexi:
-        indexer = await nexi.knowledge().indexer(QuietEmit(), embeds=embeds)
+        indexer = await nexi.knowledge().indexer(nexi.gate(), embeds=embeds)
         for page in pages:
             await indexer.index(page)
 
@@ -88,7 +90,7 @@ async def test_what_runs_kept_gets_its_vectors_later(make_config: Make, monkeypa
     with_embedder(monkeypatch, letters)
     await store(config, MOON, NOTE, embeds=False)
     async with Nexi(config) as nexi:
-        made = [count async for count in nexi.knowledge().embed_the_rest()]
+        made = [count async for count in nexi.knowledge().embed_the_rest(nexi.gate())]
         stats = await (await nexi.knowledge().open_store()).stats()
         behind = await nexi.knowledge().embeds_behind_a_run()
     assert (made, stats.embedder, stats.unembedded, behind) == ([2], "letters", 0, True)
@@ -104,7 +106,7 @@ async def test_vectors_of_another_embedder_are_said_and_words_still_find(
     (tmp_path / "b.md").write_text("# Mars\n\nMars has two moons.")
     heard = Heard()
     async with Nexi(config) as nexi:
-        hits = await LocalBackend(nexi.knowledge(), heard).search(Query("how far is the moon"))
+        hits = await LocalBackend(nexi.knowledge(), open_gate(nexi.ports, emit=heard)).search(Query("how far is the moon"))
         taking = DocumentIndexing(nexi, nexi.knowledge())
         await taking.take(str(tmp_path / "b.md"))
     assert [hit.url for hit in hits] == [MOON.url]
@@ -119,7 +121,7 @@ async def test_all_vectors_are_made_again_for_a_new_embedder(make_config: Make, 
     await store(config, MOON, NOTE)
     with_embedder(monkeypatch, Letters("new"))
     async with Nexi(config) as nexi:
-        made = sum([count async for count in nexi.knowledge().embed_the_rest(afresh=True)])
+        made = sum([count async for count in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=True)])
         stats = await (await nexi.knowledge().open_store()).stats()
     assert (made, stats.embedder, stats.unembedded) == (2, "new", 0)
 
@@ -128,7 +130,7 @@ async def test_a_query_is_narrowed_by_site_and_by_time(make_config: Make) -> Non
     config = make_config()
     await store(config, MOON, NOTE, embeds=False)
     async with Nexi(config) as nexi:
-        backend = LocalBackend(nexi.knowledge(), QuietEmit())
+        backend = LocalBackend(nexi.knowledge(), nexi.gate())
         sited = await backend.search(Query("moon key door", sites=("moon.example",)))
         without = await backend.search(Query("moon key door", excluded_sites=("moon.example",)))
         recent = await backend.search(Query("moon key door", time_range="d"))
@@ -161,7 +163,7 @@ async def test_a_store_that_fails_is_a_failing_backend(make_config: Make) -> Non
     config.knowledge_path.write_bytes(b"no database" * 1000)
     async with Nexi(config) as nexi:
         with pytest.raises(BackendError) as failed:
-            await LocalBackend(nexi.knowledge(), QuietEmit()).search(Query("moon"))
+            await LocalBackend(nexi.knowledge(), nexi.gate()).search(Query("moon"))
         outcome = await nexi.find_known("moon")
     assert failed.value.code == "store_damaged"
     assert [failure.code for failure in outcome.failures] == ["store_damaged"]

@@ -37,7 +37,7 @@ async def test_a_researcher_is_offered_the_store_once_something_is_in_it(make_co
     llms = {"answer": model, "extract": model}
     async with Nexi(config, llms=llms, backends=[web], fetchers=[web]) as nexi:
         before = await tools_of(nexi, RunRequest("Where is the key?"))
-        await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(NOTE)
+        await (await nexi.knowledge().indexer(nexi.gate(), embeds=False)).index(NOTE)
         after = await tools_of(nexi, RunRequest("Where is the key?"))
     assert (before, after) == ([], ["local_search"])
 
@@ -46,7 +46,7 @@ async def test_a_file_that_local_search_found_is_scraped_and_numbered(make_confi
     config, web, model = make_config(), FakeWeb({}), ScriptedLLM()
     llms = {"answer": model, "extract": model, "judge": model}
     async with Nexi(config, llms=llms, backends=[web], fetchers=[web]) as nexi:
-        await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(NOTE)
+        await (await nexi.knowledge().indexer(nexi.gate(), embeds=False)).index(NOTE)
         async with asyncio.TaskGroup() as tasks:
             found, scraped, session = await _research(nexi, tasks)
     assert json.loads(found.text)["searches"][0]["results"][0]["url"] == NOTE.url
@@ -91,7 +91,7 @@ async def test_research_with_a_file_reads_it_and_the_web(make_config: Make, tmp_
 
 async def test_research_in_what_is_known_is_offered_no_tool_that_asks_others(make_config: Make) -> None:
     async with Nexi(make_config(model="extractive", grep_root="/srv/moon")) as nexi:
-        await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(NOTE)
+        await (await nexi.knowledge().indexer(nexi.gate(), embeds=False)).index(NOTE)
         local = await tools_of(nexi, RunRequest("Where is the key?", scope="local"))
         every = await tools_of(nexi, RunRequest("Where is the key?"))
     assert (local, every) == (["grep"], ["security_search", "stackexchange", "grep", "local_search"])

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi, SystemClock
-from nexi.app.emit import QuietEmit
 from nexi.config import Config
 from nexi.events import Fact, RunStarted
 from nexi.history import add_history_entry, create_entry
@@ -44,7 +43,7 @@ def put(home: Path, facts: Sequence[Fact]) -> str:
 def know(home: Path, url: str, title: str, text: str) -> None:
     async def index() -> None:
         async with Nexi(Config(home=home, model="extractive")) as nexi:
-            indexer = await nexi.knowledge().indexer(QuietEmit())
+            indexer = await nexi.knowledge().indexer(nexi.gate())
             await indexer.index(Page(url, text, title, fetched_at="2031-05-06T12:00:00+00:00"))
 
     apart(index)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from nexi.app.emit import QuietEmit
 from nexi.config import Config
 from nexi.doctor import Check, DoctorReport
 from nexi.events import RunStarted
@@ -187,7 +186,8 @@ async def test_a_run_that_goes_on_cannot_be_taken_up_a_second_time(tmp_path: Pat
 
 
 async def know(served: Served, url: str, title: str, text: str) -> None:
-    indexer = await served.app.state.nexi.knowledge().indexer(QuietEmit())
+    nexi = served.app.state.nexi
+    indexer = await nexi.knowledge().indexer(nexi.gate())
     await indexer.index(Page(url, text, title, fetched_at="2031-05-06T12:00:00+00:00"))
 
 

@@ -84,10 +84,9 @@ async def list_models(request: Request) -> Response:
 
 
 async def _models_of_server(nexi: Nexi) -> tuple[list[str], str]:
-    listing = getattr(nexi.llm("answer"), "models", None)
     try:
         async with asyncio.timeout(LISTED_S):
-            return (list(await listing()), "") if listing else ([], "")
+            return await nexi.gate().list_models() or [], ""
     except LLMError as error:
         return [], str(error)
     except TimeoutError:
@@ -152,4 +151,4 @@ async def _show_suggestions(request: Request) -> Response:
     facts = [fact for _, fact in log.facts]
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
-    return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts[0].query, facts[-1].answer))})
+    return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts[0], facts[-1]))})

@@ -1,0 +1,228 @@
+"""The gate: the only way to a model. Completions, embeddings and reranking of a run, of a door and of a check pass here.
+
+A gate is opened for one piece of work and knows who asks (the person of the config), within which scope (`is_local`), out of
+which budget (its meter) and where each call is written down (its emit: the log of a run, or the quota of a person). It hands
+out ports that count; the clients behind them stay with the factory, and nobody else asks for one (`tests/test_layers.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Sequence
+from dataclasses import replace as replace_endpoint
+from typing import TYPE_CHECKING
+
+from nexi.app.emit import QuietEmit
+from nexi.budget import Budget, Meter
+from nexi.config import EXTRACTIVE
+from nexi.errors import LLMError, NexiError
+from nexi.events import Delta, Fact, ModelAsked, ModelFailed, ModelReplied
+from nexi.model import CallCounter, MeteredLLM
+from nexi.net.addresses import is_loopback_url
+from nexi.ports import LLM, Embedder, Emit, PersonalState
+from nexi.runs.recording import CANCELLED, AgentReplay
+from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
+from nexi.types import BACKGROUND_PURPOSES, Embedded, Purpose, StopReason, Usage, Vector
+
+if TYPE_CHECKING:
+    from nexi.app.factory import PortFactory
+    from nexi.config import Endpoint, EndpointRole
+
+__all__ = ["ModelGate", "open_gate"]
+
+INDEXING_SHARE = 0.2  # of a run's budget: what it stores for later must leave it an answer
+PURPOSES_OF_A_RUN = BACKGROUND_PURPOSES | {"suggest", "json"}  # asked for what a run has found, or for what is stored
+
+
+class ModelGate:
+    """The models that one piece of work may ask, as far as its scope and its budget go."""
+
+    def __init__(
+        self,
+        ports: PortFactory,
+        meter: Meter,
+        emit: Emit,
+        *,
+        is_local: bool = False,
+        calls: CallCounter | None = None,
+        replay: AgentReplay | None = None,
+    ) -> None:
+        self.ports, self.meter, self.emit = ports, meter, emit
+        self.is_local = is_local or ports.is_offline
+        self.counter = TokenCounter(ports.config.tokenizer_encoding)
+        self.calls = calls or CallCounter()
+        self.replay = replay or AgentReplay()
+
+    def is_built_in(self, role: EndpointRole) -> bool:
+        """Whether the model of that role is the built-in one, which writes nothing of its own."""
+        return self._client(role).name == EXTRACTIVE
+
+    def open_llm(self, role: EndpointRole, purpose: Purpose | None = None, *, has_window: bool = True) -> MeteredLLM:
+        """The model of a role. Raises LLMError where the scope forbids it."""
+        window = self.ports.config.endpoint(role).max_context if has_window else sys.maxsize
+        return self._meter(self._client(role), purpose or role, window)
+
+    def open_judge(self, purpose: Purpose = "judge") -> LLM | None:
+        """The judging model; None where only the built-in one may be asked."""
+        endpoint = self.ports.config.endpoint("judge")
+        return None if endpoint.is_extractive or not self.may_ask("judge") else self.open_llm("judge", purpose)
+
+    def open_context_llm(self) -> LLM | None:
+        """The model that puts chunks in context; None where there is only the built-in one."""
+        config = self.ports.config
+        named, judge = config.contextual_embedding_model, config.endpoint("judge")
+        if not named or judge.is_extractive or not self.may_ask("judge"):
+            return self.open_judge("context")
+        endpoint = replace_endpoint(judge, model=named)
+        return self._meter(self.ports.llm_at(endpoint), "context", endpoint.max_context)
+
+    async def open_embedder(self) -> Embedder | None:
+        """What makes vectors, its library loaded off the event loop; None where there is none or the scope forbids it."""
+        config, endpoint = self.ports.config, self.ports.config.embedding_endpoint()
+        if self.is_local:
+            from nexi.app.factory import fetches_its_model
+
+            if (endpoint and not is_loopback_url(endpoint.base_url)) or fetches_its_model(config):
+                return None
+        embedder = await asyncio.to_thread(self.ports.embedder)
+        return MeteredEmbedder(self, embedder, endpoint) if embedder and endpoint else embedder
+
+    async def list_models(self, role: EndpointRole = "answer") -> list[str] | None:
+        """What the endpoint lists; None where it has no list, or the scope forbids asking. Raises LLMError."""
+        listing = getattr(self._client(role), "models", None) if self.may_ask(role) else None
+        return list(await listing()) if listing else None
+
+    def may_ask(self, role: EndpointRole) -> bool:
+        """Whether the scope lets the model of that role be asked; one that was given is its giver's to judge."""
+        endpoint = self.ports.config.endpoint(role)
+        is_near = endpoint.is_extractive or is_loopback_url(endpoint.base_url)
+        return not self.is_local or is_near or self.ports.has_given_llm(role)
+
+    def for_indexing(self) -> ModelGate:
+        """The gate of what is stored behind the work: it spends from the same budget, and leaves most of it alone."""
+        limits, clock = self.meter.budget, self.ports.clock
+        share = Budget(
+            max_tokens=None if limits.max_tokens is None else int(limits.max_tokens * INDEXING_SHARE),
+            max_cost=None if limits.max_cost is None else limits.max_cost * INDEXING_SHARE,
+            max_model_calls=None if limits.max_model_calls is None else int(limits.max_model_calls * INDEXING_SHARE),
+        )
+        meter = self.meter.child(share, started=clock.monotonic())
+        return ModelGate(self.ports, meter, self.emit, is_local=self.is_local, calls=self.calls, replay=self.replay)
+
+    def _client(self, role: EndpointRole) -> LLM:
+        if not self.may_ask(role):
+            raise LLMError(
+                "the model was not asked",
+                cause="it is on another machine, and this question is restricted to local knowledge",
+                code="local_scope",
+            )
+        return self.ports.llm(role)
+
+    def _meter(self, llm: LLM, purpose: Purpose, window: int) -> MeteredLLM:
+        clock = self.ports.clock
+        return MeteredLLM(llm, purpose, self.meter, self.emit, clock, self.counter, window, self.calls, self.replay)
+
+
+class MeteredEmbedder:
+    """An embedding endpoint whose every request is reserved, written down before it is sent, and settled."""
+
+    def __init__(self, gate: ModelGate, embedder: Embedder, endpoint: Endpoint) -> None:
+        self._gate, self._embedder, self._endpoint = gate, embedder, endpoint
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dims(self) -> int:
+        return self._embedder.dims
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
+        from nexi.llm.embeddings import BATCH
+
+        vectors: list[Vector] = []
+        usage = Usage()
+        for start in range(0, len(texts), BATCH):
+            embedded = await self._embed_batch(texts[start : start + BATCH], query)
+            vectors += embedded.vectors
+            usage += embedded.usage
+        return Embedded(tuple(vectors), usage)
+
+    async def _embed_batch(self, texts: Sequence[str], query: bool) -> Embedded:
+        gate, tokens = self._gate, sum(len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN + 1 for text in texts)
+        reservation = gate.meter.reserve_call(tokens, is_model_call=False)
+        if isinstance(reservation, StopReason):
+            raise LLMError("no vectors were asked for", cause=gate.meter.describe_spent(), code="budget_spent")
+        call, started = gate.calls.next(), gate.ports.clock.monotonic()
+        usage = Usage(tokens, 0, estimated=True, cost=0.0)
+        digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:32]
+        try:
+            await gate.emit(ModelAsked(call, "embed", self.name, tokens, digest))
+            embedded = await self._embedder.embed(texts, query=query)
+            usage = self._with_cost(embedded.usage)
+            await gate.emit(ModelReplied(call, "", (), usage, "stop", self._seconds_since(started)))
+        except LLMError as error:
+            usage = self._with_cost(error.usage or Usage())
+            await gate.emit(ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(started), usage=usage))
+            raise
+        except asyncio.CancelledError:
+            await gate.emit(
+                ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(started), usage=usage)
+            )
+            raise
+        finally:
+            gate.meter.settle_call(reservation, usage)
+        return Embedded(embedded.vectors, usage)
+
+    def _with_cost(self, usage: Usage) -> Usage:
+        """A server of this machine costs nothing."""
+        is_free = usage.cost is None and is_loopback_url(self._endpoint.base_url)
+        return Usage(usage.input_tokens, usage.output_tokens, usage.estimated, 0.0) if is_free else usage
+
+    def _seconds_since(self, started: float) -> float:
+        return round(self._gate.ports.clock.monotonic() - started, 3)
+
+
+class QuotaEmit:
+    """Where calls outside a run are written down on a team server: in what their person has used today.
+
+    The estimate of a request is counted before it is sent and corrected by its reply, so that a call that is cut is counted.
+    Raises LLMError with the code quota_reached before a request that her quota has no room for.
+    """
+
+    def __init__(self, state: PersonalState, after: Emit) -> None:
+        """`after` is told of the same facts, once they are counted."""
+        self._state, self._after = state, after
+        self._estimates: dict[int, int] = {}
+
+    async def __call__(self, fact: Fact) -> None:
+        if isinstance(fact, ModelAsked):
+            is_new = fact.purpose not in PURPOSES_OF_A_RUN
+            try:
+                await asyncio.to_thread(self._state.take_call, fact.prompt_tokens, is_new=is_new)
+            except NexiError as error:  # to who asks a model, one that may not be asked is one that failed
+                raise LLMError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
+            self._estimates[fact.call] = fact.prompt_tokens
+        elif isinstance(fact, ModelReplied | ModelFailed) and fact.call in self._estimates:
+            await asyncio.to_thread(self._state.settle_call, self._estimates.pop(fact.call), fact.usage)
+        await self._after(fact)
+
+    def delta(self, delta: Delta) -> None:
+        self._after.delta(delta)
+
+
+def open_gate(
+    ports: PortFactory,
+    *,
+    budget: Budget = Budget(),  # noqa: B008 - a frozen value
+    is_local: bool = False,
+    spent: Usage = Usage(),
+    emit: Emit | None = None,
+) -> ModelGate:
+    """A gate for work outside a run. `spent` is what the same piece of work has used of its budget before."""
+    meter, state = Meter(budget, started=ports.clock.monotonic()), ports.shared.state
+    meter.restore(spent, 0, 0)
+    emit = emit or QuietEmit()
+    return ModelGate(ports, meter, QuotaEmit(state, emit) if state else emit, is_local=is_local)
