@@ -121,7 +121,7 @@ class MeteredLLM(Struct, frozen=True):
                         on_text=stream.on_text,
                         on_call=stream.on_call,
                         on_arguments=stream.on_arguments,
-                        retries=retries,
+                        retries=retries and self.meter.can_make_calls(1),  # a repair is another request
                     )
             began_at = stream.began_at or self.clock.monotonic()
             self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - started)

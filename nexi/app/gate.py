@@ -219,10 +219,11 @@ def open_gate(
     budget: Budget = Budget(),  # noqa: B008 - a frozen value
     is_local: bool = False,
     spent: Usage = Usage(),
+    calls: int = 0,
     emit: Emit | None = None,
 ) -> ModelGate:
-    """A gate for work outside a run. `spent` is what the same piece of work has used of its budget before."""
+    """A gate for work outside a run. `spent` and `calls` are what the same piece of work has used of its budget before."""
     meter, state = Meter(budget, started=ports.clock.monotonic()), ports.shared.state
-    meter.restore(spent, 0, 0)
+    meter.restore(spent, calls, 0)
     emit = emit or QuietEmit()
     return ModelGate(ports, meter, QuotaEmit(state, emit) if state else emit, is_local=is_local)

@@ -15,6 +15,7 @@ from nexi.answers.streaming import make_safe
 from nexi.app.gate import open_gate
 from nexi.budget import Budget
 from nexi.errors import LLMError
+from nexi.events import RunFinished
 from nexi.model import MeteredLLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
@@ -35,24 +36,24 @@ class PlainModel:
 
     async def reply(self, messages: Sequence[Message], *, max_tokens: int) -> Reply:
         """What the model writes to these messages. Raises LLMError, or NexiError where a quota is reached."""
-        reply = await self._open_llm("task").complete(messages, max_tokens=max_tokens, deadline=self._deadline())
+        reply = await self._open_llm("task", Usage(), 0).complete(messages, max_tokens=max_tokens, deadline=self._deadline())
         return replace(reply, text=_make_safe(reply.text, messages))
 
     async def write_json(
-        self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int, spent: Usage = Usage()
+        self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int, after: RunFinished
     ) -> Reply:
-        """The answer as JSON that fits the schema; `spent` is what the answer has cost. Raises NexiError."""
+        """The answer of a run as JSON that fits the schema, paid from what the run has left. Raises NexiError."""
         prompt = render("json_answer", folder=self._ports.config.prompts_dir, schema=json.dumps(schema, ensure_ascii=False))
         messages = (Message("system", prompt), Message("user", f"Question: {question}\n\nAnswer:\n{answer}"))
-        llm = self._open_llm("json", spent)
+        llm = self._open_llm("json", after.usage, after.model_calls)
         reply = await llm.complete(messages, max_tokens=max_tokens, deadline=self._deadline(), schema=schema)
         value = _map_texts(_fitting_value(reply.text, schema), lambda text: _make_safe(text, messages))
         return replace(reply, text=json.dumps(value, ensure_ascii=False))
 
-    def _open_llm(self, purpose: Purpose, spent: Usage = Usage()) -> MeteredLLM:
+    def _open_llm(self, purpose: Purpose, spent: Usage, calls: int) -> MeteredLLM:
         config = self._ports.config
-        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
-        return open_gate(self._ports, budget=budget, spent=spent).open_llm("answer", purpose)
+        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=config.max_model_calls)
+        return open_gate(self._ports, budget=budget, spent=spent, calls=calls).open_llm("answer", purpose)
 
     def _deadline(self) -> float:
         return self._ports.clock.monotonic() + CALL_TIMEOUT_S

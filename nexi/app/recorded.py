@@ -76,11 +76,16 @@ class RecordedRun(Struct, frozen=True):
         research has restored them in its meter.
         """
         known, calls, _ = self.usage_so_far(agents=False)
+        usage, lost = self.lost_usage()
+        return (usage, lost) if mode == "research" else (usage + known, lost + calls)
+
+    def lost_usage(self) -> tuple[Usage, int]:
+        """An estimate of what the calls in flight at a kill cost, and how many there were: their intent is in the log alone."""
         ended = {f.call for f in self.facts if isinstance(f, ModelReplied | ModelFailed)}
         asked = [f for f in self.facts if isinstance(f, ModelAsked)]
         lost = [f for f in asked if f.call not in ended]
-        usage = _estimate_lost_calls(lost, [f for f in asked if f.call in ended], known)
-        return (usage, len(lost)) if mode == "research" else (usage + known, len(lost) + calls)
+        known, _, _ = self.usage_so_far(agents=False)
+        return _estimate_lost_calls(lost, [f for f in asked if f.call in ended], known), len(lost)
 
 
 def _estimate_lost_calls(lost: Sequence[ModelAsked], ended: Sequence[ModelAsked], known: Usage) -> Usage:

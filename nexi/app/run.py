@@ -43,7 +43,7 @@ from nexi.ports import RunLog
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.session import Session
 from nexi.tasks import run_in_group, wait_uninterrupted
-from nexi.types import Answer, StopReason
+from nexi.types import Answer, StopReason, Usage
 from nexi.urls import hit_key
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Run:
         self._trace = open_trace(ports.config, self.id, resolved.request.mode)
         self.emit = RunEmit(log, self._publish, recorded.facts if recorded.log else ())
         self.meter = Meter(resolved.budget, started=self._started - recorded.seconds)
+        self._lost_usage, self._lost_calls = recorded.lost_usage() if recorded.run else (Usage(), 0)
         if recorded.run and not recorded.recording.is_replay_only:
             self.meter.carry_over(*recorded.unreplayed_usage(resolved.request.mode))
         self.session.book.reserve(recorded.sources)
@@ -297,10 +298,10 @@ class Run:
                 answer.sources,
                 answer.stop,
                 self.meter.iterations,
-                self.meter.usage,
+                self.meter.usage + self._lost_usage,
                 self._seconds(),
                 _count_read_pages(self.emit.facts),
-                self.meter.model_calls,
+                self.meter.model_calls + self._lost_calls,
                 (*answer.warnings, *failures),
                 answer.conflicts,
                 answer.answered,
@@ -310,10 +311,8 @@ class Run:
     async def _fail(self, error: NexiError, stop: StopReason) -> None:
         if any(isinstance(f, TERMINAL) for f in self.emit.facts):
             return
-        meter = self.meter
-        await self.emit(
-            RunFailed(error.code, error.message, error.cause, error.fix, stop, meter.iterations, meter.usage, self._seconds())
-        )
+        usage, iterations = self.meter.usage + self._lost_usage, self.meter.iterations
+        await self.emit(RunFailed(error.code, error.message, error.cause, error.fix, stop, iterations, usage, self._seconds()))
 
     def _was_stopped(self, error: NexiError) -> bool:
         """Whether a person ended the run, be it before anything was read."""

@@ -42,8 +42,13 @@ async def suggestions_after(nexi: Nexi, run_id: str, started: RunStarted, finish
     if not nexi.config.suggestions or not finished.answer.strip():
         return ()
     request = request_to_resume(started, None)
-    budget = budget_for(nexi.config, request.limits)
-    gate = open_gate(nexi.ports, budget=replace(budget, max_model_calls=1), is_local=request.is_local, spent=finished.usage)
+    gate = open_gate(
+        nexi.ports,
+        budget=replace(budget_for(nexi.config, request.limits), max_seconds=None),
+        is_local=request.is_local,
+        spent=finished.usage,
+        calls=finished.model_calls,
+    )
     llm = gate.open_judge("suggest")
     if llm is None:
         return ()

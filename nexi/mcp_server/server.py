@@ -93,10 +93,13 @@ class NexiServer(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        known = [tool.name for tool in await self.list_tools()]
+        known = {tool.name: tool for tool in await self.list_tools()}
         if name not in known:
             message = f"Unknown tool: {_views.replace_surrogates(name[:VALUE_CHARS])}; the tools are {', '.join(sorted(known))}"
             raise MCPError(code=INVALID_PARAMS, message=message)  # the client's mistake, not a tool's result
+        accepted = known[name].input_schema.get("properties", {})
+        if strangers := sorted(set(arguments) - set(accepted)):
+            return _error_result(_unknown_argument(name, strangers[0], accepted))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -153,6 +156,12 @@ def _nexi_error_in(error: BaseException | None) -> NexiError | None:
     while error is not None and not isinstance(error, NexiError):
         error = error.__cause__
     return error
+
+
+def _unknown_argument(name: str, argument: str, accepted: Iterable[str]) -> NexiError:
+    """Left out, an argument that restricts a call would widen it without a word: a misspelt `only_local`, for one."""
+    shown = _views.replace_surrogates(argument[:VALUE_CHARS])
+    return QuestionError(f"{name} has no argument {shown!r}", fix=f"it takes {', '.join(sorted(accepted))}")
 
 
 def _bad_arguments(name: str, error: ValidationError) -> QuestionError:

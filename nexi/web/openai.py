@@ -182,7 +182,7 @@ async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult
 async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, created: int) -> dict[str, Any]:
     """The object of a finished run. Raises LLMError where its JSON could not be written."""
     answer = result.answer
-    written = await chat.finish_text(nexi, answer.text, result.finished.usage)
+    written = await chat.finish_text(nexi, answer.text, result.finished)
     final = Answer(written.text, answer.sources if chat.schema is None else (), answer.stop)
     usage = result.finished.usage + written.usage
     text = final.text + chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
@@ -278,7 +278,7 @@ async def _last_frames(
 ) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
-        written = await chat.finish_text(nexi, end.answer, end.usage)
+        written = await chat.finish_text(nexi, end.answer, end)
     except NexiError as error:
         return [format_event(openai_error(problem_of(error)))]
     rest = written.text[len(said) :] if written.text.startswith(said) else ""

@@ -378,7 +378,7 @@ def _new_id(kind: str) -> str:
 async def _build_response(nexi: Nexi, result: RunResult, asked: ResponseRequest, created: int) -> dict[str, Any]:
     """The response of a finished run, through the same events as a stream. Raises LLMError where its JSON failed."""
     output, answer = ResponseOutput(result.id, asked, created), result.answer
-    written = await asked.finish_text(nexi, answer.text, result.finished.usage)
+    written = await asked.finish_text(nexi, answer.text, result.finished)
     for fact in result.facts:
         list(output.observe(fact))
     sources = answer.sources if asked.schema is None else ()
@@ -422,7 +422,7 @@ async def _stream_events(nexi: Nexi, hosted: HostedRun, asked: ResponseRequest, 
 
 async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, asked: ResponseRequest) -> list[bytes]:
     try:
-        written = await asked.finish_text(nexi, end.answer, end.usage)
+        written = await asked.finish_text(nexi, end.answer, end)
     except NexiError as error:
         return [output.fail(openai_error(problem_of(error))["error"])]
     sources = end.sources if asked.schema is None else ()

@@ -118,13 +118,13 @@ class ModelRequest(Struct, frozen=True):
             fix = "leave the format out, or set up a model" if not self.run.is_local else "leave the format out"
             raise bad_request("answers in JSON need a model", fix=fix, parameter="response_format")
 
-    async def finish_text(self, nexi: Nexi, text: str, spent: Usage) -> Reply:
+    async def finish_text(self, nexi: Nexi, text: str, after: RunFinished) -> Reply:
         """The text of an answer in the form that was asked for, and what that cost beside the answer. Raises NexiError."""
         model = nexi.plain_model() if self.schema is not None else None
         if model is None or self.schema is None:
             return Reply(text)
         most = self.run.limits.max_output_tokens or MAX_JSON_TOKENS
-        return await model.write_json(self.run.question, text, self.schema, max_tokens=most, spent=spent)
+        return await model.write_json(self.run.question, text, self.schema, max_tokens=most, after=after)
 
     def closing_text(self, sources: Sequence[Source], note: str = "") -> str:
         """What follows the text: a note, and its sources for clients that show none by themselves."""

@@ -512,3 +512,11 @@ async def test_what_is_switched_off_is_not_offered(web: str, tmp_path: Path) -> 
     async with inside(config_for(web, tmp_path, knowledge=False, agentic_search_enabled=False)) as (client, _):
         names = [tool.name for tool in (await client.list_tools()).tools]
     assert names == TOOLS
+
+
+async def test_an_argument_that_a_tool_does_not_have_is_refused_and_nothing_is_asked(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        for name, arguments in (("nexi_search", {"scope": "local"}), ("nexi_find", {"only_local": True})):
+            result = await client.call_tool(name, {"query": QUESTION, **arguments})
+            assert result.is_error
+            assert f"{name} has no argument {next(iter(arguments))!r}" in text_of(result)

@@ -58,7 +58,7 @@ async def stream_text(served: Served, sent: dict[str, Any]) -> str:
 
 async def test_texts_become_vectors_where_an_embedder_is_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path) as served:
-        monkeypatch.setattr(served.app.state.nexi.knowledge(), "embedder", LengthEmbedder)
+        monkeypatch.setattr(served.app.state.nexi.ports, "embedder", LengthEmbedder)
         sent = {"model": "nexi-embed", "input": ["four", "seventeen letters"]}
         told = (await served.client.post("/v1/embeddings", json=sent)).json()
         packed = (await served.client.post("/v1/embeddings", json={**sent, "encoding_format": "base64"})).json()
@@ -80,7 +80,7 @@ async def test_texts_become_vectors_where_an_embedder_is_set_up(tmp_path: Path, 
 
 async def test_embeddings_without_an_embedder_say_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path) as served:
-        monkeypatch.setattr(served.app.state.nexi.knowledge(), "embedder", lambda: None)
+        monkeypatch.setattr(served.app.state.nexi.ports, "embedder", lambda: None)
         reply = await served.client.post("/v1/embeddings", json={"model": "nexi-embed", "input": "x"})
         assert (reply.status_code, reply.json()["error"]["param"]) == (404, "model")
 
