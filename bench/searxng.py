@@ -57,7 +57,7 @@ def nexi(home: Path, backend: str) -> Iterator[str]:
             assert running.poll() is None, log.read_text()
             time.sleep(0.05)
         line = next(line for line in log.read_text().splitlines() if "http://127." in line)
-        yield line.split()[-1]
+        yield line.split()[-1].partition("/?")[0]
     finally:
         running.terminate()
         running.wait()

@@ -214,7 +214,7 @@ def ready(home: str) -> tuple[float, float]:
             assert running.stderr
             while "http://127." not in (line := running.stderr.readline()):
                 assert line
-            urllib.request.urlopen(line.split()[-1] + "/readyz", timeout=30).close()
+            urllib.request.urlopen(line.split()[-1].partition("/?")[0] + "/readyz", timeout=30).close()
             server.append(time.perf_counter() - began)
             running.terminate()
     return min(framework), min(server)

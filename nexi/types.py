@@ -647,6 +647,9 @@ class Principal(Struct, frozen=True):
         return self.role == "administrator"
 
 
+GUEST = Principal("guest", "guest", "guest")  # somebody on this machine who did not show the owner's token
+
+
 @dataclass(frozen=True)
 class HistoryEntry:
     """One answered question."""

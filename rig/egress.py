@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTE = "# Garden\n\nThe shed key hangs behind the blue door of the garden house.\n"
 SECRET = "blue door"
 QUESTION = "Where does the shed key hang?"
+TOKEN = "the-token-of-this-trial"
 PATIENCE_S = 120
 REPLY = {
     "id": "1",
@@ -99,7 +100,11 @@ class Tree:
         log = self.home / "serve.log"
         with log.open("w") as out:
             server = subprocess.Popen(
-                [sys.executable, "-m", "nexi", "serve", "--port", "0"], cwd=self.home, env=self.env, stdout=out, stderr=out
+                [sys.executable, "-m", "nexi", "serve", "--port", "0"],
+                cwd=self.home,
+                env={**self.env, "NEXI_TOKEN": TOKEN},
+                stdout=out,
+                stderr=out,
             )
         try:
             ends = time.monotonic() + PATIENCE_S
@@ -107,18 +112,19 @@ class Tree:
                 if server.poll() is not None or time.monotonic() > ends:
                     raise SystemExit(f"nexi serve did not start:\n{log.read_text()}")
                 time.sleep(0.1)
-            yield next(word for word in lines[0].split() if word.startswith("http://127.")).rstrip("/,")
+            yield next(word for word in lines[0].split() if word.startswith("http://127.")).partition("/?")[0]
         finally:
             server.terminate()
             server.wait(PATIENCE_S)
 
 
 def post(url: str, body: Mapping[str, Any]) -> str:
-    return get(urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}))
+    return get(url, json.dumps(body).encode())
 
 
-def get(wanted: str | urllib.request.Request) -> str:
+def get(url: str, body: bytes | None = None) -> str:
     """The body of the reply, also of an error: what counts here is what reached the model."""
+    wanted = urllib.request.Request(url, body, {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"})
     try:
         with urllib.request.urlopen(wanted, timeout=PATIENCE_S) as reply:
             return str(reply.read().decode())

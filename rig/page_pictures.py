@@ -30,6 +30,7 @@ from rig.research_script import Reply, ResearchScript
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "docs" / "pictures"
 MOST_BYTES = 250_000
+TOKEN = "the-token-of-these-pictures"
 SCREEN = {"width": 1280, "height": 860}
 SCREENS, PHONE = ((1440, 900), (768, 1024), (390, 844)), 500
 STATES = ROOT / "build" / "pictures"
@@ -126,11 +127,18 @@ def child(home: str, model: str) -> None:
     serve_here(app, config)
 
 
+def link_to(base: str) -> str:
+    """What the owner opens."""
+    return f"{base}/?token={TOKEN}"
+
+
 @contextmanager
 def serving(model: HeldModel, address: str | None = None) -> Iterator[str]:
     """A server that uses this model, one out of reach, or none: OFFLINE, GUARDED by a token, or as is."""
     with tempfile.TemporaryDirectory() as home, held_model.serve(model) as root:
         used = root if address is None else address
+        (Path(home) / "state").mkdir(mode=0o700)
+        (Path(home) / "state" / "token").write_text(TOKEN)
         command = [sys.executable, "-m", "rig.page_pictures", "--child", home, "--model", used]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
             assert running.stdout
@@ -168,7 +176,7 @@ def take(page: Any, place: Path) -> None:
 
 def draw(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path) -> None:
     page = new_page(viewport=SCREEN)
-    page.goto(base)
+    page.goto(link_to(base))
     ask(page, QUESTION)
     end(page)
     take(page, place / "page-answer.png")
@@ -189,7 +197,7 @@ def draw(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path)
 
 def draw_research(page: Any, base: str, model: HeldModel, place: Path) -> None:
     """A deep run whose second round is under way."""
-    page.goto(base)
+    page.goto(link_to(base))
     page.select_option("#effort", "deep")
     before = model.reached["judge"]
     ask(page, DEEP)
@@ -206,12 +214,12 @@ def draw_research(page: Any, base: str, model: HeldModel, place: Path) -> None:
 
 def states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
     """The page in each of its states, one after the other; the run that is asked first is looked at again later."""
-    page.goto(base)
+    page.goto(link_to(base))
     page.wait_for_selector("#hello")
     yield "start"
     page.click("#more")
     yield "options"
-    page.goto(base)
+    page.goto(link_to(base))
     model.hold("answer")
     ask(page, QUESTION)
     page.wait_for_selector("#work-pages li")
@@ -257,7 +265,7 @@ def states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
 
 def stopped_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
     """An answer after Stop, from what was read by then."""
-    page.goto(base)
+    page.goto(link_to(base))
     model.hold("answer")
     ask(page, QUESTION)
     page.wait_for_selector("#work-pages li")
@@ -286,7 +294,7 @@ def language_states(page: Any, base: str) -> Iterator[str]:
     answered = page.locator("#runs-list a", has_text=QUESTION).last.get_attribute("href")
     for language in LANGUAGES:
         page.context.add_cookies([{"name": "nexi-language", "value": language, "url": base}])
-        page.goto(base)
+        page.goto(link_to(base))
         page.wait_for_selector("#hello")
         yield f"{language}-start"
         page.goto(base + answered)
@@ -301,11 +309,11 @@ def language_states(page: Any, base: str) -> Iterator[str]:
         page.wait_for_load_state("networkidle")
         page.locator("#setup-list").scroll_into_view_if_needed()
         yield f"{language}-setup"
-    page.context.clear_cookies()
+    page.context.clear_cookies(name="nexi-language")
 
 
 def deep_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
-    page.goto(base)
+    page.goto(link_to(base))
     page.select_option("#effort", "deep")
     page.click("#more")
     page.check("#planned")
@@ -346,7 +354,7 @@ def panel_states(page: Any, base: str) -> Iterator[str]:
         page.goto(f"{base}/{name}")
         page.wait_for_function("(name) => document.querySelector(`#${name} li, #${name} dt`)", arg=name)
         yield name
-    page.goto(base)
+    page.goto(link_to(base))
     page.wait_for_selector("#keys-list dt", state="attached")
     page.evaluate("document.getElementById('keys').showModal()")
     yield "keys"
@@ -355,27 +363,27 @@ def panel_states(page: Any, base: str) -> Iterator[str]:
 def first_states(page: Any, model: HeldModel) -> Iterator[str]:
     """A server without a model, and one whose model does not answer."""
     with serving(model, "") as base:
-        page.goto(base)
+        page.goto(link_to(base))
         page.wait_for_selector("#welcome", state="visible")
         yield "first-run"
         page.click("#welcome-model-set")
         page.wait_for_selector("#settings-save")
         yield "first-run-settings"
     with serving(model, NOWHERE) as base:
-        page.goto(base)
+        page.goto(link_to(base))
         ask(page, QUESTION)
         page.wait_for_selector(".problem")
         yield "failure"
     with serving(model, OFFLINE) as base:
         for language in ("en", *LANGUAGES):
             page.context.add_cookies([{"name": "nexi-language", "value": language, "url": base}])
-            page.goto(base)
+            page.goto(link_to(base))
             ask(page, QUESTION)
             page.wait_for_selector(".problem")
             page.wait_for_load_state("networkidle")
             yield f"{language}-offline"
         page.context.clear_cookies()
-        page.goto(base)
+        page.goto(link_to(base))
         page.route("**/v1/runs", lambda route: route.fulfill(status=429, json={"error": QUOTA}))
         page.fill("#question", QUESTION)
         page.press("#question", "Enter")
@@ -383,7 +391,7 @@ def first_states(page: Any, model: HeldModel) -> Iterator[str]:
         yield "quota"
         page.unroute("**/v1/runs")
     with serving(model, GUARDED) as base:
-        page.goto(base)
+        page.goto(link_to(base))
         page.wait_for_selector("#token[open]")
         yield "sign-in"
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from rig import held_model, miniweb
 from rig.held_model import HeldModel
@@ -33,6 +34,7 @@ class Server:
         self._env, self._log, self._options, self._prefix = env, log, options, prefix
         self._process: subprocess.Popen[str] | None = None
         self.base = ""
+        self.token = ""  # of the owner, where nothing else is the key
 
     def start(self) -> None:
         """Serve, on the port of the last time if there was one."""
@@ -42,9 +44,29 @@ class Server:
         before = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("a") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=dict(self._env), stdout=subprocess.DEVNULL, stderr=log)
-        self.base = self._address(before)
+        self.base, _, self.token = self._link(before).partition("/?token=")
 
-    def _address(self, before: int) -> str:
+    @property
+    def link(self) -> str:
+        """What a person opens."""
+        return f"{self.base}/?token={self.token}" if self.token else f"{self.base}/"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a program of the owner sends."""
+        return {"authorization": f"Bearer {self.token}"} if self.token else {}
+
+    @property
+    def cookies(self) -> list[dict[str, str]]:
+        """What a browser keeps that has opened the link."""
+        owner = OwnerToken(Path(self._env["NEXI_HOME"]) / "state")
+        return (
+            [{"name": f"nexi-owner-{self.base.rpartition(':')[2]}", "value": owner.cookie, "url": self.base}]
+            if self.token
+            else []
+        )
+
+    def _link(self, before: int) -> str:
         """From the line that says so; a server that ends instead says why."""
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends:
@@ -82,6 +104,10 @@ class Stage:
     @property
     def base(self) -> str:
         return self.server.base
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return self.server.headers
 
 
 def _turn_judge_off(home: Path) -> None:

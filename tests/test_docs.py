@@ -267,7 +267,7 @@ def test_every_documented_command_runs_without_a_traceback(
 def run_nexi(arguments: list[str], said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nexi", *arguments],
-        env={"PATH": os.environ["PATH"], **env},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
         cwd=env.get("NEXI_HOME"),  # what a command writes beside itself stays there
         input=said,
         capture_output=True,

@@ -97,6 +97,13 @@ class Nexi:
         self._replaced.append(shared)
         self.ports, self._search_service = PortFactory(config, shared.renew()), None
 
+    def build_for_guests(self) -> Nexi:
+        """A `Nexi` with the same model and web and nothing that the owner keeps, for a caller that enters and leaves it."""
+        config = self.config.for_guests()
+        guests = Nexi(config, clock=self.clock, probe=self._probe)
+        guests.ports = PortFactory(config, self.ports.shared.renew())
+        return guests
+
     # what it is made of
 
     @property

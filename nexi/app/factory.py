@@ -32,6 +32,7 @@ from nexi.ports import (
     SearchBackend,
 )
 from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import new_long_id
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher, SearchPatience
 from nexi.types import Answered, PageView, content_digest
@@ -361,7 +362,12 @@ class PortFactory:
 
     def runs(self) -> RunStore:
         state = self.shared.state
-        return state.runs if state else RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
+        return state.runs if state else self._run_directory()
+
+    def _run_directory(self) -> RunDirectory:
+        """The runs of the home. Of a guest's run, the id alone says whose it is, so it cannot be guessed."""
+        new_id = new_long_id if self.config.is_for_guests else None
+        return RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock, new_id=new_id)
 
     def history(self) -> HistoryStore:
         state = self.shared.state
@@ -383,18 +389,21 @@ class PortFactory:
     def retention(self) -> RetentionNotice:
         from nexi.app.retention import RetentionNotice
 
-        runs = RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
-        return RetentionNotice(self.config.state_dir / "retention.json", runs, self.clock)
+        return RetentionNotice(self.config.personal_dir / "state" / "retention.json", self._run_directory(), self.clock)
 
     def tidy(self) -> None:
         """Once a day, announce and later delete runs beyond what the config keeps. Errors are ignored: best effort."""
-        stamp = self.config.state_dir / "tidied"
+        stamp = self.config.personal_dir / "state" / "tidied"
         try:
             if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
                 return
             make_private_directory(stamp.parent)
             stamp.touch(mode=PRIVATE_FILE)
-            self.retention().tidy(self.config.runs_keep_days, self.config.pages_max_mb)
+            keep_days, max_mb = self.config.runs_keep_days, self.config.pages_max_mb
+            if self.config.is_for_guests:
+                self._run_directory().prune(keep_days, max_mb)  # there is nobody to announce it to
+            else:
+                self.retention().tidy(keep_days, max_mb)
             self.page_cache().sweep()
         except (OSError, StoreError):
             return

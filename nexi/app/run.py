@@ -287,7 +287,8 @@ class Run:
     async def _finish(self, answer: Answer) -> None:
         self.engine.close_conversation(answer)
         self.session.last_run = self.id
-        failures = await asyncio.to_thread(self._add_to_history, answer) if self.request.keeps_history else []
+        keeps_history = self.request.keeps_history and not self._ports.config.is_for_guests
+        failures = await asyncio.to_thread(self._add_to_history, answer) if keeps_history else []
         for message in failures:
             await self.emit(Warned("history_not_kept", message))
         if answer.review:

@@ -154,7 +154,7 @@ def _judge_llm(ports: PortFactory, emit: Emit) -> LLM | None:
 
 def _open_cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:
     cache, config = settings.cache, ports.config
-    folder = Path(cache.dir).expanduser() if cache.dir else config.page_cache_dir
+    folder = Path(cache.dir).expanduser() if cache.dir and not config.is_for_guests else config.page_cache_dir
     keep_expired_s = KEPT_EXPIRED_S if cache.ttl_s is None else 0.0  # a time that the operator names is the end of a page
     return PageCache(folder, clock=ports.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
 

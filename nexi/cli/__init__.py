@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "sources": "nexi.cli.knowledge:sources_command",
     "stop": "nexi.cli.runs:stop_command",
     "templates": "nexi.cli.templates:templates_command",
+    "token": "nexi.cli.token:token_command",
     "verify": "nexi.cli.verify:verify_command",
     "work": "nexi.cli.work:work_command",
 }

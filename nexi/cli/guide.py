@@ -46,6 +46,7 @@ SUMMARIES: Mapping[str, str] = {
     "sources": "List indexed sources, newest first.",
     "stop": "Tell a running run to answer now with what it has read.",
     "templates": "List the saved templates.",
+    "token": "Print the token that a server on this machine knows its owner by.",
     "verify": "Check an answer, a report or any Markdown with links against the pages it cites.",
     "work": "Run the questions of a team server, with any number of other workers.",
 }

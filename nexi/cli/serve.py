@@ -48,6 +48,7 @@ from nexi.cli.exits import report_errors
 @click.option(
     "--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; by default the one in nexi's folder."
 )
+@click.option("--open", "opens_browser", is_flag=True, help="Open the page in the browser.")
 def serve_command(
     host: str,
     port: int,
@@ -58,12 +59,16 @@ def serve_command(
     drain: float,
     log_level: str,
     searcher_config: str | None,
+    opens_browser: bool,
 ) -> None:
     """Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.
 
-    By default it listens on loopback only. Other addresses need a token: set NEXI_TOKEN, or `token` in the config.
+    By default it listens on loopback only. The link that it prints has your token, which the page and everything that nexi
+    keeps for you need; programs without it can ask questions, answered from the web alone. Other addresses need a token of
+    their own: set NEXI_TOKEN, or `token` in the config.
     """
     with report_errors():
+        from nexi.cli.open import open_browser
         from nexi.config import load_config
         from nexi.output import print_note, print_warning
         from nexi.web import server
@@ -74,4 +79,10 @@ def serve_command(
         options = server.ServerOptions(
             host, port, token or "", workers, max_runs, rate, drain, log_level, searcher_config or ""
         )
-        server.serve(config, options, on_listening=lambda address: print_note(f"Listening on {address}"))
+
+        def show_link(link: str) -> None:
+            print_note(f"Listening on {link}")
+            if opens_browser:
+                open_browser(link)
+
+        server.serve(config, options, on_listening=show_link)

@@ -189,6 +189,7 @@ TEMPERATURE = _make_check("must be a number between 0.0 and 2.0", lambda v: _is_
 PORT = _make_check("must be a port, or 0 to have one chosen", lambda v: _is_int(v, 0, 65535))
 CHUNK_SIZE = _make_check("must be a number of characters from 200 to 20000", lambda v: _is_int(v, 200, 20_000))
 EFFORT = _make_check("must be one of s, m, l", lambda v: isinstance(v, str) and v in EFFORT_LEVELS)
+SERVE_TOKEN = _make_check("must be private or always", lambda v: v in ("private", "always"))
 LINE = _make_check("must be a non-empty string on one line", _is_line)
 OPTIONAL_LINE = _make_check("must be a string on one line", lambda v: isinstance(v, str) and v.strip().isprintable())
 TEXT = _make_check("must be a string", _is_encodable)

@@ -34,6 +34,10 @@ KEY_VARIABLES = {
     "qdrant": "QDRANT_API_KEY",
     "embedding": "NEXI_EMBEDDING_API_KEY",
 }
+ALWAYS = "always"  # value of serve_token
+GUEST_PERSON = "guest"  # whose files are those of callers that a server does not know
+GUEST_KEEP_DAYS = 1
+PRIVATE_BACKENDS = ("ripgrep",)  # they search files of the owner
 JUDGE_VARIABLE = "MODEL_CHOICE"
 PLACE_VARIABLES = ("NEXI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")
 EDIT_FIX = "run `nexi --edit-config` to fix it, or delete the file to start from the defaults"

@@ -227,6 +227,12 @@ class Settings:
         variables=("NEXI_TOKEN",),
         mask=mask_key,
     )
+    serve_token: str = setting(
+        "private",
+        _checks.SERVE_TOKEN,
+        "What needs the owner's token on this machine: `private` (all that the owner keeps) or `always` (questions too).",
+        variables=("NEXI_SERVE_TOKEN",),
+    )
     database_url: str = setting(
         "",
         _checks.KEY,

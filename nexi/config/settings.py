@@ -14,14 +14,18 @@ from nexi.config._addresses import find_key_owner, hide_password, mask_key, pars
 from nexi.config._checks import quote_value
 from nexi.config._environment import nexi_cache, nexi_home
 from nexi.config._names import (
+    ALWAYS,
     DEFAULT_BASE_URL,
     EMBEDDING_LIBRARIES,
     EMBEDDING_MODEL,
     EXTRACTIVE,
     FREE_BACKENDS,
+    GUEST_KEEP_DAYS,
+    GUEST_PERSON,
     KEY_VARIABLES,
     KEYED_BACKENDS,
     OLD_NAMES,
+    PRIVATE_BACKENDS,
     ROLES,
     EndpointRole,
     Keys,
@@ -243,6 +247,31 @@ class Config(Settings):
     def for_person(self, person: str) -> Config:
         """The config with the personal files of one person of a team server."""
         return self.override(person=person)
+
+    def for_guests(self) -> Config:
+        """The config for callers whom a server does not know: the web alone, and files of their own, kept for a day."""
+        chain = tuple(name for name in parse_names(self.search_backend) if name not in PRIVATE_BACKENDS)
+        return self.override(
+            person=GUEST_PERSON,
+            search_backend=chain,
+            knowledge=False,
+            qdrant_url="",
+            agentic_search_enabled=False,
+            grep_root="",
+            grep_project=False,
+            system_prompt="",
+            share=False,
+            runs_keep_days=min(self.runs_keep_days, GUEST_KEEP_DAYS),
+        )
+
+    @property
+    def always_wants_token(self) -> bool:
+        """Whether guests may not even ask."""
+        return self.serve_token == ALWAYS
+
+    @property
+    def is_for_guests(self) -> bool:
+        return self.person == GUEST_PERSON
 
     @property
     def personal_dir(self) -> Path:

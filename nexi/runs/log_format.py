@@ -148,6 +148,11 @@ def new_run_id() -> str:
     return os.urandom(3).hex()
 
 
+def new_long_id() -> str:
+    """An id that nobody can guess."""
+    return os.urandom(16).hex()
+
+
 def check_run_id(run_id: str) -> str:
     """The id, if it is one; nothing else ever becomes part of a path."""
     if RUN_ID.fullmatch(run_id):

@@ -1,6 +1,6 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
-    guard       what every request must pass
+    guard       what every request must pass; access knows the owner, guests answers everybody else
     runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one, streams sends it
     openai      passes as OpenAI; openai_responses and openai_legacy too, with openai_shapes and chat_tasks below
     search      the Search API; searxng, tavily and openwebui pass as others
@@ -15,12 +15,15 @@ Contracts parse, call the app and show what it says; each gives its errors its o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import functools
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -28,6 +31,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from nexi.app import Nexi
+from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.web import (
     openai,
@@ -43,7 +47,9 @@ from nexi.web import (
     tavily_crawl,
     tavily_research,
 )
+from nexi.web.access import OwnerAccess
 from nexi.web.guard import GuardRules, RequestGuard
+from nexi.web.guests import GuestDoor
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
@@ -91,17 +97,38 @@ def create_app(
 
     `edits_settings` lets its owner change settings in the browser, which several processes would not share.
     """
-    shared, rules = nexi or Nexi(config), rules or GuardRules(token=config.token)
+    shared, rules = nexi or Nexi(config), rules or GuardRules()
+    rules = rules if rules.token else replace(rules, token=config.token)
     metrics = Metrics()
     host = RunHost(shared, metrics, most=most_runs)
-    guard = Middleware(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
-    app = build_personal_app(host, more=more, middleware=[guard], wants_token=bool(rules.token))
+    guard = functools.partial(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
+    if rules.token:
+        app = build_personal_app(host, more=more, middleware=[Middleware(guard)])
+    else:
+        access = OwnerAccess(OwnerToken(config.state_dir), is_always_asked=config.always_wants_token)
+        guests = GuestDoor(access, functools.partial(_open_guest_app, most_runs))
+        owned = [Middleware(guard, identify=access.identify), Middleware(guests.stand_before)]
+        app = build_personal_app(host, more=more, middleware=owned, guests=guests, is_open=access.is_open_to_guests)
     app.state.edits_settings = edits_settings
     return app
 
 
+@asynccontextmanager
+async def _open_guest_app(most_runs: int, owner: State) -> AsyncIterator[Starlette]:
+    """Every door over the runs of guests, who have nothing that the owner keeps."""
+    app = build_personal_app(RunHost(owner.nexi.build_for_guests(), owner.metrics, most=most_runs))
+    app.state.searcher_config, app.state.openapi = getattr(owner, "searcher_config", None), owner.openapi
+    async with app.router.lifespan_context(app):
+        yield app
+
+
 def build_personal_app(
-    host: RunHost, *, more: Sequence[BaseRoute] = (), middleware: Sequence[Middleware] = (), wants_token: bool = True
+    host: RunHost,
+    *,
+    more: Sequence[BaseRoute] = (),
+    middleware: Sequence[Middleware] = (),
+    guests: GuestDoor | None = None,
+    is_open: Callable[[str, str], bool] = lambda _method, _path: False,
 ) -> Starlette:
     """Every door over the runs of one person. Whoever lets requests in has a guard in front of it."""
     shared, metrics, mcp = host.nexi, host.metrics, McpDoor(host.nexi)
@@ -118,6 +145,8 @@ def build_personal_app(
             finally:
                 await host.close()
                 await mcp.close()
+                if guests:
+                    await guests.close()
 
     routes: list[BaseRoute] = [route for contract in CONTRACTS for route in contract.routes()]
     app = Starlette(
@@ -127,10 +156,10 @@ def build_personal_app(
         exception_handlers=UNROUTED,
     )
     app.router.redirect_slashes = False
-    app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics
+    app.state.nexi, app.state.host, app.state.metrics, app.state.guests = shared, host, metrics, guests
     app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
-    app.state.openapi = operations.assemble_document((contract.openapi() for contract in CONTRACTS), wants_token=wants_token)
+    app.state.openapi = operations.assemble_document((contract.openapi() for contract in CONTRACTS), is_open=is_open)
     return app
 
 

@@ -5,7 +5,7 @@ The OpenAPI document is put together from the modules that serve the paths, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from starlette.requests import Request
@@ -75,17 +75,19 @@ def _text_response(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-def assemble_document(parts: Iterable[dict[str, Any]], *, wants_token: bool) -> dict[str, Any]:
-    """One OpenAPI document of the paths of all modules; it asks for a token where the server does."""
+def assemble_document(parts: Iterable[dict[str, Any]], *, is_open: Callable[[str, str], bool]) -> dict[str, Any]:
+    """One OpenAPI document of the paths of all modules. `is_open` says which methods of which paths need no token."""
     paths: dict[str, Any] = {}
     for part in parts:
         paths.update(part)
-    secured: dict[str, Any] = {"security": [{"token": []}]} if wants_token else {}
-    if wants_token:
-        secured["components"] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            if is_open(method.upper(), path):
+                operation.setdefault("security", [{}, {"token": []}])
     return {
         "openapi": "3.1.0",
         "info": {"title": "nexi", "version": __version__, "summary": "Answers with proof, over HTTP."},
         "paths": paths,
-        **secured,
+        "security": [{"token": []}],
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }

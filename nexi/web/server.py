@@ -25,6 +25,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
+from nexi.app.owner_token import OwnerToken
 from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
@@ -79,7 +80,7 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
     listener = bind_socket(options)
     web = uvicorn_config(config, options)
     gc.set_threshold(*GC_THRESHOLDS)
-    on_listening(address_of(listener))
+    on_listening(link_to_page(config, options, address_of(listener)))
     if options.workers > 1:
         _Workers(web, [listener]).run()
     else:
@@ -105,6 +106,13 @@ def require_token(config: Config, options: ServerOptions) -> None:
             cause="anybody who reaches this address could use it",
             fix="set NEXI_TOKEN to a long random text, or leave --host out",
         )
+
+
+def link_to_page(config: Config, options: ServerOptions, address: str) -> str:
+    """What a browser opens: with the owner's token where that is the key. Raises StoreError where it cannot be kept."""
+    if options.token or config.token or config.database_url:
+        return address
+    return f"{address}/?token={OwnerToken(config.state_dir).ensure()}"
 
 
 def bind_socket(options: ServerOptions) -> socket.socket:
@@ -172,7 +180,7 @@ def _settings_file(options: ServerOptions) -> Path | None:
 def secrets_of(config: Config, options: ServerOptions) -> tuple[str, ...]:
     from nexi.app.components import secrets_of as keys_of
 
-    return (*keys_of(config), options.token, config.token)
+    return (*keys_of(config), options.token, config.token, OwnerToken(config.state_dir).read())
 
 
 class Server(uvicorn.Server):
@@ -197,7 +205,8 @@ class Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         app: Any = self.config.loaded_app
-        await app.state.host.drain(app.state.drain_s)
+        guests = getattr(app.state, "guests", None)
+        await asyncio.gather(*(part.drain(app.state.drain_s) for part in (app.state.host, guests) if part))
         await super().shutdown(sockets)
 
 

@@ -50,12 +50,14 @@ def own(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.fixture
 def look(browser: Any) -> Iterator[Callable[..., Watched]]:
-    """A page in a profile of its own, with what the browser is told about its person and its screen."""
+    """A page in a profile of its own, in which the owner has opened nexi, with what is told about her and her screen."""
     with ExitStack() as open_now:
 
         def looking(there: Stage | str, **context: Any) -> Watched:
             profile = browser.new_context(**context)
             open_now.callback(profile.close)
+            if isinstance(there, Stage):
+                profile.add_cookies(there.server.cookies)
             return Watched(profile.new_page(), there if isinstance(there, str) else there.base)
 
         yield looking

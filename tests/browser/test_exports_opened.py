@@ -44,6 +44,7 @@ def files(shared: Stage, browser: Any, tmp_path_factory: pytest.TempPathFactory)
     """The files a person gets who presses every export of one answer."""
     folder = tmp_path_factory.mktemp("saved")
     profile = browser.new_context(accept_downloads=True)
+    profile.add_cookies(shared.server.cookies)
     person = Watched(profile.new_page(), shared.base)
     page = person.open()
     person.ask(QUESTION)

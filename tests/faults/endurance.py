@@ -28,6 +28,7 @@ from urllib.parse import quote
 
 import httpx2
 
+from nexi.app.owner_token import OwnerToken
 from nexi.events import ModelFailed, ModelReplied, PageFailed, PageFetched
 from rig.fault_proxy import Fault
 from tests.faults.company import keep_company
@@ -123,13 +124,13 @@ def kill_index(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
 def kill_serve(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
     ids: list[str] = []
     for _round in range(draw.randrange(1, 5)):
-        with serving_process(at) as base, httpx2.Client(base_url=base, timeout=120) as client:
+        with serving_process(at) as base, httpx2.Client(base_url=base, headers=owner_of(at), timeout=120) as client:
             mode = ("search", "research")[len(ids) % 2]
             ids.append(client.post("/v1/runs", json={"question": "How far is the Moon?", "mode": mode}).json()["id"])
             at.wait_for(at.children[-1], lambda kinds: len(kinds) >= draw.randrange(1, 30))
             kill(at.children[-1])
             tally.counts["kills"] += 1
-    with serving_process(at) as base, httpx2.Client(base_url=base, timeout=300) as client:
+    with serving_process(at) as base, httpx2.Client(base_url=base, headers=owner_of(at), timeout=300) as client:
         for run_id in ids:
             text = client.get(f"/v1/runs/{run_id}/events").text
             if client.get(f"/v1/runs/{run_id}").json()["state"] == "unfinished":  # three kills in a row without any progress
@@ -143,6 +144,11 @@ def kill_serve(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
             assert [int(mark) for mark in marks] == list(range(1, len(marks) + 1)), f"{run_id} has gaps"
 
 
+def owner_of(at: Home) -> dict[str, str]:
+    """What a program of the owner sends to the server of this home."""
+    return {"authorization": f"Bearer {OwnerToken(at.path / 'state').ensure()}"}
+
+
 @contextlib.contextmanager
 def serving_process(at: Home, *flags: str, **environment: str) -> Iterator[str]:
     """`nexi serve` over this home; its address."""
@@ -151,7 +157,7 @@ def serving_process(at: Home, *flags: str, **environment: str) -> Iterator[str]:
     at.more = before
     assert child.stderr
     line = child.stderr.readline()
-    while not (found := re.search(r"http://127\S+", line)):
+    while not (found := re.search(r"http://127[^/\s]+", line)):
         line = child.stderr.readline()
         assert line, "the server did not start"
     try:
@@ -322,6 +328,7 @@ class Crowd:
     tally: Tally
     until: float
     base: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
     is_one_site: bool = False
     moons: int = FIRST_MOON
     started: list[str] = field(default_factory=list)
@@ -359,7 +366,7 @@ class Crowd:
         self.tally.counts[f"streams read: {reply.status_code}"] += 1
 
     async def repeat(self, act: Callable[[httpx2.AsyncClient], Any]) -> None:
-        async with httpx2.AsyncClient(timeout=600) as client:
+        async with httpx2.AsyncClient(headers=self.headers, timeout=600) as client:
             while time.monotonic() < self.until:
                 try:
                     await act(client)
@@ -397,7 +404,7 @@ def put_under_load(tally: Tally, seconds: float, *, searchers: int, researchers:
         while (left := crowd.until - time.monotonic()) > 5:
             end = crowd.until
             with serving_process(at, *flags) as base:
-                crowd.base = base
+                crowd.base, crowd.headers = base, owner_of(at)
                 crowd.until = time.monotonic() + min(left, 60.0) if faults else end
                 asyncio.run(_crowd(crowd, searchers, researchers, readers, faults=faults))
                 if faults:
@@ -407,7 +414,7 @@ def put_under_load(tally: Tally, seconds: float, *, searchers: int, researchers:
         took = time.monotonic() - began  # the last runs end after the time is over
         for proxy in at.rig.at.values():
             proxy.fault = Fault("")
-        with serving_process(at, *flags) as base, httpx2.Client(base_url=base, timeout=600) as client:
+        with serving_process(at, *flags) as base, httpx2.Client(base_url=base, headers=crowd.headers, timeout=600) as client:
             for run_id in dict.fromkeys(crowd.started):
                 client.get(f"/v1/runs/{run_id}/events")
                 state = client.get(f"/v1/runs/{run_id}").json()["state"]

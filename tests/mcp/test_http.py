@@ -13,8 +13,10 @@ from typing import Any
 import httpx2
 import pytest
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from nexi.app import Nexi
+from nexi.app.owner_token import OwnerToken
 from nexi.errors import ConfigError
 from nexi.events import RunFailed
 from nexi.mcp_server import HttpDoor
@@ -173,6 +175,12 @@ async def test_nexi_serve_offers_mcp_behind_its_own_guard(web: str, tmp_path: Pa
 async def test_an_official_client_uses_nexi_serve(web: str, tmp_path: Path) -> None:
     from nexi.web import create_app
 
-    async with listening(create_app(config_for(web, tmp_path))) as address, Client(f"{address}/mcp") as client:
+    config = config_for(web, tmp_path)
+    owner = {"authorization": f"Bearer {OwnerToken(config.state_dir).ensure()}"}
+    async with (
+        listening(create_app(config)) as address,
+        httpx2.AsyncClient(headers=owner, timeout=120) as http,
+        Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+    ):
         answer = await client.call_tool("nexi_search", {"query": QUESTION})
     assert text_of(answer).startswith(ANSWER)

@@ -19,6 +19,7 @@ from mcp import Client
 from msgspec.structs import replace
 
 from nexi.app import Nexi, RunRequest
+from nexi.app.owner_token import OwnerToken
 from nexi.app.resolve import LocalModelProbe, ResolvedRun, resolve
 from nexi.config import load_config
 from nexi.errors import NexiError
@@ -153,11 +154,12 @@ def ask_repl(monkeypatch: pytest.MonkeyPatch, line: str, *arguments: str) -> Non
 
 
 async def ask_http(path: str, body: Mapping[str, Any]) -> None:
-    app = create_app(load_config())
+    config = load_config()
+    app, headers = create_app(config), {"authorization": f"Bearer {OwnerToken(config.state_dir).ensure()}"}
     transport = httpx2.ASGITransport(app=app)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000", headers=headers) as client,
     ):
         await client.post(path, json=body)
 

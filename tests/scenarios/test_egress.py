@@ -15,6 +15,7 @@ from mcp import Client
 
 from nexi.app import Nexi, RunRequest
 from nexi.app.intake import DocumentIndexing
+from nexi.app.owner_token import OwnerToken
 from nexi.cli import _interactive_mode
 from nexi.cli.flags import parse_flags
 from nexi.config import Config, save_config
@@ -62,7 +63,12 @@ async def http(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
     app = create_app(config)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://127.0.0.1:8000", timeout=300) as client,
+        httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app=app),
+            base_url="http://127.0.0.1:8000",
+            headers={"authorization": f"Bearer {OwnerToken(config.state_dir).ensure()}"},
+            timeout=300,
+        ) as client,
     ):
         yield client
 

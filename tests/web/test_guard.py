@@ -295,7 +295,8 @@ async def test_a_client_that_stops_reading_is_let_go(tmp_path: Path) -> None:
 
     async with serving(tmp_path, more=[Route("/flood", flood)], protocol=with_timeouts(stall_s=0.05)) as served:
         _, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
-        writer.write(b"GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        bearer = served.client.headers["authorization"].encode()
+        writer.write(b"GET /flood HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + bearer + b"\r\n\r\n")
         await asyncio.wait_for(ended.wait(), 60)
         assert (await served.client.get("/healthz")).status_code == 200
         writer.close()

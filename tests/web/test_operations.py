@@ -87,11 +87,14 @@ async def test_labels_hold_neither_ids_nor_questions(tmp_path: Path) -> None:
 
 async def test_the_document_asks_for_a_token_where_the_server_does(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        open_to_all = (await served.client.get("/openapi.json")).json()
-        assert not {"security", "components"} & set(open_to_all)
+        document = (await served.client.get("/openapi.json")).json()
+        assert document["security"] == [{"token": []}]
+        assert document["paths"]["/v1/chat/completions"]["post"]["security"] == [{}, {"token": []}]
+        assert "security" not in document["paths"]["/v1/runs"]["get"]
     async with serving(tmp_path, rules=GuardRules(token="t0ken"), token="t0ken") as served:
         document = (await served.client.get("/openapi.json")).json()
         assert document["security"] == [{"token": []}]
+        assert "security" not in document["paths"]["/v1/chat/completions"]["post"]
         assert document["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from nexi.app.owner_token import OwnerToken
 from nexi.app.search_service import SearchService
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
@@ -127,7 +128,8 @@ def test_the_server_uses_the_file_it_was_given_and_counts_what_it_did(tmp_path: 
     shared = nexi(tmp_path)
     app = build_app(shared.config, ServerOptions(searcher_config=str(own)))
     app.state.nexi = shared
-    with TestClient(app, base_url="http://127.0.0.1:8000") as http:
+    headers = {"authorization": f"Bearer {OwnerToken(shared.config.state_dir).ensure()}"}
+    with TestClient(app, base_url="http://127.0.0.1:8000", headers=headers) as http:
         assert http.post("/v1/search", json={"query": QUERY, "constraints": {"search_mode": "full"}}).status_code == 200
         counted = {name: app.state.metrics.value(f"nexi_urls_{name}_total") for name in ("found", "crawled")}
     assert (counted, len(list((tmp_path / "kept").iterdir()))) == ({"found": 4, "crawled": 3}, 3)

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.web import server
 from rig import miniweb
@@ -30,7 +31,7 @@ def heed_hangups() -> None:
 
 @contextmanager
 def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `nexi serve` and its address."""
+    """A running `nexi serve` and its address; `owner_of` gives the headers of its owner."""
     with subprocess.Popen(
         [sys.executable, "-m", "nexi", "serve", "--port", "0", *arguments],
         env={"PATH": os.environ["PATH"], "NEXI_HOME": str(home), **env},
@@ -41,7 +42,7 @@ def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subproces
         try:
             assert running.stderr
             told = ""
-            while not (address := re.search(r"(http://127\S+)", told)):
+            while not (address := re.search(r"(http://127[^/\s]+)\S*\n", told)):
                 line = running.stderr.readline()
                 assert line, told
                 told += line
@@ -49,6 +50,10 @@ def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subproces
         finally:
             if running.poll() is None:
                 running.kill()
+
+
+def owner_of(home: Path) -> dict[str, str]:
+    return {"authorization": f"Bearer {OwnerToken(home / 'state').ensure()}"}
 
 
 def wait_until_ready(client: httpx2.Client) -> None:
@@ -110,7 +115,10 @@ def test_several_workers_serve_one_socket_and_end_together(tmp_path: Path) -> No
 def test_a_hangup_drains_and_leaves_a_run_open(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         world = {"NEXI_MODEL": "extractive", "SEARXNG_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
-        with process(tmp_path, "--drain", "0", **world) as (running, base), httpx2.Client(base_url=base, timeout=120) as client:
+        with (
+            process(tmp_path, "--drain", "0", **world) as (running, base),
+            httpx2.Client(base_url=base, headers=owner_of(tmp_path), timeout=120) as client,
+        ):
             run_id = client.post("/v1/runs", json={"question": "How far is the Moon from Earth?"}).json()["id"]
             asked, _ = silent.accept()  # it is searching now
             running.send_signal(signal.SIGHUP)
@@ -129,7 +137,7 @@ def test_a_run_that_was_under_way_when_the_server_was_killed_is_finished_by_the_
     with socket.create_server(("127.0.0.1", 0)) as silent, miniweb.serve(miniweb.Corpus([page])) as web:
         world = {"NEXI_MODEL": "extractive", "NEXI_ALLOW_PRIVATE": web.removeprefix("http://")}
         with process(tmp_path, SEARXNG_URL=f"http://127.0.0.1:{silent.getsockname()[1]}", **world) as (running, base):
-            with httpx2.Client(base_url=base, timeout=300) as client:
+            with httpx2.Client(base_url=base, headers=owner_of(tmp_path), timeout=300) as client:
                 run_id = client.post("/v1/runs", json={"question": "How far is the Moon from Earth?"}).json()["id"]
                 asked, _ = silent.accept()  # it is searching now
             running.kill()
@@ -137,7 +145,7 @@ def test_a_run_that_was_under_way_when_the_server_was_killed_is_finished_by_the_
             asked.close()
         with (
             process(tmp_path, SEARXNG_URL=web, **world) as (running, base),
-            httpx2.Client(base_url=base, timeout=300) as client,
+            httpx2.Client(base_url=base, headers=owner_of(tmp_path), timeout=300) as client,
         ):
             while client.get(f"/v1/runs/{run_id}").json()["state"] in ("running", "unfinished"):
                 client.get(f"/v1/runs/{run_id}/events")

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
 from nexi.app import Nexi
+from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.testing import FakeWeb
 from nexi.types import Hit, Query
@@ -93,11 +94,15 @@ async def serving(
     drain_s: float = 0.0,
     config: Config | None = None,
     token: str = "",
+    is_guest: bool = False,
     llms: dict[str, Any] | None = None,
     more: Sequence[BaseRoute] = (),
     protocol: type[SlowClientTimeoutProtocol] = SlowClientTimeoutProtocol,
 ) -> AsyncIterator[Served]:
-    """A real server on a free port of loopback; leaving the block ends it as SIGTERM does, without its pauses."""
+    """A real server on a free port of loopback; leaving the block ends it as SIGTERM does, without its pauses.
+
+    Its client is the owner's, unless it is a guest's.
+    """
     web = web or GatedWeb()
     config = config or Config(home=home, model="extractive")
     nexi = Nexi(config, backends=(web,), fetchers=(web,), llms=llms)
@@ -112,7 +117,8 @@ async def serving(
     server.lifespan = settings.lifespan_class(settings)
     await server.startup([listener])
     base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    headers = {"authorization": f"Bearer {token}"} if token else {}
+    token = token or ("" if rules.token else OwnerToken(config.state_dir).ensure())
+    headers = {"authorization": f"Bearer {token}"} if token and not is_guest else {}
     try:
         async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=120, verify=False) as client:
             yield Served(base, client, app, web, server)

@@ -53,8 +53,8 @@ def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     yield from _proof(config)
     price = f"{len(config.prices)} known" if config.prices else "unknown: costs are not shown"
     yield "Prices", bool(config.prices), price, "" if config.prices else "nexi config set prices.MODEL.input 1.0"
-    guarded = bool(config.token)
-    yield "Token", guarded, "asked of every client" if guarded else "none: anyone who can reach this address can ask", ""
+    guarded = bool(config.token) or config.always_wants_token
+    yield "Token", True, "asked of every client" if guarded else "yours; who does not have it can only ask the web", ""
     yield "Kept in", True, str(config.root), ""
     yield "Version", True, f"nexi {__version__}", ""
 
