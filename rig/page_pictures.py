@@ -273,6 +273,17 @@ def stopped_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
     end(page)
     model.release()
     yield "stopped"
+    page.goto(base)
+    model.hold("search")
+    ask(page, DEEP)
+    model.wait_for("search")
+    page.click("#stop")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Stopped')")
+    model.release()
+    yield "stopped-early"
+    page.goto(f"{base}/history")
+    page.wait_for_selector("#runs-list .is-stopped")
+    yield "history-stopped"
 
 
 def shared_states(page: Any, base: str) -> Iterator[str]:
@@ -374,6 +385,7 @@ def first_states(page: Any, model: HeldModel) -> Iterator[str]:
         ask(page, QUESTION)
         page.wait_for_selector(".problem")
         yield "failure"
+        yield from failing_setup_states(page, base)
     with serving(model, OFFLINE) as base:
         for language in ("en", *LANGUAGES):
             page.context.add_cookies([{"name": "nexi-language", "value": language, "url": base}])
@@ -394,6 +406,17 @@ def first_states(page: Any, model: HeldModel) -> Iterator[str]:
         page.goto(link_to(base))
         page.wait_for_selector("#token[open]")
         yield "sign-in"
+
+
+def failing_setup_states(page: Any, base: str) -> Iterator[str]:
+    """A test of settings none of which works."""
+    page.goto(f"{base}/setup")
+    page.wait_for_selector("#settings-test")
+    page.fill("#settings-searxng_url", NOWHERE)
+    page.click("#settings-test")
+    page.wait_for_selector("#settings-checks li")
+    page.locator("#settings-checks").scroll_into_view_if_needed()
+    yield "setup-fails"
 
 
 def draw_states(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path) -> None:
