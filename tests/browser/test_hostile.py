@@ -87,7 +87,9 @@ def test_every_hostile_string_in_every_place_of_a_run_is_only_shown(served: Stag
     page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert page.evaluate(MADE) == []
     cites = page.locator("#answer .cite[data-claim]")
-    assert cites.count() > len(OURS)
+    drawn = set(cites.evaluate_all("(buttons) => buttons.map((button) => Number(button.dataset.claim))"))
+    # Markdown leaves out what follows the last cell of a table's row.
+    assert [text for number, text in enumerate(OURS) if number not in drawn] == [text for text in OURS if text.startswith("|")]
     for number in range(0, cites.count(), cites.count() // 5):
         cites.nth(number).evaluate("(button) => button.click()")
         page.wait_for_selector("#evidence mark")
