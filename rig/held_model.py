@@ -23,7 +23,7 @@ from rig.scripted_llm import Script, content_text
 from rig.serving import serve_in_thread
 
 HELD = "\x1f"
-PATIENCE_S = 30.0
+PATIENCE_S = 180.0
 GATES = {"web_search": "search", "search": "search", "web_get": "read", "scrape": "scrape", "final_answer": "answer"}
 
 

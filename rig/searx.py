@@ -20,7 +20,7 @@ from pathlib import Path
 CODE = Path("/usr/lib/python3/dist-packages/searx/webapp.py")
 FILES = Path("/usr/share/python3-searx")  # the package keeps them apart from its code, and has no settings of its own
 PYTHON = "/usr/bin/python3"
-START_S = 60
+START_S = 300
 SETTINGS = """
 general: {{debug: false, instance_name: test}}
 search:

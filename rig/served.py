@@ -24,7 +24,7 @@ from rig.held_model import HeldModel
 from rig.scripted_llm import Script
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE_S = 20
+PATIENCE_S = 180
 
 
 class Server:

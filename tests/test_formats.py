@@ -21,7 +21,7 @@ MAGIC = tuple(name for name in SAMPLES if not getattr(find_format(type_of_name(n
 async def test_a_document_is_fetched_by_its_media_type(name: str) -> None:
     make, piece = SAMPLES[name]
     async with fetching({"/get": response(make(), content_type=type_of_name(name))}) as (fetcher, site):
-        got = await fetcher.fetch(site.url("/get"), FetchLimits())
+        got = await fetcher.fetch(site.url("/get"), FetchLimits(timeout_s=300.0))
     assert (piece in got.text, got.content_type) == (True, type_of_name(name))
 
 
@@ -30,7 +30,7 @@ async def test_a_document_is_fetched_by_its_media_type(name: str) -> None:
 async def test_a_document_of_no_useful_type_is_known_by_its_name_or_bytes(name: str, said: str) -> None:
     make, piece = SAMPLES[name]
     async with fetching({f"/a.{name}": response(make(), content_type=said)}) as (fetcher, site):
-        got = await fetcher.fetch(site.url(f"/a.{name}"), FetchLimits())
+        got = await fetcher.fetch(site.url(f"/a.{name}"), FetchLimits(timeout_s=300.0))
     assert (piece in got.text, got.content_type) == (True, type_of_name(name))
 
 

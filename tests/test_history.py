@@ -157,7 +157,7 @@ def test_processes_that_append_at_once_lose_nothing(path: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(30)
+        writer.join(300)
     read = read_history(path)
     assert (sorted(e.id for e in read.entries), read.damaged) == (
         sorted(f"{n:06x}" for n in [*range(50), *range(100, 150)]),

@@ -448,7 +448,7 @@ def other_process(runs: RunDirectory) -> Iterator[multiprocessing.synchronize.Ev
     assert held.wait(300)
     yield release
     release.set()
-    process.join(20)
+    process.join(300)
     assert process.exitcode == 0
 
 

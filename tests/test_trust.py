@@ -70,7 +70,7 @@ async def read_page(url: str, trust: Trust) -> None:
     guard = AddressGuard(["127.0.0.1"])
     fetcher = HttpFetcher(guard=guard, clock=FakeClock(), respect_robots=False, trust=trust)
     try:
-        assert "Some words" in (await fetcher.fetch(f"{url}/", FetchLimits())).text
+        assert "Some words" in (await fetcher.fetch(f"{url}/", FetchLimits(timeout_s=300.0))).text
     finally:
         await fetcher.aclose()
 
@@ -78,7 +78,7 @@ async def read_page(url: str, trust: Trust) -> None:
 async def read_through_jina(url: str, trust: Trust) -> None:
     fetcher = JinaFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), base_url=url, trust=trust)
     try:
-        await fetcher.fetch("http://127.0.0.1/page", FetchLimits())
+        await fetcher.fetch("http://127.0.0.1/page", FetchLimits(timeout_s=300.0))
     finally:
         await fetcher.aclose()
 

@@ -76,7 +76,7 @@ async def test_the_user_and_password_of_a_url_are_in_no_error(sender: Sender) ->
         place = site.url().removeprefix("http://")
     secret = "http://su:PASSW0RD@"
     for url in (secret + place, secret + "127.0.0.1:99999/", "ftp://su:PASSW0RD@127.0.0.1/"):
-        error = await failure(sender, BackendRequest(url, timeout_s=5))
+        error = await failure(sender, BackendRequest(url))
         assert "PASSW0RD" not in f"{error} {error.cause} {error.fix}"
     error = await failure(sender, BackendRequest(secret + place))
     assert (error.code, error.cause) == ("refused", f"nothing listens at http://{place}")

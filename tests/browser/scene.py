@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from rig.held_model import HELD
 from rig.research_script import Reply, ResearchScript
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 
 
 def web_page(url: str, title: str, *paragraphs: str, head: str = "", lang: str = "en") -> dict[str, str]:

@@ -32,7 +32,7 @@ if not find_spec("crawl4ai") and not APART.exists():
 if not installed_browser():
     pytest.skip("no Chromium is installed", allow_module_level=True)
 
-LIMITS = FetchLimits(timeout_s=40.0)
+LIMITS = FetchLimits(timeout_s=300.0)
 WRITTEN = "A script wrote this sentence after the page had come. "
 APP = f"""<html lang=en><head><title>App</title></head><body><div id=root></div><script>
 fetch('/data').then(r => r.json()).then(d => setTimeout(() => {{

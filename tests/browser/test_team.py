@@ -54,7 +54,7 @@ def hosting(url: str, home: Path, **settings: Any) -> Iterator[TeamSite]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(300)
         yield TeamSite(f"http://127.0.0.1:{listener.getsockname()[1]}", opened[0].people)
     finally:
         ended.set()

@@ -89,7 +89,7 @@ async def run(*arguments: str) -> dict[str, object]:
         stderr=asyncio.subprocess.PIPE,
         env={"PATH": "/usr/bin", "NO_PROXY": "*"},
     )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
+    out, err = await asyncio.wait_for(process.communicate(), 300)
     if b"ModuleNotFoundError" in err:
         pytest.skip("the openai client is not installed in .venv-clients")
     assert process.returncode == 0, err.decode()

@@ -59,7 +59,7 @@ async def run(*command: str) -> str:
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "NO_PROXY": "*", "PYTHONWARNINGS": "ignore"}
     piped = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdout=piped, stderr=piped, env=environment)
-    out, err = await asyncio.wait_for(process.communicate(), 60)
+    out, err = await asyncio.wait_for(process.communicate(), 300)
     if b"ModuleNotFoundError" in err:
         pytest.skip("the client is not installed in .venv-clients")
     assert process.returncode == 0, err.decode()

@@ -7,15 +7,15 @@ import zlib
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.errors import FetchError
 from nexi.extract import DOCX, EPUB, PDF, Extracted, archives, wordml
 from nexi.fetchers import apart
-from nexi.types import FetchLimits
 from tests.extract.archives import CONTAINER, docx, epub, paragraph, zipped
 from tests.extract.documents import encrypted_pdf, pdf, pdf_of
 from tests.fetchers.site import response
-from tests.fetchers.test_http import failure, fetching
+from tests.fetchers.test_http import LIMITS, failure, fetching
 
 
 async def test_a_document_comes_back_with_its_metadata() -> None:
@@ -49,7 +49,7 @@ async def test_a_reader_that_crashes_is_an_error() -> None:
 @pytest.mark.parametrize("kind", ["application/pdf", "application/octet-stream", "text/html", ""])
 async def test_a_pdf_is_read_whatever_it_is_called(kind: str) -> None:
     async with fetching({"/a.pdf": response(pdf(["Tea"], "/Title (T)"), content_type=kind)}) as (fetcher, site):
-        got = await fetcher.fetch(site.url("/a.pdf"), FetchLimits())
+        got = await fetcher.fetch(site.url("/a.pdf"), LIMITS)
     assert (got.text, got.title, got.content_type) == ("[page 1]\n\nTea", "T", "application/pdf")
 
 
@@ -59,7 +59,9 @@ async def test_bytes_called_pdf_that_are_none_are_refused_by_type() -> None:
 
 
 async def test_a_pdf_beyond_its_size_is_too_large_and_not_cut() -> None:
-    error = await failure({"/": response(pdf(["x"]), content_type="application/pdf")}, limits=FetchLimits(max_pdf_bytes=100))
+    error = await failure(
+        {"/": response(pdf(["x"]), content_type="application/pdf")}, limits=replace(LIMITS, max_pdf_bytes=100)
+    )
     assert (error.reason, error.cause) == ("too_large", "PDF: more than 100 bytes are not read")
 
 
@@ -69,7 +71,7 @@ async def test_an_encrypted_pdf_says_what_it_needs() -> None:
 
 
 async def test_who_does_not_want_pdf_gets_none() -> None:
-    limits = FetchLimits(content_types=("text/html",))
+    limits = replace(LIMITS, content_types=("text/html",))
     assert (await failure({"/": response(pdf(["x"]), content_type="application/pdf")}, limits=limits)).reason == "content_type"
 
 
@@ -82,7 +84,7 @@ async def test_an_archive_is_read_outside_of_this_process(
     monkeypatch.setattr(archives, "read_epub", None)
     monkeypatch.setattr(wordml, "read_docx", None)
     async with fetching({"/a": response(data, content_type=kind)}) as (fetcher, site):
-        got = await fetcher.fetch(site.url("/a"), FetchLimits())
+        got = await fetcher.fetch(site.url("/a"), LIMITS)
     assert text in got.text
 
 

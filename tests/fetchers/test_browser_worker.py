@@ -55,7 +55,7 @@ class Driver:
 
     async def line(self) -> Any:
         assert self.process.stdout is not None
-        return json.loads(await asyncio.wait_for(self.process.stdout.readline(), 60))
+        return json.loads(await asyncio.wait_for(self.process.stdout.readline(), 300))
 
     async def ask(self, path: str, timeout_s: float = 10) -> Any:
         assert self.process.stdin is not None
@@ -66,7 +66,7 @@ class Driver:
     async def end(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return await asyncio.wait_for(self.process.wait(), 60)
+        return await asyncio.wait_for(self.process.wait(), 300)
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ from tests.raising import has_code
 
 URL = "http://app.example/page"
 TEXT = "A script wrote these words. " * 30
-LIMITS = FetchLimits(timeout_s=10.0)
+LIMITS = FetchLimits(timeout_s=300.0)
 
 
 class FakeBrowser:

@@ -16,13 +16,13 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 @pytest.mark.parametrize("kind", [DOCX, "application/octet-stream", "application/zip", ""])
 async def test_a_word_document_is_read_whatever_it_is_called(kind: str) -> None:
     async with fetching({"/a.docx": response(docx(paragraph("Tea")), content_type=kind)}) as (fetcher, site):
-        got = await fetcher.fetch(site.url("/a.docx"), FetchLimits())
+        got = await fetcher.fetch(site.url("/a.docx"), FetchLimits(timeout_s=300.0))
     assert (got.text, got.title, got.author, got.content_type) == ("Tea", "A Paper", "B. Writer", DOCX)
 
 
 async def test_a_book_is_read() -> None:
     async with fetching({"/book": response(epub(), content_type=EPUB)}) as (fetcher, site):
-        got = await fetcher.fetch(site.url("/book"), FetchLimits())
+        got = await fetcher.fetch(site.url("/book"), FetchLimits(timeout_s=300.0))
     assert (got.title, got.content_type, got.text.startswith("# One")) == ("A Book", EPUB, True)
 
 

@@ -34,7 +34,7 @@ async def asked(gateway: Gateway, request: str) -> str:
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     writer.write(request.encode("latin-1"))
     try:
-        return (await asyncio.wait_for(reader.read(), 60)).decode("latin-1")
+        return (await asyncio.wait_for(reader.read(), 300)).decode("latin-1")
     except ConnectionResetError:
         return ""
     finally:
@@ -55,7 +55,7 @@ async def test_a_plain_request_is_passed_on_without_the_words_meant_for_a_proxy(
 async def _first(gateway: Gateway, request: str) -> str:
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     writer.write(request.encode())
-    answer = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).decode()
+    answer = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 300)).decode()
     writer.close()
     await writer.wait_closed()
     return answer

@@ -37,7 +37,7 @@ async def asked(home: Path, base: str, web: str, *words: str, **env: str) -> tup
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(), 60)
+    out, err = await asyncio.wait_for(process.communicate(), 300)
     return process.returncode or 0, out.decode(), err.decode()
 
 

@@ -1,4 +1,4 @@
-"""A process that waits for its turn again and again: python -m tests.team.paced_process DATABASE_URL BURST RATE SECONDS."""
+"""A process that waits for its turn again and again: python -m tests.team.paced_process DATABASE_URL BURST RATE TURNS."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from nexi.postgres.database import Database
 from nexi.postgres.limits import PostgresPacing
 
 
-async def main(url: str, burst: float, rate: float, seconds: float) -> None:
+async def main(url: str, burst: float, rate: float, turns: float) -> None:
     database = Database(url).open()
     pacing = PostgresPacing(database, SystemClock(), "test", burst=burst, rate=rate)
     print("ready", flush=True)
     sys.stdin.readline()
-    began = time.monotonic()
-    while time.monotonic() - began < seconds:
+    for _ in range(int(turns)):
         await pacing.wait("slow.example")
         print(f"{time.time():.3f}", flush=True)
     database.close()

@@ -171,7 +171,7 @@ async def test_a_run_whose_person_has_no_storage_left_answers_and_says_what_is_n
     web = FakeWeb(PAGES)
     config = Config(home=tmp_path, model="extractive", knowledge=True)
     nexi = Nexi(config, state=state_of(mine, person), backends=(web,), fetchers=(web,))
-    async with asyncio.timeout(30), nexi, nexi.search(QUESTION) as run:
+    async with asyncio.timeout(120), nexi, nexi.search(QUESTION) as run:
         facts = [fact async for fact in run]
     (warned,) = [fact.message for fact in facts if isinstance(fact, Warned) and fact.code == "not_indexed"]
     assert "you have reached your quota of storage" in warned
@@ -220,7 +220,7 @@ async def test_a_run_for_which_too_little_of_the_quota_is_left_says_so_and_when_
         fetchers=(FakeWeb(PAGES),),
         llms=dict.fromkeys(("answer", "extract", "judge"), ScriptedLLM()),
     )
-    async with asyncio.timeout(30), nexi, nexi.search(QUESTION) as run:
+    async with asyncio.timeout(120), nexi, nexi.search(QUESTION) as run:
         failed = [fact async for fact in run][-1]
     assert isinstance(failed, RunFailed)
     assert (failed.cause, failed.fix) == (

@@ -44,7 +44,7 @@ class ServedTeam:
     def client(self, token: str = "", **options: Any) -> httpx2.AsyncClient:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         transport = httpx2.ASGITransport(app=self.app)
-        return httpx2.AsyncClient(transport=transport, base_url="https://127.0.0.1", headers=headers, timeout=30, **options)
+        return httpx2.AsyncClient(transport=transport, base_url="https://127.0.0.1", headers=headers, timeout=300, **options)
 
     def client_of(self, person: str, scopes: tuple[str, ...] = ("read", "ask")) -> httpx2.AsyncClient:
         return self.client(self.people.add_token(person, "test", scopes))

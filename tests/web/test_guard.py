@@ -205,7 +205,7 @@ async def test_two_ways_to_say_where_a_body_ends_are_refused_and_the_connection_
         assert await raw(served.base, sent) == 400
         reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         writer.write(sent + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert (await asyncio.wait_for(reader.read(), 60)).count(b"HTTP/1.1 ") == 1
+        assert (await asyncio.wait_for(reader.read(), 300)).count(b"HTTP/1.1 ") == 1
         writer.close()
 
 
@@ -272,10 +272,10 @@ async def test_a_later_head_that_does_not_come_in_time_ends_the_connection_too(t
         reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         for _ in range(2):
             writer.write(whole)
-            assert b"ok\n" in await asyncio.wait_for(reader.readuntil(b"ok\n"), 60)
+            assert b"ok\n" in await asyncio.wait_for(reader.readuntil(b"ok\n"), 300)
         protocol.head_timeout_s = 0.05
         writer.write(whole[:20])
-        assert await asyncio.wait_for(reader.read(), 60) == b""
+        assert await asyncio.wait_for(reader.read(), 300) == b""
         writer.close()
 
 
@@ -297,7 +297,7 @@ async def test_a_client_that_stops_reading_is_let_go(tmp_path: Path) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         bearer = served.client.headers["authorization"].encode()
         writer.write(b"GET /flood HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + bearer + b"\r\n\r\n")
-        await asyncio.wait_for(ended.wait(), 60)
+        await asyncio.wait_for(ended.wait(), 300)
         assert (await served.client.get("/healthz")).status_code == 200
         writer.close()
 
@@ -325,7 +325,7 @@ async def raw(base: str, sent: bytes) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(base.rpartition(":")[2]))
     try:
         writer.write(sent)
-        line = await asyncio.wait_for(reader.readline(), 60)
+        line = await asyncio.wait_for(reader.readline(), 300)
     finally:
         writer.close()
     return int(line.split()[1]) if line else 0

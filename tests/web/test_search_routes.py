@@ -71,7 +71,7 @@ def test_the_server_sweeps_the_cache_until_it_ends(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(SearchService, "sweep_cache_regularly", wait_until_cancelled)
     with TestClient(create_app(config(tmp_path), nexi=nexi(tmp_path))):
-        assert began.wait(30)
+        assert began.wait(300)
         assert not ended.is_set()
     assert ended.is_set()
 
