@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SIDE_BY_SIDE := -n auto --dist worksteal
-PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+# COVERAGE=1 measures what the tests of `make test` run; `make check COVERED=1` then reports it without running them again.
+PYTEST := $(BIN)/$(if $(COVERAGE),coverage run,python) -m pytest $(SIDE_BY_SIDE)
 # What the modules of Open WebUI import that are tested here; its own list of dependencies is several times as long.
 OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-documentintelligence azure-identity \
 	azure-storage-blob bcrypt beautifulsoup4 boto3 chromadb fastapi google-cloud-storage google-re2 langchain-classic \
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-stories test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -40,19 +41,20 @@ demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a qu
 	@$(BIN)/nexi demo
 	@echo 'Ask it something: $(BIN)/nexi "your question"'
 
-test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
+test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project; COVERAGE=1 for `make check COVERED=1`
+	$(if $(COVERAGE),$(BIN)/coverage erase)
 	$(PYTEST) -m "not slow"
 	$(BIN)/python -m pytest -m slow
 
 test-js:  ## the units of the page's scripts (part of `make test` where Node 20 or newer is installed)
 	@if command -v node >/dev/null; then node --test tests/js/*.test.js; else echo "no Node here: apt-get install nodejs"; fi
 
-check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
+check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor; COVERED=1 reports what `make test COVERAGE=1` measured
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE) -m "not slow"
+	$(if $(COVERED),,$(BIN)/coverage erase)
+	$(if $(COVERED),,$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE) -m "not slow")
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -122,7 +124,11 @@ test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearX
 
 test-browser: .venv-browser/stamp  ## the page and links to evidence in an installed Chromium; says how to get one
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo "no Chromium here: apt-get install chromium"
-	.venv-browser/bin/python -m pytest tests/browser
+	.venv-browser/bin/python -m pytest -n auto --dist loadfile tests/browser
+
+test-stories: .venv-browser/stamp  ## user stories: the real command and the page in a faulty world, up to the last screen a person sees
+	@if test -d tests/stories; then .venv-browser/bin/python -m pytest -n auto --dist worksteal tests/stories; \
+		else echo "no user stories here: tests/stories is missing"; fi
 
 .venv-browser/stamp: requirements-dev.txt
 	$(PYTHON) -m venv .venv-browser
