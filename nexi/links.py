@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_QUOTE_CHARS = 100  # characters; a longer one is named by its beginning and its end
 MAX_PIECE_CHARS = 60
+MAX_WORD_CHARS = 40
 MIN_WORDS, MAX_WORDS = 4, 9
 CONTEXT_WORDS = 3
 MAX_PAGE_CHARS = 1_000_000  # characters searched for repetitions
@@ -39,6 +40,7 @@ _RULE = re.compile(r"[\s|:=*_~`-]*")
 _PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
 _EDGES = re.compile(r"^\W+|\W+$")
 _CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
+_WORD_REST = re.compile(r"(?:[*_~`]{0,3}[A-Za-z0-9])+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
@@ -121,17 +123,14 @@ def _cut_blocks(span: str) -> list[str]:
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place widened to whole words."""
-    limit = 40
-    while start > 0 and limit and _is_word(text[start]) and _is_word(text[start - 1]):
-        start, limit = start - 1, limit - 1
-    while end < len(text) and limit and _is_word(text[end - 1]) and _is_word(text[end]):
-        end, limit = end + 1, limit - 1
+    """The place widened to whole words; a browser does not see the marks inside of one, as in `million*s*`."""
+    if _WORD_REST.match(text, start, start + 1):
+        before = _WORD_REST.match(text[max(0, start - MAX_WORD_CHARS) : start][::-1])
+        start -= before.end() if before else 0
+    if _WORD_REST.match(text, end - 1, end):
+        after = _WORD_REST.match(text, end, end + MAX_WORD_CHARS)
+        end = after.end() if after else end
     return start, end
-
-
-def _is_word(char: str) -> bool:
-    return char.isalnum() and char.isascii()
 
 
 def _fold_page(text: str) -> str:

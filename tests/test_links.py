@@ -126,3 +126,11 @@ def test_each_source_is_linked_to_what_it_is_first_cited_for() -> None:
         Source(1, URL, imprint=Imprint(content_type="text/html"), link=f"{URL}#:~:text=Painters%2C%20too"),
         Source(2, "https://example.net/"),
     )
+
+
+def test_a_word_ends_where_the_browser_ends_it_whatever_marks_it_holds() -> None:
+    text = "The last rivet of six and a half million*s* was **over**laid with gold."
+    start = text.index("rivet")
+    assert text_directive(text, start, text.index("million") + len("million")).endswith("half%20millions")
+    start = text.index("laid")
+    assert text_directive(text, start, len(text) - 1) == "overlaid%20with%20gold"

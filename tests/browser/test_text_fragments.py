@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
 from nexi.extract import extract
 from nexi.links import link_to
+from tests.browser.scene import Watched
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium: apt-get install chromium")
+Look = Callable[..., Watched]
 
 TALL = '<p style="height:3000px">Nothing of interest stands here, the bridge excepted.</p>'
 BODY = f"""<html><head><title>Bridge</title></head><body><h1>The Forth Bridge</h1>{TALL}
@@ -24,8 +20,6 @@ BODY = f"""<html><head><title>Bridge</title></head><body><h1>The Forth Bridge</h
 <p>The bridge was opened on 4&nbsp;March 1890 by the Duke of Rothesay, the later King Edward&nbsp;VII<sup>[1]</sup>, who
 drove home the last rivet of six and a half million<i>s</i>.</p>{TALL}
 <table><tr><th>Part</th><th>Length</th></tr><tr><td>Main span</td><td>521 m</td></tr></table>{TALL}
-<script>const tell = () => document.body.setAttribute("data-at", Math.round(scrollY));
-addEventListener("load", () => setTimeout(tell, 500))</script>
 </body></html>"""
 
 
@@ -51,17 +45,6 @@ def site() -> Iterator[str]:
     server.server_close()
 
 
-def scrolled_to(url: str, folder: Path) -> int:
-    """How far down the browser opened the page."""
-    command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
-    command += ["--virtual-time-budget=4000", "--dump-dom", url]
-    page = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout
-    found = re.search(r'data-at="(\d+)"', page)
-    if found is None:
-        pytest.skip("chromium does not run here")
-    return int(found[1])
-
-
 @pytest.mark.parametrize(
     ("beginning", "end", "lowest"),
     [
@@ -69,13 +52,17 @@ def scrolled_to(url: str, folder: Path) -> int:
         ("The bridge was opened", "million", 5500),  # a long one, by its beginning and its end
     ],
 )
-def test_the_browser_finds_the_evidence(site: str, tmp_path: Path, beginning: str, end: str, lowest: int) -> None:
+def test_the_browser_finds_the_evidence(site: str, look: Look, beginning: str, end: str, lowest: int) -> None:
     text = extract(BODY.encode(), "text/html", site).text
     start = text.index(beginning)
     link = link_to(site, text, start, text.index(end, start) + len(end), "text/html")
-    at = scrolled_to(link, tmp_path)
-    assert lowest < at < lowest + 1500
+    page = look(site).page
+    page.goto(link)
+    page.wait_for_function("() => scrollY > 0")  # after the page has loaded, in its own time
+    assert lowest < page.evaluate("() => scrollY") < lowest + 1500
 
 
-def test_without_a_fragment_the_page_opens_at_its_top(site: str, tmp_path: Path) -> None:
-    assert scrolled_to(site, tmp_path) == 0
+def test_without_a_fragment_the_page_opens_at_its_top(site: str, look: Look) -> None:
+    page = look(site).page
+    page.goto(site)
+    assert page.evaluate("() => scrollY") == 0
