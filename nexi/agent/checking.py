@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.citations import extract_citation_markers
-from nexi.answers.safe_markdown import load_parsers, make_inert
+from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
 from nexi.ports import LLM, PairModel
@@ -293,8 +293,9 @@ class AnswerChecker:
             numbers = ", ".join(f"[{n}]" for n in sorted(check.unknown_citations))
             await warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
         if check.unknown_addresses:
-            addresses = ", ".join(sorted(check.unknown_addresses))[:300]
-            await warn("unknown_address", f"the model wrote {addresses}, which is on no page that was read; removed")
+            hosts = ", ".join(name_hosts(check.unknown_addresses))[:300]  # not whole: an address can spell private text
+            place = f" at {hosts}" if hosts else ""
+            await warn("unknown_address", f"the model wrote an address{place} that is on no page that was read; removed")
         if not extract_citation_markers(clean):
             await warn("no_citation", "the answer cites none of the pages that were read")
 

@@ -2,14 +2,16 @@
 
 Above are the stream and the checker of answers and the writers of files; below, markdown-it. Text is untrusted: a page can
 make a model write anything, and a chat program loads an image by itself. So an answer has no image, no HTML and no link but
-to an address that was given. Two parsers decide, since a reader with tables sees other code than one without.
+to an address that was given. Two parsers decide, since a reader with tables sees other code than one without. Once private
+text is in a conversation, code has no other address either: programs exist that run the code of an answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from html import unescape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nexi.answers.citations import outside_code
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADDRESS",
+    "CUT_ADDRESS",
     "MarkdownGuard",
     "Place",
     "escape_markup",
@@ -27,6 +30,7 @@ __all__ = [
     "is_inert",
     "load_parsers",
     "make_inert",
+    "name_hosts",
     "remove_markup",
 ]
 
@@ -41,6 +45,17 @@ _TAIL = r"[^\s()<>\[\]\"'`]*(?:\([^\s()<>]*\)[^\s()<>\[\]\"'`]*)*"
 ADDRESS = rf"(?:(?:https?|ftp)://|(?<![\w@./-])www\.|(?<!\w)(?:mailto|xmpp):){_TAIL}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 _BARE = re.compile(rf"(?:{ADDRESS})(?<![.,;:!?*_])", re.IGNORECASE)
 _RISKY = re.compile(r"[<@\\&]|\]\(|\]:|\[[^\]]*\]\s*\[|://|www\.|mailto:|xmpp:", re.IGNORECASE)
+_RISKY_CODE = re.compile(r"//|:/")  # beyond that, where code is searched for addresses
+# In code an address needs no scheme that readers link: a script loads from any, and from one that begins with two slashes.
+_CODE_ADDRESS = re.compile(
+    rf"(?:[a-z][a-z0-9+.-]+://|(?:https?|ftp|wss?):[/\\]{{0,9}}(?=[\w\[])|(?<![\w:/\\])/[/\\](?=(?:[\w-]+\.)+[\w-]|\[)"
+    rf"|(?<![\w@./-])www\.|(?<!\w)(?:mailto|xmpp):){_TAIL}(?<![.,;:!?*_])"
+    r"|[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}",
+    re.IGNORECASE,
+)
+_SCRIPT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(/))")
+CUT_ADDRESS = "[address removed]"
+_HOST = re.compile(r"(?://|@|\bwww\.)((?:[a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63})(?![\w-])", re.IGNORECASE)
 _PLAIN = re.compile(r"(?:(?!--)[^`~<>|&\\()\[\]:@/])*")
 _MARKUP = re.compile(r"[`~<>|&\\()\[\]:@/]|-(?=-)")
 
@@ -67,7 +82,7 @@ def load_parsers() -> tuple[MarkdownIt, ...]:
 
 
 def find_targets(text: str) -> Iterator[tuple[str, str]]:
-    """What a reader of this Markdown loads, runs or links to: html, image, link, definition or text, and the address."""
+    """What a reader of this Markdown loads, runs or links to: html, image, link, definition, text or code, and the address."""
     for parser in load_parsers():
         definitions: dict[str, Any] = {}
         tokens = parser.parse(text, definitions)
@@ -91,11 +106,36 @@ def _targets_of(token: Token) -> Iterator[tuple[str, str]]:
         yield "link", str(token.attrs["href"])
     elif token.type == "text":
         yield from (("text", found[0]) for found in _BARE.finditer(token.content))
+    elif token.type in ("fence", "code_block", "code_inline"):
+        yield from (("code", address) for address in find_code_addresses(f"{token.info}\n{token.content}"))
 
 
-def find_exits(text: str, place: Place) -> set[str]:
+def find_code_addresses(code: str) -> set[str]:
+    """The addresses in code, also those that a browser reads out of escapes."""
+    forms = {code, unescape(code), _SCRIPT_ESCAPE.sub(_read_script_escape, unescape(code))}
+    return {found[0] for form in forms for found in _CODE_ADDRESS.finditer(form)}
+
+
+def _read_script_escape(found: re.Match[str]) -> str:
+    digits = found[1] or found[2] or found[3]
+    return found[4] or (chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else "")
+
+
+def find_exits(text: str, place: Place, *, guards_code: bool = False) -> set[str]:
     """What a reader of this Markdown would load, run or link to without having been given it."""
-    return {target for kind, target in find_targets(text) if kind not in ("link", "text") or not _is_given(target, place)}
+    return {target for kind, target in find_targets(text) if _is_exit(kind, target, place, guards_code)}
+
+
+def _is_exit(kind: str, target: str, place: Place, guards_code: bool) -> bool:
+    if kind == "code":
+        return guards_code and place(target) is None
+    return kind not in ("link", "text") or not _is_given(target, place)
+
+
+def name_hosts(targets: Iterable[str]) -> list[str]:
+    """The ends of the hosts' names; what stands before them, like the rest of an address, may spell private text."""
+    hosts = (found[1].lower().split(".") for target in targets for found in _HOST.finditer(target))
+    return sorted({".".join(labels[-2:]) for labels in hosts})
 
 
 def _is_given(address: str, place: Place) -> bool:
@@ -114,11 +154,13 @@ class MarkdownGuard:
 
     Text that was added cannot be taken back, and what follows may change how it reads: a row of dashes makes a line a table
     and cuts its code open. So each addition is parsed together with the block that is still open. Blanks at the start do not
-    count: an answer begins with a word, and without its indentation what was code is markup.
+    count: an answer begins with a word, and without its indentation what was code is markup. `guards_code` is for answers of
+    conversations with private text.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, *, guards_code: bool = False) -> None:
         self._place = place
+        self._guards_code = guards_code
         self._end = ""
         self._trim_at = MIN_TRIM_CHARS
         self._parsed = 0
@@ -127,12 +169,19 @@ class MarkdownGuard:
         """What the answer would load or link to with this text added."""
         text = text if self._end else text.lstrip()
         whole = self._end + text
-        if not _RISKY.search(whole) or self._is_plain(text):
+        is_risky = _RISKY.search(whole) or (self._guards_code and _RISKY_CODE.search(whole))
+        if not is_risky or self._is_plain(text):
             return set()
         if self._parsed > MAX_PARSED_CHARS:
             return {"too much markup"}
         self._parsed += len(whole)
-        return find_exits(whole, self._place)
+        return find_exits(whole, self._place, guards_code=self._guards_code)
+
+    def cut_addresses(self, text: str) -> str:
+        """The text without addresses that were not given, where code is guarded; elsewhere as it is."""
+        if not self._guards_code:
+            return text
+        return _CODE_ADDRESS.sub(lambda found: found[0] if self._place(found[0]) is not None else CUT_ADDRESS, text)
 
     def _is_plain(self, text: str) -> bool:
         """Whether a text is neither markup nor an address, nor goes on with one."""
@@ -171,7 +220,9 @@ def make_inert(text: str) -> str:
 def is_inert(text: str) -> bool:
     """Whether a reader finds no tag, no image and no link but to web addresses."""
     webs = ("https://", "http://", "#")
-    return all(kind == "text" or (kind != "image" and target.lower().startswith(webs)) for kind, target in find_targets(text))
+    return all(
+        kind in ("text", "code") or (kind != "image" and target.lower().startswith(webs)) for kind, target in find_targets(text)
+    )
 
 
 def _make_part_inert(part: str) -> str:

@@ -62,12 +62,17 @@ class AnswerStream:
     """Releases an answer whose citations all name a source. `release` is called with each stretch and whether it is code."""
 
     def __init__(
-        self, known: set[int], release: Callable[[str, bool], None] | None = None, *, place: Place = lambda _: 0
+        self,
+        known: set[int],
+        release: Callable[[str, bool], None] | None = None,
+        *,
+        place: Place = lambda _: 0,
+        guards_code: bool = False,
     ) -> None:
         self._known = known
         self._release = release or (lambda _, __: None)
         self._place = place
-        self._guard = MarkdownGuard(place)
+        self._guard = MarkdownGuard(place, guards_code=guards_code)
         self._sentences = SentenceStream()
         self._held: list[str] = []
         self._out: list[str] = []
@@ -130,21 +135,29 @@ def fit_stretch(
     guard: MarkdownGuard, stretch: str, clean: Callable[[str], str], *, is_code: bool = False
 ) -> tuple[str, set[str]]:
     """The stretch in the first of several forms that gives a reader nothing to load or open, and what had to be taken out."""
-    cleaned = clean(stretch) if not is_code or guard.find_exits(stretch) else stretch
+    if is_code:
+        exits = guard.find_exits(stretch)
+        code = guard.cut_addresses(stretch) if exits else stretch
+        if not exits or not guard.find_exits(code):
+            return code, exits
+    cleaned = clean(stretch)
     exits = guard.find_exits(cleaned)
     if not exits:
+        return cleaned, exits
+    cleaned = guard.cut_addresses(cleaned)
+    if not guard.find_exits(cleaned):
         return cleaned, exits
     for form in (outside_code(cleaned, escape_markup), escape_markup(cleaned)):
         if not guard.find_exits(form):
             return form, set()
-    bare = clean(unescape(cleaned))
+    bare = guard.cut_addresses(clean(unescape(cleaned)))
     forms = (escape_markup(bare), remove_markup(bare))
     return next((form for form in forms if not guard.find_exits(form)), ""), exits
 
 
 def make_safe(text: str, place: Place) -> str:
-    """A whole text of a model without images, HTML and links to what was not given."""
-    guard, sentences = MarkdownGuard(place), SentenceStream()
+    """A whole text of a model without images, HTML and addresses that were not given, also in code."""
+    guard, sentences = MarkdownGuard(place, guards_code=True), SentenceStream()
     out: list[str] = []
     for stretch in (*sentences.feed(text), sentences.finish()):
         safe, _ = fit_stretch(guard, stretch, lambda part: keep_given_addresses(part, place)[0])

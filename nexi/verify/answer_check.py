@@ -59,10 +59,11 @@ class AnswerCheck:
                 question=verifier.question,
                 show_marks=show_marks,
                 place=self._place,
+                guards_code=bool(session.private),
             )
         add_stretch = self._checker.add_stretch if self._checker else lambda stretch, _: release(stretch)
         known = {source.number for source in session.book.sources}
-        self._stream = AnswerStream(known, add_stretch, place=self._place)
+        self._stream = AnswerStream(known, add_stretch, place=self._place, guards_code=bool(session.private))
 
     @property
     def has_released(self) -> bool:

@@ -94,10 +94,11 @@ class Checker:
         question: str = "",
         show_marks: Callable[[Sequence[Claim]], None] | None = None,
         place: Place = lambda _: 0,
+        guards_code: bool = False,
     ) -> None:
         self._question = question
         self._show_marks = show_marks
-        self._guard = MarkdownGuard(place)
+        self._guard = MarkdownGuard(place, guards_code=guards_code)
         self._snapshots = snapshots
         self._release = release
         self._strict = strict

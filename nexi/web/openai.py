@@ -20,6 +20,7 @@ from nexi.app import Nexi, RunResult, Session
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.types import Answer, Reply, StopReason, Usage
+from nexi.web.fences import FenceRenamer, rename_fences
 from nexi.web.hosting import HostedRun, RunHost
 from nexi.web.openai_shapes import (
     BEAT_S,
@@ -183,7 +184,8 @@ async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, cr
     """The object of a finished run. Raises LLMError where its JSON could not be written."""
     answer = result.answer
     written = await chat.finish_text(nexi, answer.text, result.finished)
-    final = Answer(written.text, answer.sources if chat.schema is None else (), answer.stop)
+    shown = rename_fences(written.text) if chat.schema is None else written.text
+    final = Answer(shown, answer.sources if chat.schema is None else (), answer.stop)
     usage = result.finished.usage + written.usage
     text = final.text + chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
     body = _completion_body(result.id, chat, created, text, marks_in(final.text, final.sources), answer, usage)
@@ -212,10 +214,10 @@ def finish_reason(stop: StopReason) -> str:
 
 def _reply_at_once(reply: Reply, chat: _ChatRequest, created: int) -> Response:
     """The completion of a message that needed no run."""
-    name, answer = uuid.uuid4().hex[:12], Answer(reply.text)
+    name, answer = uuid.uuid4().hex[:12], Answer(rename_fences(reply.text))
     if chat.streams:
-        return EventStream(_stream_reply(_ChunkWriter(name, chat, created), reply, chat))
-    return json_reply(_completion_body(name, chat, created, reply.text, [], answer, reply.usage))
+        return EventStream(_stream_reply(_ChunkWriter(name, chat, created), answer.text, reply.usage, chat))
+    return json_reply(_completion_body(name, chat, created, answer.text, [], answer, reply.usage))
 
 
 # streaming
@@ -235,18 +237,18 @@ class _ChunkWriter:
         return format_event({**self._head, "choices": [], **more})
 
 
-async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: _ChatRequest) -> AsyncGenerator[bytes, None]:
+async def _stream_reply(stream: _ChunkWriter, text: str, usage: Usage, chat: _ChatRequest) -> AsyncGenerator[bytes, None]:
     yield stream.chunk({"role": "assistant", "content": ""})
-    yield stream.chunk({"content": reply.text})
+    yield stream.chunk({"content": text})
     yield stream.chunk({"annotations": []}, "stop", citations=[])
     if chat.includes_usage:
-        yield stream.closing_chunk(usage=usage_of(reply.usage))
+        yield stream.closing_chunk(usage=usage_of(usage))
     yield b"data: [DONE]\n\n"
 
 
 async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
     stream, said, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
-    note = ReplacedModelNote()
+    note, fences = ReplacedModelNote(), FenceRenamer()
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
         async for item in hosted.feed.follow(beat_s=BEAT_S):
@@ -258,9 +260,10 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
                 case TextDelta(text=text):
                     if chat.schema is None:
                         said += text
-                        yield stream.chunk({"content": text})
+                        if shown := fences.feed(text):
+                            yield stream.chunk({"content": shown})
                 case RunFinished() as end:
-                    for frame in await _last_frames(nexi, stream, said, end, chat, note.text):
+                    for frame in await _last_frames(nexi, stream, said, end, chat, note.text, fences):
                         yield frame
                 case RunFailed():
                     yield format_event(failure_body(hosted))
@@ -274,7 +277,7 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
 
 
 async def _last_frames(
-    nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: _ChatRequest, note: str
+    nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: _ChatRequest, note: str, fences: FenceRenamer
 ) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
@@ -282,7 +285,8 @@ async def _last_frames(
     except NexiError as error:
         return [format_event(openai_error(problem_of(error)))]
     rest = written.text[len(said) :] if written.text.startswith(said) else ""
-    marks = marks_in(said + rest, end.sources) if chat.schema is None else []
+    marks = marks_in(rename_fences(said + rest), end.sources) if chat.schema is None else []
+    rest = fences.feed(rest) + fences.finish() if chat.schema is None else rest
     shown = rest + chat.closing_text(end.sources, note)
     frames = [stream.chunk({"content": shown})] if shown else []
     more = {"citations": citation_urls(end.sources), "nexi": nexi_field(end)}

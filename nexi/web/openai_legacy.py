@@ -21,6 +21,7 @@ from nexi.app import Session
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.ports import Embedder
 from nexi.types import Source, StopReason, Usage
+from nexi.web.fences import FenceRenamer, rename_fences
 from nexi.web.hosting import HostedRun, RunHost
 from nexi.web.openai import finish_reason, wait_while_connected
 from nexi.web.openai_shapes import (
@@ -95,15 +96,16 @@ async def create_completion(request: Request) -> Response:
     created = int(host.nexi.clock.now().timestamp())
     if reply := await asked.reply_without_search(host.nexi):
         writer = _TextWriter(uuid.uuid4().hex[:12], asked, created)
-        whole = writer.body(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)
-        return EventStream(_stream_reply(writer, reply.text)) if body.get("stream") else json_reply(whole)
+        text = rename_fences(reply.text)
+        whole = writer.body(text, (), StopReason.PLAIN_ANSWER, reply.usage)
+        return EventStream(_stream_reply(writer, text)) if body.get("stream") else json_reply(whole)
     hosted = await host.start(asked.run, asked.session)
     writer = _TextWriter(hosted.id, asked, created)
     if body.get("stream"):
         return EventStream(_stream_texts(hosted, asked, writer))
     result = await wait_while_connected(request, hosted)
     answer = result.answer
-    text = answer.text + asked.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
+    text = rename_fences(answer.text) + asked.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
     return json_reply(writer.body(text, answer.sources, answer.stop, result.finished.usage))
 
 
@@ -132,7 +134,7 @@ async def _stream_reply(writer: _TextWriter, text: str) -> AsyncGenerator[bytes,
 
 
 async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
-    said, note = "", ReplacedModelNote()
+    said, note, fences = "", ReplacedModelNote(), FenceRenamer()
     try:
         async for item in hosted.feed.follow(beat_s=BEAT_S):
             if item:
@@ -142,10 +144,11 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
                     yield format_comment("working")
                 case TextDelta(text=text):
                     said += text
-                    yield writer.chunk(text)
+                    if shown := fences.feed(text):
+                        yield writer.chunk(shown)
                 case RunFinished(answer=answer, sources=sources, stop=stop):
                     rest = answer[len(said) :] if answer.startswith(said) else ""
-                    yield writer.chunk(rest + asked.closing_text(sources, note.text))
+                    yield writer.chunk(fences.feed(rest) + fences.finish() + asked.closing_text(sources, note.text))
                     yield writer.chunk("", finish_reason(stop), citations=citation_urls(sources))
                 case RunFailed():
                     yield format_event(failure_body(hosted))

@@ -20,6 +20,7 @@ from nexi.app import Nexi, RunResult, Session, check_run_id
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
 from nexi.types import Reply, Source, StopReason, Usage
+from nexi.web.fences import FenceRenamer
 from nexi.web.hosting import HostedRun, RunHost
 from nexi.web.openai import wait_while_connected
 from nexi.web.openai_shapes import (
@@ -218,6 +219,8 @@ class ResponseOutput:
         self._reasoning: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._said = ""
+        self._shown = ""
+        self._fences = FenceRenamer()
         self.final: dict[str, Any] = {}
         self._note = ReplacedModelNote()
 
@@ -302,9 +305,13 @@ class ResponseOutput:
         return {"item_id": item["id"], "output_index": self._index_of(item), "summary_index": 0}
 
     def add_text(self, text: str) -> Iterator[bytes]:
+        self._said += text
+        yield from self._show_text(text if self._asked.schema is not None else self._fences.feed(text))
+
+    def _show_text(self, text: str) -> Iterator[bytes]:
         if text:
             yield from self._open_message()
-            self._said += text
+            self._shown += text
             yield self.event("response.output_text.delta", **self._text_place(), delta=text, logprobs=[])
 
     def _open_message(self) -> Iterator[bytes]:
@@ -323,12 +330,13 @@ class ResponseOutput:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
         yield from self._open_message()
         yield from self.add_text(text[len(self._said) :] if text.startswith(self._said) else "")
-        marks = [{"type": "url_citation", **mark} for mark in citations_in(self._said, sources)]
-        yield from self.add_text(self._asked.closing_text(sources, self._note.text))
-        place, part = self._text_place(), _text_part(self._said, marks)
+        yield from self._show_text(self._fences.finish())
+        marks = [{"type": "url_citation", **mark} for mark in citations_in(self._shown, sources)]
+        yield from self._show_text(self._asked.closing_text(sources, self._note.text))
+        place, part = self._text_place(), _text_part(self._shown, marks)
         for number, mark in enumerate(marks):
             yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
-        yield self.event("response.output_text.done", **place, text=self._said, logprobs=[])
+        yield self.event("response.output_text.done", **place, text=self._shown, logprobs=[])
         yield self.event("response.content_part.done", **place, part=part)
         self._message.update(status="completed", content=[part])
         yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
