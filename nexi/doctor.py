@@ -156,6 +156,7 @@ def _plan_checks(nexi: Nexi, environment: DoctorEnvironment) -> list[NamedCheck]
         *_plan_search_checks(nexi),
         ("fetch", _check_fetch(nexi)),
         ("plug-ins", _check_plugins(config)),
+        ("documents", _check_document_reader()),
         ("fetch DNS", _check_dns(config, environment)),
         ("store", _check_store(config)),
         ("runs", _check_runs(nexi)),
@@ -337,6 +338,21 @@ def _plugin_check(plugin: PluginInfo) -> Check:
     told = f"{' and '.join(plugin.kinds)} from {plugin.origin}"
     settings = " and ".join("search_backend" if kind == "backend" else "content_fetcher" for kind in plugin.kinds)
     return Check(name, True, told if plugin.is_used else f"{told}; to use it, add it to {settings}")
+
+
+async def _check_document_reader() -> list[Check]:
+    """Say what the process that reads documents cannot reach; a system without such limits is no problem of the setup."""
+    from nexi.app import find_protections
+
+    in_force = await find_protections()
+    names = {"network": "the network", "files": "your files"}
+    kept = [name for key, name in names.items() if key not in in_force]
+    gone = [name for key, name in names.items() if key in in_force]
+    parts = [
+        f"without {' and '.join(gone)}" if gone else "",
+        f"this system cannot take {' or '.join(kept)} from it" if kept else "",
+    ]
+    return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(filter(None, parts))}")]
 
 
 def _check_browser() -> list[Check]:

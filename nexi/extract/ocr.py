@@ -6,14 +6,17 @@ runs inside the worker's bounds, with one thread and a deadline.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 from nexi.errors import FetchError
+from nexi.extract.confinement import die_with_parent
 from nexi.extract.words import Extracted
 
-__all__ = ["can_recognise", "read_picture", "recognise_text"]
+__all__ = ["can_recognise", "read_picture", "recognise_text", "recognition_files"]
 
 MAX_SECONDS = 15.0
 PROGRAM = "tesseract"
@@ -24,6 +27,15 @@ def can_recognise() -> bool:
     return shutil.which(PROGRAM) is not None
 
 
+def recognition_files() -> tuple[str, ...]:
+    """What the program needs to read beside the files of the system: itself, its libraries and its languages."""
+    program = shutil.which(PROGRAM)
+    folders = [Path(program).parent, Path(program).resolve().parent.parent] if program else []
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - one that cannot be known is no error here
+    known = [str(folder) for folder in folders if not home.is_relative_to(folder)]
+    return (*known, *filter(None, [os.environ.get("TESSDATA_PREFIX", "")]))
+
+
 def read_picture(data: bytes, max_chars: int) -> Extracted:
     """The words in a picture. Raises FetchError."""
     text = recognise_text(data, time.monotonic() + MAX_SECONDS)
@@ -32,8 +44,9 @@ def read_picture(data: bytes, max_chars: int) -> Extracted:
     return Extracted(text=text[:max_chars], truncated=len(text) > max_chars)
 
 
-def _take_recognition_memory() -> None:
-    """Use the memory that the worker may not take itself."""
+def _prepare_recognition() -> None:
+    """End with the worker, and use the memory that the worker may not take itself."""
+    die_with_parent()
     try:
         import resource
 
@@ -56,7 +69,7 @@ def recognise_text(picture: bytes, deadline: float) -> str:
             capture_output=True,
             check=False,
             timeout=max(deadline - time.monotonic(), 0.1),
-            preexec_fn=_take_recognition_memory,  # the worker has one thread
+            preexec_fn=_prepare_recognition,  # the worker has one thread
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -1,7 +1,8 @@
 """The program that reads one document in a process of its own.
 
 Above sits `fetchers.apart`, which starts it, sends the bytes and kills it at a deadline; below, `extract`. Parsers of formats
-that strangers fill may hang, crash or take all the memory they get, so this process has little of it to lose.
+that strangers fill may hang, crash, take all the memory they get or be taken over, so this process has little to lose: no keys,
+no network, no files of the user.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from msgspec.structs import asdict
 
 from nexi.errors import FetchError
 from nexi.extract import PDF, extract
+from nexi.extract.confinement import confine_process, die_with_parent
 from nexi.extract.formats import find_format
+from nexi.extract.ocr import recognition_files
 
 __all__ = ["describe_lack_of_memory", "main"]
 
@@ -26,6 +29,7 @@ RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recog
 
 def main() -> None:
     """A document on standard input, JSON on standard output: {"read": …} or {"error": …}. Arguments: type, size, max_chars."""
+    die_with_parent()
     kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     # Loaded before the limit, so that the limit is what a document may take.
     if known := find_format(kind):
@@ -34,6 +38,7 @@ def main() -> None:
     if kind != PDF:
         import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
     _limit_resources(ROOM_BYTES + size)
+    confine_process(recognition_files())
     answer: dict[str, Any]
     try:
         answer = {"read": asdict(extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars))}

@@ -1,16 +1,20 @@
 """Reading a document in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
-Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and nothing else, has
-bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Documents from the
-web are read one at a time, so that a request for many costs no more memory than one for the worst of them.
+Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and an environment
+without keys, has bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it and
+what it started. Documents from the web are read one at a time, so that a request for many costs no more memory than one for
+the worst of them; a page's time does not run while it waits for its turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -20,21 +24,44 @@ from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.extract.formats import find_format
 from nexi.extract.worker import describe_lack_of_memory
+from nexi.tasks import pause_timeout
 
 PIECE = 65_536
 MAX_WORKERS = {"web": 1, "file": 2}  # at once, by where documents come from
-WORKER_PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from nexi.extract.worker import main; main()"
+# The nexi that runs is found before another that is installed, and after Python's own library.
+_FIND_NEXI = (
+    "import sys; places = [n for n, path in enumerate(sys.path) if path.endswith('-packages')] or [len(sys.path)];"
+    " sys.path.insert(places[0], sys.argv.pop()); "
+)
+WORKER_PROGRAM = f"{_FIND_NEXI}from nexi.extract.worker import main; main()"
+CONFINEMENT_PROGRAM = f"{_FIND_NEXI}from nexi.extract.confinement import confine_process; print(*confine_process())"
+# What Python, its libraries and tesseract need to be found; keys and addresses of services are not among it.
+KEPT_VARIABLES = (
+    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SYSTEMROOT", "PATHEXT"),
+    *("PYTHONHOME", "PYTHONPATH", "LANG", "LC_ALL", "LC_CTYPE", "TESSDATA_PREFIX"),
+)
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
 _workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
 
 
 async def read_apart(
-    data: bytes, kind: str, max_chars: int, *, origin: Literal["web", "file"], program: str = WORKER_PROGRAM
+    data: bytes,
+    kind: str,
+    max_chars: int,
+    *,
+    origin: Literal["web", "file"],
+    timer: asyncio.Timeout | None = None,
+    program: str = WORKER_PROGRAM,
 ) -> Extracted:
-    """Text and metadata of a document; `kind` is its media type. Raises FetchError."""
+    """Text and metadata of a document; `kind` is its media type. `timer` stands while others are read. Raises FetchError."""
     free = _workers.setdefault(asyncio.get_running_loop(), {})
-    async with free.setdefault(origin, asyncio.Semaphore(MAX_WORKERS[origin])):
+    worker = free.setdefault(origin, asyncio.Semaphore(MAX_WORKERS[origin]))
+    with pause_timeout(timer) if timer else nullcontext():
+        await worker.acquire()
+    try:
         answer = await _run_worker(data, [kind, str(len(data)), str(max_chars)], program)
+    finally:
+        worker.release()
     if "error" in answer:
         known = find_format(kind)
         message = answer["error"]["message"].replace("the document", f"the {known.name}" if known else "the document", 1)
@@ -45,14 +72,31 @@ async def read_apart(
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
-    # -P keeps the working directory, which may hold anything, out of what can be imported.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", program, *arguments, _HOME, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-    )
+    process = await _start_python(program, *arguments)
     try:
         return await _exchange_data(process, data)
     finally:
         await _end_process(process)
+
+
+async def find_protections() -> frozenset[str]:
+    """What this system takes from a process that reads a document: "network", "files"."""
+    process = await _start_python(CONFINEMENT_PROGRAM)
+    try:
+        output, _ = await process.communicate()
+    finally:
+        await _end_process(process)
+    return frozenset(output.decode("ascii", "replace").split())
+
+
+async def _start_python(program: str, *arguments: str) -> Process:
+    """Start a program of ours in a session of its own, so that what it starts can be ended with it."""
+    # -P keeps the working directory, which may hold anything, out of what can be imported.
+    command = (sys.executable, "-P", "-c", program, *arguments, _HOME)
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    return await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept, start_new_session=True
+    )
 
 
 async def _exchange_data(process: Process, data: bytes) -> dict[str, Any]:
@@ -88,6 +132,10 @@ def _describe_crash(code: int) -> dict[str, str]:
 
 
 async def _end_process(process: Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)  # also what it started; the group is its own
     if process.returncode is None:
-        process.kill()
         await asyncio.shield(process.wait())

@@ -100,7 +100,7 @@ class HttpFetcher:
                 if download is None and known:
                     return replace(known, fetched_at=self._clock.now().isoformat())
                 assert download is not None  # noqa: S101 - only a known page can be unchanged
-                extracted = await _extract_text(download, limits)
+                extracted = await _extract_text(download, limits, timer)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -222,12 +222,12 @@ class HttpFetcher:
         )
 
 
-async def _extract_text(download: _Download, limits: FetchLimits) -> Extracted:
+async def _extract_text(download: _Download, limits: FetchLimits, timer: asyncio.Timeout) -> Extracted:
     """The text, made off the event loop; a document is read in a process of its own."""
     if find_format(kind := media_type(download.content_type)):
         from nexi.fetchers.apart import read_apart
 
-        return await read_apart(download.body.data, kind, limits.max_chars, origin="web")
+        return await read_apart(download.body.data, kind, limits.max_chars, origin="web", timer=timer)
     return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
 
 
