@@ -76,7 +76,8 @@ async def test_all_is_well(make: Callable[..., Config]) -> None:
         report = await examine_setup(lambda: config, around())
     assert (report.ok, [c.name for c in report.checks if not c.ok]) == (True, [])
     assert [c.name for c in report.checks] == [
-        "config", "model", "search searxng", "fetch", "documents", "fetch DNS", "store", "runs", "knowledge", "embedder", "proof judge",
+        "config", "model", "search searxng", "fetch", "documents", "fetch DNS", "store", "runs", "knowledge", "embedder",
+            "proof judge",
         "proof model", "disk",
         "clock", "versions",
     ]  # fmt: skip
