@@ -321,7 +321,8 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
         wide = Check("fetch guard", False, "allow_private opens a whole network to pages", open_to, fix)
         return [Check("fetch", True, names), wide, *browser]
     proxy = "; a proxy is set, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
-    return [Check("fetch", True, f"{names}; private addresses are refused{proxy}"), *browser]
+    allowed = f", except {', '.join(config.allow_private)}" if config.allow_private else ""
+    return [Check("fetch", True, f"{names}; private addresses are refused{allowed}{proxy}"), *browser]
 
 
 async def _check_plugins(config: Config) -> list[Check]:

@@ -12,6 +12,7 @@
     ├── ResearchError      a research run cannot go on
     ├── NoEvidenceError    nothing was read, so nothing can be answered        exit 5
     ├── VerificationError  no sentence is supported by what was read           exit 5
+    ├── StoppedError       a person stopped the run before it had an answer    exit 130
     └── InternalError      a fault of ours, with the log's name
 
 Adapters translate at their edge, engines catch NexiError only, doors turn it into message and exit code.
@@ -162,6 +163,13 @@ class NoEvidenceError(NexiError):
 class VerificationError(NexiError):
     code = "not_verified"
     exit_code = 5
+
+
+class StoppedError(NexiError):
+    """No failure: somebody asked the run to stop before there was anything to answer from."""
+
+    code = "cancelled"
+    exit_code = 130
 
 
 class InternalError(NexiError):

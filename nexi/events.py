@@ -148,8 +148,8 @@ class SearchFinished(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why no service answered, without what else the last one has to say; "" where one did."""
-        return "" if self.backend or self.hits or not self.failures else self.failures[-1].message.partition(";")[0]
+        """Why no service answered, in the words of the last one; "" where one did."""
+        return "" if self.backend or self.hits or not self.failures else self.failures[-1].message
 
 
 class PageFetched(Struct, frozen=True):
@@ -266,6 +266,7 @@ class ResearcherFailed(Struct, frozen=True):
     researcher: str
     code: str
     message: str
+    fix: str = ""
 
 
 class RoundEvaluated(Struct, frozen=True):
@@ -344,12 +345,13 @@ class Judged(Struct, frozen=True):
 
 
 class Warned(Struct, frozen=True):
-    """Something the user should know although the run goes on."""
+    """Something the user should know although the run goes on. Of warnings with the same `cause` only the first is emitted."""
 
     kind: ClassVar[str] = "warned"
     code: str
     message: str
     agent: str = ""
+    cause: str = ""
 
 
 class AnswerChecked(Struct, frozen=True):

@@ -194,7 +194,7 @@ class Reader:
             await self._store.put(page.text)
             return await self._store.put("\n".join(page.links)) if page.links else ""
         except StoreError as error:
-            await self._emit(Warned("evidence_not_kept", f"{error}. {error.fix}".strip()))
+            await self._emit(Warned("evidence_not_kept", f"{error}. {error.fix}".strip(), cause=error.fix))
         return ""
 
 

@@ -124,7 +124,7 @@ class Searcher:
         if self._replay.is_replay_only:
             return SearchOutcome(query.text, failures=(Failure("search", "not_recorded", "the log does not hold this search"),))
         failures: dict[str, tuple[Failure, ...]] = {}
-        suspended: list[tuple[SearchBackend, Suspension]] = []
+        suspended: list[SearchBackend] = []
         empty_backend = ""
         backends = self._chain()
         started = asyncio.get_running_loop().time()
@@ -136,7 +136,7 @@ class Searcher:
         for number, backend in enumerate(backends, 1):
             if suspension := (await self._breaker.admit(backend.name) if self._breaker else None):
                 failures[backend.name] = (_suspension_failure(backend.name, suspension, self._clock.now().timestamp()),)
-                suspended.append((backend, suspension))
+                suspended.append(backend)
                 continue
             max_pause = MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S
             share = share_s(len(backends) - number + 1)
@@ -145,10 +145,10 @@ class Searcher:
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend = empty_backend or answer.backend
-        for number, (backend, suspension) in enumerate(suspended if not empty_backend else (), 1):
+        for number, backend in enumerate(suspended if not empty_backend else (), 1):
             share = share_s(len(suspended) - number + 1)
             answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline), share)
-            failures[backend.name] = answer.failures if answer.backend else self._say_suspended(answer.failures, suspension)
+            failures[backend.name] = answer.failures
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend = empty_backend or answer.backend
@@ -156,12 +156,6 @@ class Searcher:
             fix = "set SEARXNG_URL, or see nexi doctor"
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
         return _build_outcome(query, SearchOutcome(query.text, (), empty_backend), failures)
-
-    def _say_suspended(self, failures: Sequence[Failure], suspension: Suspension) -> tuple[Failure, ...]:
-        """Add to failures of a suspended backend, asked as the last resort, how long others skip it and how to test it."""
-        left = format_duration(max(suspension.until, suspension.trial_until) - self._clock.now().timestamp())
-        note = f"it was asked although it is suspended for {left} more, because no other backend is left"
-        return tuple(replace(f, message=f"{f.message}; {note}", fix=_add_doctor(f.fix)) for f in failures)
 
     def _max_wait(self, max_pause: float, deadline: float | None) -> float:
         return max_pause if deadline is None else min(max_pause, deadline - self._clock.monotonic())

@@ -177,6 +177,7 @@ class PageView(Struct, frozen=True):
     title: str = ""
     text: str = ""
     error: str = ""
+    fix: str = ""  # for people; a model is not told how to widen what may be read
 
 
 class ToolSpec(Struct, frozen=True):

@@ -151,6 +151,7 @@ def terminal(
     rows: int = 24,
     separate: Sequence[str] = (),
     module: str = "nexi",
+    cwd: str | None = None,
 ) -> Iterator[Terminal]:
     """`python -m nexi` in a terminal of that size; streams named in `separate` are pipes that nobody reads."""
     master, slave = pty.openpty()
@@ -159,6 +160,7 @@ def terminal(
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", **env},
+        cwd=cwd,
         start_new_session=True,
         preexec_fn=lambda: _as_a_login_does(owns_terminal="stdin" not in separate),
         **streams,

@@ -27,7 +27,7 @@ from nexi.cli.flags import OutputFlags
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.llm.openai import faults
-from nexi.types import Failure, FetchLimits, Message, Query, SearchOutcome, ToolResult
+from nexi.types import Failure, FetchLimits, Message, SearchOutcome, ToolResult
 from tests.golden_files import compare_golden
 from tests.test_messages import render_at_doors
 
@@ -101,15 +101,10 @@ class Bench:
         return without_port(error, url)
 
     def search(self, status: int, body: object, kind: str = "application/json") -> NexiError:
-        """The error of a SearXNG that answers like this."""
+        """The error of a question where SearXNG answers like this, asked without a model."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-
-        async def search(url: str) -> None:
-            async with Nexi(self.config(searxng_url=url)) as nexi:
-                await nexi.backends()[0].search(Query("moon"))
-
         with serving(lambda _: (status, kind, data)) as url:
-            return without_port(failure_of(lambda: asyncio.run(search(url))), url)
+            return without_port(self.ask(searxng_url=url, model="extractive"), url)
 
     def fetch(self, status: int, body: bytes, kind: str = "text/html") -> NexiError:
         with serving(lambda path: (404, "text/plain", b"") if path == "/robots.txt" else (status, kind, body)) as url:
@@ -201,7 +196,7 @@ def bring_about(bench: Bench) -> dict[str, NexiError]:
         "a window that is too small": bench.ask_model(400, of_openai("This model's maximum context length is 512 tokens.")),
         "an empty reply": bench.ask_model(200, {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}),
         "a reply that is no completion": bench.ask_model(200, {"hello": "world"}),
-        "SearXNG is not running": bench.call(lambda nexi: nexi.backends()[0].search(Query("moon"))),
+        "SearXNG is not running": bench.ask(model="extractive"),
         "SearXNG without JSON": bench.search(403, PAGE, "text/html"),
         "SearXNG with a limiter": bench.search(429, b""),
         "SearXNG with a fault": bench.search(500, b""),
@@ -209,6 +204,8 @@ def bring_about(bench: Bench) -> dict[str, NexiError]:
         "SearXNG whose engines are suspended": bench.search(
             200, {"results": [], "unresponsive_engines": [["google", "captcha"]]}
         ),
+        "SearXNG that finds nothing": bench.search(200, {"results": []}),
+        "pages on a private address": bench.search(200, {"results": [{"url": "http://192.168.1.1/moon", "title": "Moon"}]}),
         "Wikipedia out of reach": sender._translate_error("wikipedia", SERVICE, unknown_name),
         "Wikipedia too slow": sender._translate_error("wikipedia", SERVICE, httpx2.ReadTimeout("timed out")),
         "DuckDuckGo out of reach": _translate_error(RuntimeError(rust)),

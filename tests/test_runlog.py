@@ -120,7 +120,7 @@ async def test_a_line_holds_number_time_fact_and_checksum(runs: RunDirectory) ->
         "n": 1,
         "t": "2026-03-01T12:00:00.000+00:00",
         "s": 0.0,
-        "fact": {"kind": "warned", "code": "slow", "message": "wait"},
+        "fact": {"kind": "warned", "code": "slow", "message": "wait", "cause": ""},
         "sum": json.loads(line)["sum"],
     }
     assert rest == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.agent.search_failures import describe_failed_web, explain_no_evidence
+from nexi.agent.search_failures import describe_failed_web, describe_idleness, explain_no_evidence
 from nexi.errors import NoEvidenceError
 from nexi.types import Failure, Hit, Message, PageView, SearchOutcome, ToolResult
 
@@ -36,24 +36,54 @@ def test_three_services_and_one_are_named_in_plain_english() -> None:
 
 
 def test_a_search_service_of_ones_own_at_a_wrong_address_is_not_a_missing_connection() -> None:
-    said = explain(searched(Failure("searxng", "dns", "the host of searxng was not found")))
-    assert said == ("there is no answer", "the time is over; searxng: the host of searxng was not found", "wait longer")
+    said = explain(searched(Failure("searxng", "dns", "the host of searxng was not found", "correct the host")))
+    assert said == ("there is no answer", "the host of searxng was not found", "correct the host")
 
 
-def test_a_service_that_answered_shows_that_there_is_a_connection() -> None:
-    said = explain(searched(Failure("duckduckgo", "dns", "cannot be reached"), Failure("wikipedia", "empty", "no result")))
-    assert said[1] == "the time is over; duckduckgo: cannot be reached; wikipedia: no result"
+def test_the_service_that_failed_has_the_fix_and_the_one_that_answered_shows_a_connection() -> None:
+    said = explain(
+        searched(Failure("duckduckgo", "dns", "it cannot be reached", "check the network"), Failure("wikipedia", "empty", "no"))
+    )
+    assert said == ("there is no answer", "it cannot be reached", "check the network")
 
 
-def test_pages_that_failed_are_named_and_searches_with_hits_are_not() -> None:
-    hit = Hit("https://moon.example", "Moon")
-    read = Message("tool", "", result=ToolResult((PageView("https://moon.example", error="it is gone"),), ""))
-    said = explain(searched(Failure("brave", "dns", "cannot be reached"), hits=(hit,)), read)
-    assert said[1] == "the time is over; https://moon.example: it is gone"
+def test_the_same_words_of_two_services_are_said_once_with_the_first_fix() -> None:
+    said = explain(searched(Failure("brave", "limit", "too often", "wait"), Failure("exa", "limit", "too often", "pay")))
+    assert said == ("there is no answer", "too often", "wait")
+
+
+def test_a_limit_is_the_cause_where_no_service_failed() -> None:
+    assert explain(searched(Failure("brave", "empty", "no"))) == ("there is no answer", "the time is over", "wait longer")
+
+
+def test_services_that_found_nothing_are_named_and_are_no_failure() -> None:
+    error = explain_no_evidence([searched(Failure("searxng", "empty", "no"))], message="there is no answer")
+    assert (error.cause, error.fix) == (
+        "SearXNG found nothing for this question",
+        "ask in other words, or add a search service: nexi config setup",
+    )
+
+
+def test_pages_that_failed_alike_are_counted_with_the_fix_of_the_first() -> None:
+    found = searched(Failure("brave", "dns", "cannot be reached"), hits=(Hit("https://moon.example", "Moon"),))
+    refused = "blocked: moon.example is not fetched"
+    views = [PageView(f"https://moon.example/{n}", error=refused, fix="allow it") for n in (1, 2)]
+    read = Message("tool", "", result=ToolResult((*views, PageView("https://x.example", error="it is gone")), ""))
+    error = explain_no_evidence([found, read], message="there is no answer")
+    assert (error.cause, error.fix) == ("moon.example is not fetched (2 pages); 1 more could not be read", "allow it")
+
+
+def test_a_model_is_blamed_only_for_what_it_did_not_try() -> None:
+    hits = searched(hits=(Hit("https://moon.example", "Moon"),))
+    failed = Message("tool", "", result=ToolResult((PageView("https://moon.example", error="it is gone"),), ""))
+    blames = [
+        describe_idleness(messages) for messages in ([], [hits], [hits, failed], [searched(Failure("brave", "dns", "no"))])
+    ]
+    assert blames == ["did not use its tools", "opened no page that was found", "", ""]
 
 
 def test_a_web_that_failed_is_named_where_only_stored_pages_were_found() -> None:
-    down = Failure("searxng", "refused", "searxng refused the connection; it was asked although it is suspended")
+    down = Failure("searxng", "refused", "searxng refused the connection")
     stored = searched(hits=(Hit("file:///notes/shed.txt", "shed.txt", backend="local"),))
     found = searched(hits=(Hit("https://moon.example", "Moon", backend="wikipedia"),))
     away = searched(Failure("duckduckgo", "dns", "a dump"), Failure("wikipedia", "network", "another"))

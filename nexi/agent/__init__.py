@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from nexi.agent.checking import AnswerChecker, StreamedAnswerCheck
 from nexi.agent.context import GRACE_S, AgentSettings, RunContext
-from nexi.agent.fallbacks import flatten_tool_messages
+from nexi.agent.fallbacks import NO_ANSWER, flatten_tool_messages
 from nexi.agent.loop import AgentLoop, Inbox
 
 __all__ = [
     "GRACE_S",
+    "NO_ANSWER",
     "AgentLoop",
     "AgentSettings",
     "AnswerChecker",

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.search_failures import explain_no_evidence
+from nexi.agent.search_failures import describe_idleness, explain_no_evidence
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.compaction import archive_results
-from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
+from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, StoppedError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.token_counter import TokenCounter
@@ -28,6 +28,7 @@ from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, StopReason, ToolCall, ToolResult
 from nexi.verify import AnswerCheck
 
+NO_ANSWER = "there is no answer"
 MAX_QUERY_CHARS = 300
 MAX_PAGE_BYTES = 1_500_000
 MAX_STEPS = 12  # searches and reads of the built-in model
@@ -48,7 +49,6 @@ LIMIT_FIXES = {
     StopReason.TIME_TARGET: "raise it with --time-target",
     StopReason.MAX_ITERATIONS: "raise it with --max-iter or -e l",
     StopReason.CONTEXT_LIMIT: "raise max_context if the model allows it, or ask a narrower question",
-    StopReason.CANCELLED: "ask again to go on",
     StopReason.REPEATED: "try another model with -m, or ask in other words",
 }
 
@@ -70,7 +70,7 @@ class Fallbacks:
         return await self._checker.finish_check(check, reason)
 
     async def answer_after_limit(self, reason: StopReason, *, by_model: bool = True) -> Answer:
-        """Answer from what was read when a limit is reached. Raises NoEvidenceError when nothing was read."""
+        """Answer from what was read when a limit is reached. Raises NoEvidenceError or StoppedError when nothing was read."""
         by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         if not by_model:
             await self._toolbox.number_read_pages()
@@ -78,7 +78,7 @@ class Fallbacks:
         if not self._context.session.has_evidence and reason in MODEL_LIMITS:
             return await self._answer_as_built_in(reason, self._describe_limit(reason))
         if not self._context.session.has_evidence:
-            raise self._explain_limit(self._describe_limit(reason), fix)
+            raise self._explain_limit(reason)
         await self._context.warn(
             reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
         )
@@ -91,7 +91,7 @@ class Fallbacks:
         """Search, read and answer without a model that loops or hangs. Raises NoEvidenceError when nothing can be read."""
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
-            raise self._explain_limit(cause, self._advise_limit(reason))
+            raise self._explain_limit(reason, cause)
         await self._context.warn(reason.value, f"{cause} before any page was read, so the built-in model read and answered")
         return await self._checker.check_answer(quotation, reason, by_model=False)
 
@@ -128,7 +128,8 @@ class Fallbacks:
         name = self._context.llm.name
         if name == self._fallback_llm().name:  # it has searched, and found nothing that could be read
             raise self._explain_no_evidence()
-        await self._context.warn("guided", f"{name} did not use its tools, so the question itself was searched for")
+        if idleness := describe_idleness(self._context.session.messages):
+            await self._context.warn("guided", f"{name} {idleness}, so the question itself was searched for")
         return await self.answer_from_passages()
 
     async def answer_from_passages(self) -> Answer:
@@ -156,7 +157,7 @@ class Fallbacks:
             Message("assistant", "", (call,)),
             Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
         ]
-        await self._context.warn("extractive", "the answer below was assembled from passages without a model")
+        await self._context.warn("extractive", "the answer was assembled from passages without a model")
         reply = await self._fallback_llm().complete(messages, max_tokens=self._context.settings.max_output_tokens)
         return reply.text
 
@@ -179,14 +180,15 @@ class Fallbacks:
     def _time_limit(self) -> StopReason | None:
         return StopReason.TIME_TARGET if self._context.current_limit() is StopReason.TIME_TARGET else None
 
-    def _explain_limit(self, limit: str, fix: str) -> NoEvidenceError:
-        cause, messages = f"{limit} before any page was read", self._context.session.messages
-        return explain_no_evidence(messages, message="there is no answer", cause=cause, fix=fix)
+    def _explain_limit(self, reason: StopReason, limit: str = "") -> NexiError:
+        if reason is StopReason.CANCELLED:
+            return StoppedError("Stopped before any page was read")
+        cause = f"{limit or self._describe_limit(reason)} before any page was read"
+        messages = self._context.session.messages
+        return explain_no_evidence(messages, message=NO_ANSWER, cause=cause, fix=self._advise_limit(reason))
 
     def _explain_no_evidence(self) -> NoEvidenceError:
-        fix = "ask in other words, or check the search service: nexi doctor"
-        messages = self._context.session.messages
-        return explain_no_evidence(messages, message="there is no answer with evidence", cause="", fix=fix)
+        return explain_no_evidence(self._context.session.messages, message=NO_ANSWER)
 
     async def _read_as_built_in(self) -> str:
         """Search and read as the built-in model does, over pages that no window cuts; return its answer."""

@@ -1,22 +1,26 @@
-"""Why a run has no evidence: what its searches and pages failed with, as one cause and one fix for people. Pure."""
+"""Why a run has no evidence: what its searches and pages failed with, as one cause and the fix for that cause. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from nexi.config import name_service
-from nexi.errors import NoEvidenceError
-from nexi.types import Failure, Message
+from nexi.errors import FetchReason, NoEvidenceError
+from nexi.types import Failure, Message, PageView, SearchOutcome
 
 MAX_CAUSES = 4
 # The codes of a service that cannot be reached at all. A SearXNG may also be at a wrong address in the user's own network.
 UNREACHABLE = frozenset({"dns", "network"})
 OWN_SERVICES = frozenset({"searxng"})
+NO_FAULT = frozenset({"empty", "focus_dropped", "filter_ignored"})  # a service that answered
 
 
-def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str, fix: str) -> NoEvidenceError:
-    """The error of a run without evidence; where no service on the internet could be reached, that is the only cause."""
+def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str = "", fix: str = "") -> NoEvidenceError:
+    """The error of a run without evidence: the first of what stood in its way, and the fix of that alone.
+
+    A limit that was reached (`cause`, `fix`) is named where no search service failed.
+    """
     failures = _last_failures(messages)
     public = [failure.provider for failure in failures if failure.provider not in OWN_SERVICES]
     if public and all(failure.code in UNREACHABLE for failure in failures):
@@ -25,42 +29,74 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
             cause=f"{_join_names([failure.provider for failure in failures])} could be reached",
             fix="check the connection, or answer from the knowledge base with --local; nexi doctor tests every part",
         )
-    causes = "; ".join(part for part in (cause, _describe_failures(messages)) if part)
-    return NoEvidenceError(message, cause=causes or "no page was read", fix=fix)
+    if broken := [failure for failure in failures if failure.code not in NO_FAULT]:
+        reasons = dict.fromkeys(failure.message for failure in broken[:MAX_CAUSES])
+        first = next((failure.fix for failure in broken if failure.fix), "test it: nexi doctor")
+        return NoEvidenceError(message, cause="; ".join(reasons), fix=first)
+    if cause:
+        return NoEvidenceError(message, cause=cause, fix=fix)
+    if unread := _unread_pages(messages):
+        return _explain_unread(unread, message)
+    if failures:
+        names = " and ".join(dict.fromkeys(name_service(failure.provider) for failure in failures))
+        found = f"{names} found nothing for this question"
+        return NoEvidenceError(message, cause=found, fix="ask in other words, or add a search service: nexi config setup")
+    return NoEvidenceError(message, cause="no page was read", fix="ask in other words")
 
 
 def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
     """Why the web has no part in an answer: every service failed, and hits, if any, came from the backend `stored`."""
-    outcomes = (outcome for message in messages for outcome in _outcomes_of(message))
-    if any(hit.backend != stored for outcome in outcomes for hit in getattr(outcome, "hits", ())):
+    if any(hit.backend != stored for outcome in _searches(messages) for hit in outcome.hits):
         return ""
     failures = _last_failures(messages)
     if failures and all(failure.code in UNREACHABLE for failure in failures):
         return f"{_join_names([failure.provider for failure in failures])} could be reached"
-    return "; ".join(failure.message.partition(";")[0] for failure in failures[:MAX_CAUSES])
+    return "; ".join(failure.message for failure in failures[:MAX_CAUSES])
 
 
-def _describe_failures(messages: Sequence[Message]) -> str:
-    """What failed, one phrase for each service and page, in their own words; "" when nothing did."""
-    causes = [f"{failure.provider}: {failure.message}" for failure in _last_failures(messages)]
-    outcomes = (outcome for message in messages for outcome in _outcomes_of(message))
-    causes += [f"{outcome.url}: {outcome.error}" for outcome in outcomes if getattr(outcome, "error", "")]
-    return "; ".join(dict.fromkeys(causes[:MAX_CAUSES]))
+def describe_idleness(messages: Sequence[Message]) -> str:
+    """What the model did not do; "" where what it tried failed, which is no fault of the model."""
+    values = list(_values(messages))
+    if not any(isinstance(value, SearchOutcome | PageView) for value in values):
+        return "did not use its tools"
+    has_hits = any(outcome.hits for outcome in _searches(messages))
+    return "" if not has_hits or any(isinstance(value, PageView) for value in values) else "opened no page that was found"
+
+
+def _explain_unread(views: Sequence[PageView], message: str) -> NoEvidenceError:
+    """Of several pages that failed, those that failed like the first are counted with it."""
+    first = next((view for view in views if view.fix), views[0])
+    alike = len({view.url for view in views if view.error == first.error})
+    others = len({view.url for view in views}) - alike
+    code, _, words = first.error.partition(": ")
+    reason = words if code in get_args(FetchReason) else first.error
+    more = f" ({alike} pages)" if alike > 1 else ""
+    rest = f"; {others} more could not be read" if others else ""
+    return NoEvidenceError(message, cause=f"{reason}{more}{rest}", fix=first.fix or "ask in other words")
+
+
+def _unread_pages(messages: Sequence[Message]) -> list[PageView]:
+    return [value for value in _values(messages) if isinstance(value, PageView) and value.error]
 
 
 def _last_failures(messages: Sequence[Message]) -> list[Failure]:
     """The last failure of each service in searches that had no hits."""
     last: dict[str, Failure] = {}
-    for message in messages:
-        for outcome in _outcomes_of(message):
-            if not getattr(outcome, "hits", True):
-                last.update({failure.provider: failure for failure in outcome.failures})
+    for outcome in _searches(messages):
+        if not outcome.hits:
+            last.update({failure.provider: failure for failure in outcome.failures})
     return list(last.values())
 
 
-def _outcomes_of(message: Message) -> Sequence[Any]:
-    value = message.result.value if message.result else None
-    return value if isinstance(value, tuple) else ()
+def _searches(messages: Sequence[Message]) -> Iterator[SearchOutcome]:
+    return (value for value in _values(messages) if isinstance(value, SearchOutcome))
+
+
+def _values(messages: Sequence[Message]) -> Iterator[object]:
+    """What the tools of a conversation gave back, one by one."""
+    for message in messages:
+        value = message.result.value if message.result else None
+        yield from value if isinstance(value, tuple) else ()
 
 
 def _join_names(providers: Sequence[str]) -> str:

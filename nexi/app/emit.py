@@ -36,6 +36,7 @@ class RunEmit:
         self.log = log
         self.facts: list[Fact] = list(before)
         self._committed = CommittedFacts(before)
+        self._causes = {fact.cause for fact in before if isinstance(fact, Warned) and fact.cause}
         self._publish = publish
         self._last: asyncio.Future[None] | None = None
         self._sealed = False
@@ -45,12 +46,20 @@ class RunEmit:
         self._sealed = True
 
     async def __call__(self, fact: Fact) -> None:
+        if isinstance(fact, Warned) and self._is_known(fact.cause):
+            return
         commit = self._last = asyncio.ensure_future(self._commit_after(self._last, fact))
         await wait_uninterrupted(commit)
         commit.result()
 
     def delta(self, delta: Delta) -> None:
         self._publish(delta)
+
+    def _is_known(self, cause: str) -> bool:
+        """Whether a warning had this cause before: a full disk is one warning, not one for each page and file."""
+        is_known = bool(cause) and cause in self._causes
+        self._causes.add(cause)
+        return is_known
 
     async def _commit_after(self, before: asyncio.Future[None] | None, fact: Fact) -> None:
         """Written at once and in order, so that facts which come together share a flush; shown when those before it were."""
@@ -75,9 +84,10 @@ class RunEmit:
         if self.log is broken:
             self.log = MemoryRunLog(broken.run_id, after=len(self.facts))
             await broken.close()
-            told = Warned("log_not_kept", f"this run is not kept: {trouble}. {trouble.fix}".strip())
-            await self.log.append(told)
-            self._publish_fact(told)
+            warning = Warned("log_not_kept", f"this run is not kept: {trouble}. {trouble.fix}".strip(), cause=trouble.fix)
+            if not self._is_known(warning.cause):
+                await self.log.append(warning)
+                self._publish_fact(warning)
         await self.log.append(fact)
 
     def _publish_fact(self, fact: Fact) -> None:

@@ -186,8 +186,10 @@ class BackgroundIndexer:
 
     async def _give_up(self, error: Exception, page: Page) -> IndexReport:
         self._given_up = True
-        why = f"{error}. {getattr(error, 'fix', '')}".strip()
-        await self._emit(Warned("not_indexed", f"what this run reads is not kept in the knowledge store: {why}"))
+        fix = getattr(error, "fix", "")
+        why = f"{error}. {fix}".strip()
+        message = f"what this run reads is not kept in the knowledge store: {why}"
+        await self._emit(Warned("not_indexed", message, cause=fix))
         return IndexReport(page.url, "empty")
 
 

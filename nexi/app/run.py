@@ -23,7 +23,7 @@ from nexi.app.request import RunMode, RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
 from nexi.budget import Meter
-from nexi.errors import ConfigError, InternalError, NexiError, NoEvidenceError, QuestionError, StoreError
+from nexi.errors import ConfigError, InternalError, NexiError, NoEvidenceError, QuestionError, StoppedError, StoreError
 from nexi.events import (
     TERMINAL,
     AnswerChecked,
@@ -107,7 +107,7 @@ class Run:
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._started = ports.clock.monotonic()
         self.stopping = asyncio.Event()
-        log, self._log_warning = (log, "") if log else _open_log(ports, resolved.request, recorded)
+        log, self._log_warning = (log, None) if log else _open_log(ports, resolved.request, recorded)
         self.id = log.run_id
         self._trace = open_trace(ports.config, self.id, resolved.request.mode)
         self.emit = RunEmit(log, self._publish, recorded.facts if recorded.log else ())
@@ -230,7 +230,7 @@ class Run:
         if self.request.keeps_log and not self.environment.is_replay and (notice := await self._take_retention_notice()):
             await self.emit(Warned("runs_expire", notice))
         if self._log_warning:
-            await self.emit(Warned("log_not_kept", self._log_warning))
+            await self.emit(self._log_warning)
         for source in self.session.book.sources:
             await self.emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
         self.engine.open_conversation()
@@ -289,8 +289,8 @@ class Run:
         self.session.last_run = self.id
         keeps_history = self.request.keeps_history and not self._ports.config.is_for_guests
         failures = await asyncio.to_thread(self._add_to_history, answer) if keeps_history else []
-        for message in failures:
-            await self.emit(Warned("history_not_kept", message))
+        for warning in failures:
+            await self.emit(warning)
         if answer.review:
             await self.emit(AnswerChecked(answer.review))
         await self.emit(
@@ -303,7 +303,7 @@ class Run:
                 self._seconds(),
                 _count_read_pages(self.emit.facts),
                 self.meter.model_calls + self._lost_calls,
-                (*answer.warnings, *failures),
+                (*answer.warnings, *(warning.message for warning in failures)),
                 answer.conflicts,
                 answer.answered,
             )
@@ -320,7 +320,7 @@ class Run:
         return error.code in ("cancelled", "not_approved") or (isinstance(error, NoEvidenceError) and self.stopping.is_set())
 
     async def _end_as_cancelled(self) -> None:
-        await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+        await self._fail(StoppedError("the search was cancelled"), StopReason.CANCELLED)
         await self.emit.log.close()
 
     async def _take_retention_notice(self) -> str:
@@ -341,7 +341,7 @@ class Run:
             "an internal error ended the search", cause=repr(error)[:500], fix=f"please report it with {name.parent}"
         )
 
-    def _add_to_history(self, answer: Answer) -> list[str]:
+    def _add_to_history(self, answer: Answer) -> list[Warned]:
         from nexi.history import create_entry
 
         entry = create_entry(
@@ -357,7 +357,8 @@ class Run:
         try:
             self._ports.history().add(entry)
         except StoreError as error:
-            return [f"the answer is not in the history: {error}. {error.fix}".strip()]
+            message = f"the answer is not in the history: {error}. {error.fix}".strip()
+            return [Warned("history_not_kept", message, cause=error.fix)]
         return []
 
     def _seconds(self) -> float:
@@ -394,23 +395,23 @@ class RunOpening:
             await self._closing()
 
 
-def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) -> tuple[RunLog, str]:
+def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) -> tuple[RunLog, Warned | None]:
     """The log of a run, and why it is kept in memory alone if the disk refuses it."""
     if recorded.log:
-        return recorded.log, ""
+        return recorded.log, None
     if not request.keeps_log:
-        return MemoryRunLog(), ""
+        return MemoryRunLog(), None
     try:
-        return ports.runs().create(), ""
+        return ports.runs().create(), None
     except StoreError as error:
-        return MemoryRunLog(), f"this run is not kept: {error}. {error.fix}".strip()
+        return MemoryRunLog(), Warned("log_not_kept", f"this run is not kept: {error}. {error.fix}".strip(), cause=error.fix)
 
 
 def error_of(failed: RunFailed) -> NexiError:
     """The error a terminal fact stands for."""
     from nexi.errors import LLMError, VerificationError
 
-    known = (NoEvidenceError, VerificationError, ConfigError, QuestionError, InternalError)
+    known = (NoEvidenceError, VerificationError, ConfigError, QuestionError, StoppedError, InternalError)
     kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in known}
     kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
     return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)

@@ -92,6 +92,7 @@ async def follow_run(
     import asyncio
 
     from nexi.cli.keys import hide_keys
+    from nexi.errors import StoppedError
     from nexi.output import print_note
 
     async with opening as run:
@@ -107,7 +108,11 @@ async def follow_run(
                 raise
             finally:
                 screen.end()
-        return run.result()
+        try:
+            return run.result()
+        except StoppedError as error:
+            note = f"Continue it with: nexi resume {run.id}" if run.request.keeps_log else ""
+            raise StoppedError(error.message, fix=note) from error
 
 
 def model_of(result: RunResult) -> str:

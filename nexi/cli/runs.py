@@ -309,6 +309,6 @@ def _print_runs(found: list[RunSummary], as_json: bool) -> None:
     if not found:
         return write("No runs.\n", sys.stderr)
     for run in found:
-        query = clean_line(run.query)[:MAX_QUERY_CHARS]
-        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {run.state:<10}  {run.mode:<8}  {query}\n")
+        query, state = clean_line(run.query)[:MAX_QUERY_CHARS], "stopped" if run.was_stopped else run.state
+        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {state:<10}  {run.mode:<8}  {query}\n")
     return None

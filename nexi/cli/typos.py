@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 
 import click
 
+from nexi.cli.exits import EXIT_USAGE
+
 MIN_LETTERS = 4
 
 
@@ -17,14 +19,13 @@ def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[st
     if meant is None:
         return list(arguments)
     corrected = " ".join(["nexi", meant, *rest])
+    as_question = f'To ask it as a question: nexi -q "{" ".join(arguments)}"'
     if _can_ask():
         if click.confirm(f"Did you mean `{corrected}`?", default=True, err=True):
             return [meant, *rest]
-        return list(arguments)
-    question = " ".join(arguments)
-    raise click.UsageError(
-        f'There is no command {word!r}. Did you mean `{corrected}`?\nTo ask it as a question: nexi -q "{question}"'
-    )
+        click.echo(f"Nothing was asked. {as_question}", err=True)
+        raise click.exceptions.Exit(EXIT_USAGE)
+    raise click.UsageError(f"There is no command {word!r}. Did you mean `{corrected}`?\n{as_question}")
 
 
 def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:

@@ -33,8 +33,9 @@ ATTEMPT_S = 3.0  # an address that does not answer must not keep the next one wa
 ANY_PORT = 0
 ALLOW_FIX = "add the host, host:port or network to allow_private (NEXI_ALLOW_PRIVATE) if its pages may be read"
 
+METADATA = "cloud metadata"
 _CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("cloud metadata", ("169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32",
+    (METADATA, ("169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32",
                         "fd00:ec2::254/128")),
     ("unspecified", ("0.0.0.0/8", "::/128")),
     ("loopback", ("127.0.0.0/8", "::1/128")),
@@ -114,7 +115,11 @@ class AddressGuard:
         allowed = [address for address, reason in reasons.items() if not reason]
         if not allowed:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
-            raise _blocked_error(host, cause, ALLOW_FIX)
+            name = host if port in urls.DEFAULT_PORTS.values() else f"{host}:{port}"
+            fix = (
+                ALLOW_FIX if METADATA in reasons.values() else f"if its pages may be read: nexi config set allow_private {name}"
+            )
+            raise _blocked_error(host, cause, fix)
         return allowed
 
     def check_all(self, host: str, port: int, addresses: Iterable[str]) -> None:

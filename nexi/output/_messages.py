@@ -113,8 +113,12 @@ def create_progress_callback(verbose: bool = False, plain: bool | None = None) -
 
 def print_failure(error: NexiError, *, as_json: bool = False) -> None:
     """Print an error with its cause and fix, as a JSON object on stdout with `as_json`."""
+    from nexi.errors import StoppedError
+
     if as_json:
         return print_json({"error": str(error), "code": error.code, "fix": error.fix})
+    if isinstance(error, StoppedError):  # the user's own wish is no error
+        return print_note(f"{error}. {error.fix}".strip())
     print_error(str(error))
     if error.fix:
         print_note(f"  Fix: {error.fix}", None, "dim")

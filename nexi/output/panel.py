@@ -211,8 +211,8 @@ def format_change(event: Event) -> str:
             return f"Researcher {name} started: {clean_line(task)}"
         case ResearcherReported(researcher=name):
             return f"Researcher {name} reported"
-        case ResearcherFailed(researcher=name, message=message):
-            return f"Researcher {name} failed: {clean_line(message)}"
+        case ResearcherFailed(researcher=name):  # why is said once, with the report or instead of one
+            return f"Researcher {name} found nothing"
         case RoundEvaluated(round=number, decision="delegate", tasks=tasks):
             return f"Round {number}: following up on " + "; ".join(clean_line(t) for t in tasks)
         case RoundEvaluated(round=number):

@@ -181,6 +181,7 @@ class Screen:
         self._shown: list[str] = []
         self._held_events: list[Event] = []
         self._held_warnings: list[str] = []  # those of a streamed answer, which follow it
+        self._warned: set[str] = set()
         self._has_finished = False
 
     @contextmanager
@@ -238,7 +239,9 @@ class Screen:
 
     def _show_progress(self, event: Event) -> None:
         if isinstance(event, Warned) and not self._is_said_by_figures(event):
-            self._held_warnings.append(event.message)
+            if event.message not in self._warned:  # researchers meet the same trouble, which is said once
+                self._held_warnings.append(f"researcher {event.agent}: {event.message}" if event.agent else event.message)
+            self._warned.add(event.message)
             if not self._shown:
                 with self._progress.pause_drawing():
                     self._print_warnings()

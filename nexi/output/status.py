@@ -115,8 +115,8 @@ def progress_of(event: Event) -> str:
             return status_of(event)
         case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
             return f"Retrying {backend} in {seconds:.0f} s ({code.replace('_', ' ')})"
-        case SearchFinished(query=query, reason=reason) if reason:
-            return f'Could not search "{query[:60]}": {reason[:200]}'
+        case SearchFinished(query=query, reason=reason) if reason:  # it is said once, with the answer or instead of one
+            return f'Could not search "{query[:60]}"'
         case SearchFinished(query=query, hits=hits, backend=backend):
             found = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {found}'
@@ -150,6 +150,8 @@ def detail_of(event: Event) -> tuple[str, str]:
             return f"   [{source.number}] is {source.url[:100]}", "dim"
         case ContextCompacted():
             return f"   Compacted the conversation from {event.tokens_before} to {event.tokens_after} tokens", "dim"
+        case SearchFinished(query=query, reason=reason) if reason:
+            return f'   Could not search "{query[:60]}": {reason[:200]}', "dim"
         case _ if text := progress_of(event):
             return f"   {text}", "dim"
         case _:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.agent import GRACE_S, AnswerChecker, StreamedAnswerCheck
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
-from nexi.errors import NexiError, NoEvidenceError, ResearchError
+from nexi.errors import NexiError, NoEvidenceError, ResearchError, StoppedError
 from nexi.events import (
     AgendaProposed,
     AgendaSet,
@@ -432,16 +432,17 @@ class Orchestrator:
         return StopReason.API_ERROR if has_model and self.state.written_by != "model" else StopReason.FINAL_ANSWER
 
     def _build_failure(self, step: FailStep) -> NexiError:
+        if self.state.limit is StopReason.CANCELLED:
+            return StoppedError("Stopped before any page was read")
         if step.code == NoEvidenceError.code or self.state.limit:
-            fix = "ask in other words, or check the search service: nexi doctor"
+            fix = step.fix or "ask in other words, or check the search service: nexi doctor"
             if self.state.limit is StopReason.BUDGET_SPENT:
                 fix = self.meter.advise_spent()
             elif self.state.limit:
                 fix = _LIMIT_FIXES.get(self.state.limit, fix)
             return NoEvidenceError("there is no report", cause=step.message, fix=fix)
-        return ResearchError(
-            "the research failed", cause=step.message, fix="check the model and the search service: nexi doctor", code=step.code
-        )
+        fix = step.fix or "check the model and the search service: nexi doctor"
+        return ResearchError("the research failed", cause=step.message, fix=fix, code=step.code)
 
 
 _LIMIT_DESCRIPTIONS = {
@@ -451,7 +452,6 @@ _LIMIT_DESCRIPTIONS = {
     StopReason.MAX_ITERATIONS: "the iteration limit was reached",
 }
 _LIMIT_FIXES = {
-    StopReason.CANCELLED: "ask again to go on",
     StopReason.TIME_TARGET: "raise --time-target",
     StopReason.MAX_ITERATIONS: "raise --max-iter",
 }

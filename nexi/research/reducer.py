@@ -96,7 +96,8 @@ def next_step(state: ResearchState) -> Step:
 def _step_after_round(state: ResearchState) -> Step:
     if not state.reported_researchers:
         found_nothing = {r.code for r in state.researchers} == {NoEvidenceError.code}
-        return FailStep(NoEvidenceError.code if found_nothing else "critical_failure", _describe_failures(state))
+        fix = next((r.fix for r in state.researchers if r.fix), "")
+        return FailStep(NoEvidenceError.code if found_nothing else "critical_failure", _describe_failures(state), fix)
     any_reported = any(r.status == "reported" for r in state.current_researchers)
     may_delegate = any_reported and state.limit is None and state.round < state.max_rounds
     return EvaluateStep(state.round, may_delegate)
@@ -114,7 +115,7 @@ def _describe_failures(state: ResearchState) -> str:
     reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
     if not reasons:
         return "the run was stopped before any researcher had reported"
-    return f"all researchers failed: {'; '.join(reasons[:3])}"
+    return "; ".join(reasons[:3])
 
 
 # one rule for each kind of fact
@@ -220,7 +221,7 @@ def _on_report(state: ResearchState, fact: ResearcherReported) -> ResearchState:
 
 def _on_failure(state: ResearchState, fact: ResearcherFailed) -> ResearchState:
     who = _require_running(state, fact.researcher, fact)
-    return _replace_researcher(state, who, status="failed", reason=fact.message or fact.code, code=fact.code)
+    return _replace_researcher(state, who, status="failed", reason=fact.message or fact.code, code=fact.code, fix=fact.fix)
 
 
 def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:

@@ -16,10 +16,10 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from nexi.agent import AgentLoop
+from nexi.agent import NO_ANSWER, AgentLoop
 from nexi.answers.citations import CitationBook, extract_citation_markers
 from nexi.budget import Meter
-from nexi.errors import NexiError
+from nexi.errors import NexiError, NoEvidenceError
 from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, ResearcherReported
 from nexi.ports import Emit
 from nexi.prompts import render
@@ -107,7 +107,8 @@ class ResearcherTask:
             answer = await loop.run(inbox=lambda turn: self._collect_reports(turn, session))
             text = answer.text if extract_citation_markers(answer.text) else await self._replace_uncited(loop, answer)
         except NexiError as error:
-            await self.emit(ResearcherFailed(me, error.code, str(error)))
+            reason = error.cause if isinstance(error, NoEvidenceError) and error.message == NO_ANSWER else str(error)
+            await self.emit(ResearcherFailed(me, error.code, reason, error.fix))
             return
         if not text.strip():
             await self.emit(ResearcherFailed(me, "empty_report", "the report is empty"))

@@ -45,6 +45,7 @@ class Researcher(Struct, frozen=True):
     report: str = ""
     reason: str = ""
     code: str = ""
+    fix: str = ""
 
     @property
     def phase(self) -> ResearcherPhase:
@@ -151,6 +152,7 @@ class FailStep(Struct, frozen=True):
 
     code: str
     message: str
+    fix: str = ""
 
 
 class EndedStep(Struct, frozen=True):

@@ -42,7 +42,7 @@ class FilePages:
                 self._make_folder(path.parent)
                 files.replace_file(path, data, is_durable=True)
         except OSError as error:
-            raise files.store_error("Could not keep the text of a page", path, error) from error
+            raise files.store_error("Could not keep the text of a page", self.root, error) from error
         return digest
 
     def _make_folder(self, folder: Path) -> None:

@@ -198,7 +198,8 @@ class Toolbox(Struct, frozen=True):
                     page = await self.reader.read(url)
             except FetchError as error:
                 # What a log does not hold had not arrived when the run was recorded, and is reported as it was then.
-                return PageView(url, error=OUT_OF_TIME if error.cause == NOT_RECORDED else f"{error.reason}: {error}"), None
+                reason = OUT_OF_TIME if error.cause == NOT_RECORDED else f"{error.reason}: {error}"
+                return PageView(url, error=reason, fix=error.fix), None
             except TimeoutError:
                 return PageView(url, error=OUT_OF_TIME), None
             text = await self.extract_text(page, arguments, share)

@@ -7,6 +7,7 @@ leaves the runs that are not done open in their logs, and ends. What the paths d
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import gc
 import logging
@@ -30,6 +31,7 @@ from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
+from nexi.net.causes import plain_cause
 from nexi.web import logs
 from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
 from nexi.web.hosting import MAX_RUNS
@@ -125,10 +127,15 @@ def bind_socket(options: ServerOptions) -> socket.socket:
         listener.listen(1024)
     except (OSError, OverflowError) as error:
         listener.close()
+        cause = "something else listens there" if _is_taken(error) else plain_cause(str(error))
         fix = "use another --port, or stop what listens there; 0 chooses a free one"
-        raise ConfigError(f"nexi cannot listen on {options.host}:{options.port}", cause=str(error), fix=fix) from error
+        raise ConfigError(f"nexi cannot listen on {options.host}:{options.port}", cause=cause, fix=fix) from error
     listener.set_inheritable(True)
     return listener
+
+
+def _is_taken(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
 
 
 def address_of(listener: socket.socket) -> str:

@@ -174,10 +174,22 @@ def test_a_word_file_says_question_date_and_model_at_its_top(tmp_path: Path) -> 
 async def test_pandoc_makes_the_word_file_and_reads_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = (
         "out = next(a for a in sys.argv if a.startswith('--output=')).partition('=')[2]\n"
-        "Path(out).write_bytes(b'PK' + Path(sys.argv[-1]).read_bytes() + b' sandboxed' * ('--sandbox' in sys.argv))"
+        "page = next(a for a in sys.argv if a.endswith('.md'))\n"
+        "Path(out).write_bytes(b'PK' + Path(page).read_bytes() + b' sandboxed' * ('--sandbox' in sys.argv))"
     )
     install_pandoc(tmp_path, monkeypatch, copy)
     assert await convert_to_docx("# Moon") == b"PK# Moon sandboxed"
+
+
+async def test_a_pandoc_that_fails_in_its_sandbox_is_kept_from_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of Debian 12 ends so: it does not find its own files there."""
+    copy = (
+        "if '--sandbox' in sys.argv: sys.exit(97)\n"
+        "values = dict(a.partition('=')[::2] for a in sys.argv)\n"
+        "Path(values['--output']).write_bytes(b'PK' + Path(values['--lua-filter']).read_bytes())"
+    )
+    install_pandoc(tmp_path, monkeypatch, copy)
+    assert await convert_to_docx("# Moon") == b"PKfunction Image(image) return image.caption end"
 
 
 async def test_a_pandoc_that_fails_or_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

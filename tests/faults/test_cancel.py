@@ -150,7 +150,8 @@ def test_one_ctrl_c_before_anything_was_read_says_so_and_exits_130(start: Start)
     search.signal(signal.SIGINT)
     done = search.outcome()
     assert (done.code, done.out) == (130, "")
-    assert "the search was stopped before any page was read" in done.err
+    assert f"Stopped before any page was read. Continue it with: nexi resume {done.run_id}\n" in done.err
+    assert "Error" not in done.err
     check_nothing_is_lost(done)
     check_nothing_is_left_behind(done)
 

@@ -74,9 +74,8 @@ def test_a_disk_that_fills_up_costs_the_log_but_not_the_answer(
 ) -> None:
     failing_writes(monkeypatch, lambda n: n >= first)
     done = search()
-    check_answer(done, "this run is not kept")
-    assert "Free some disk space" in done.err
-    assert "the answer is not in the history" in done.err
+    check_answer(done, "Free some disk space")
+    assert done.err.count("Warning") == 1
 
 
 @pytest.mark.parametrize("only", [1, 2, 4, 7, 10, 13])

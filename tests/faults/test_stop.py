@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nexi.config import Config
-from nexi.errors import NoEvidenceError
+from nexi.errors import StoppedError
 from nexi.events import Event, LimitApplied, ModelAsked, ToolFinished, ToolStarted
 from nexi.testing import FakeWeb, ScriptedLLM, calling, reading, searching
 from nexi.types import Message, Reply, StopReason
@@ -79,6 +79,6 @@ async def test_in_a_summary_of_the_first_page(make_config: Make) -> None:
 
 async def test_before_anything_was_read(make_config: Make) -> None:
     world = World(make_config(), answer=Hanging(searching("moon")))
-    with pytest.raises(NoEvidenceError):
+    with pytest.raises(StoppedError):
         await ask(world, "How far is the Moon?", stopping_at("answer", 2))
     assert [f.stop for f in world.facts if isinstance(f, LimitApplied)] == [StopReason.CANCELLED]

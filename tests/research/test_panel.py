@@ -59,7 +59,7 @@ def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: py
         "Researcher 1.1 started: How far is the Moon?",
         "Researcher 1.2 started: What are tides?",
         "Researcher 1.1 reported",
-        "Researcher 1.2 failed: the model is gone",
+        "Researcher 1.2 found nothing",
         "Round 1: following up on What is a neap tide?",
         "Researcher 2.1 started: What is a neap tide?",
         "Finishing: budget spent",

@@ -56,12 +56,12 @@ def test_a_round_is_judged_when_all_have_ended_also_when_one_failed() -> None:
 
 def test_when_all_failed_the_run_fails_with_their_reasons() -> None:
     ended = [*TWO, ResearcherFailed("1.1", "llm", "no key"), ResearcherFailed("1.2", "llm", "no key")]
-    assert next_step(fold(ended)) == FailStep("critical_failure", "all researchers failed: no key")
+    assert next_step(fold(ended)) == FailStep("critical_failure", "no key")
 
 
 def test_when_nobody_found_anything_the_run_ends_without_evidence() -> None:
-    ended = [*TWO, ResearcherFailed("1.1", "no_evidence", "nothing"), ResearcherFailed("1.2", "no_evidence", "nothing")]
-    assert next_step(fold(ended)) == FailStep("no_evidence", "all researchers failed: nothing")
+    ended = [*TWO, *(ResearcherFailed(name, "no_evidence", "nothing", "add json") for name in ("1.1", "1.2"))]
+    assert next_step(fold(ended)) == FailStep("no_evidence", "nothing", "add json")
 
 
 def test_when_a_later_round_fails_whole_the_report_is_written_from_the_earlier_ones() -> None:
@@ -216,9 +216,9 @@ def test_at_most_three_reasons_are_given_each_once() -> None:
     facts = [*BEGUN, AgendaSet(("a", "b", "c", "d", "e"), 3)]
     for n, task in enumerate("abcde", 1):
         facts += [ResearcherStarted(f"1.{n}", 1, task), ResearcherFailed(f"1.{n}", "llm", f"reason {min(n, 4)}")]
-    assert next_step(fold(facts)) == FailStep("critical_failure", "all researchers failed: reason 1; reason 2; reason 3")
+    assert next_step(fold(facts)) == FailStep("critical_failure", "reason 1; reason 2; reason 3")
     two = [*TWO, ResearcherFailed("1.1", "llm", "same"), ResearcherFailed("1.2", "llm", "")]
-    assert next_step(fold(two)) == FailStep("critical_failure", "all researchers failed: same; llm")
+    assert next_step(fold(two)) == FailStep("critical_failure", "same; llm")
 
 
 def test_progress_counts_started_waiting_and_planned_work() -> None:

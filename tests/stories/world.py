@@ -29,6 +29,7 @@ from rig.serving import serve_in_thread
 from rig.terminal import Picture, Terminal, terminal
 
 PATIENCE_S = 120
+LINK = re.compile(r"\x1b\]8;.*?\x1b\\")  # around a text that opens a page
 KEY = "sk-0123456789abcdef0123456789abcdef"
 QUESTION = "How far is the Moon from Earth on average?"
 FACT = "The Moon is 384,400 km from Earth on average."
@@ -187,13 +188,13 @@ class World:
     @contextmanager
     def terminal(self, *arguments: str, columns: int = 100, rows: int = 40, **env: str) -> Iterator[Terminal]:
         """`nexi` in a terminal; `look_at` tells what is left on its screen."""
-        with terminal(list(arguments), {**self.env, **env}, columns=columns, rows=rows) as screen:
+        with terminal(list(arguments), {**self.env, **env}, columns=columns, rows=rows, cwd=str(self.folder)) as screen:
             yield screen
 
     def look_at(self, screen: Terminal) -> Screen:
         """Wait for the end, then read the whole screen as it was left."""
         code = screen.ending()
-        return Screen(code, self.normalise(Picture(screen.raw).text))
+        return Screen(code, self.normalise(Picture(LINK.sub("", screen.raw)).text))
 
     def ask_in_terminal(self, *arguments: str, columns: int = 100, **env: str) -> Screen:
         with self.terminal(*arguments, columns=columns, **env) as screen:

@@ -14,6 +14,10 @@ from pathlib import Path
 from nexi.errors import NexiError
 
 PRINT_S = 60.0
+# Without its sandbox, in which pandoc 2.17 of Debian 12 does not find its own data files, pandoc would open the images that a
+# text names, from the disk or the network. They are all that it opens for a Word file, so their captions take their place.
+DATA_FILE_MISSING = "status 97"
+NO_IMAGES = "function Image(image) return image.caption end"
 SWITCHES = (
     "--headless",
     "--disable-gpu",
@@ -76,9 +80,13 @@ async def convert_to_docx(markdown: str, *, patience_s: float = PRINT_S) -> byte
     with tempfile.TemporaryDirectory(prefix="nexi-docx-", ignore_cleanup_errors=True) as folder:
         page, out = Path(folder) / "page.md", Path(folder) / "page.docx"
         page.write_text(markdown, "utf-8", errors="replace")
-        reads = "--from=commonmark+pipe_tables"
-        command = [pandoc, "--sandbox", reads, "--to=docx", f"--output={out}", str(page)]
-        said = await _run_program("pandoc", command, folder, patience_s)
+        without_images = Path(folder) / "images.lua"
+        without_images.write_text(NO_IMAGES, "utf-8")
+        command = [pandoc, "--from=commonmark+pipe_tables", "--to=docx", f"--output={out}", str(page)]
+        said = await _run_program("pandoc", [*command, "--sandbox"], folder, patience_s)
+        if said.endswith(DATA_FILE_MISSING):
+            limits = (f"--lua-filter={without_images}", "--resource-path=")
+            said = await _run_program("pandoc", [*command, *limits], folder, patience_s)
         body = out.read_bytes() if out.is_file() else b""
     if not body.startswith(b"PK"):
         raise NexiError("the Word file was not made", cause=said, fix="update pandoc, or export html", code="not_printed")
