@@ -101,7 +101,7 @@ async def test_an_answer_of_the_model_itself_has_no_note(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("model", "warned", "note"),
     [
-        ("m", [Warned("extractive", "the answer below was assembled from passages without a model")],
+        ("m", [Warned("extractive", "the answer was assembled from passages without a model")],
          "\n\n> Note: the built-in model assembled this from passages, without the configured model."),
         ("m", [Warned("extractive", "x"), Warned("model_failed", "m is gone. Start it.")],
          "\n\n> Note: the built-in model assembled this from passages, without the configured model (m is gone. Start it)."),
