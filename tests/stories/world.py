@@ -186,9 +186,13 @@ class World:
         return Screen(process.returncode, self.normalise(process.stdout), self.normalise(process.stderr))
 
     @contextmanager
-    def terminal(self, *arguments: str, columns: int = 100, rows: int = 40, **env: str) -> Iterator[Terminal]:
+    def terminal(
+        self, *arguments: str, columns: int = 100, rows: int = 40, module: str = "nexi", **env: str
+    ) -> Iterator[Terminal]:
         """`nexi` in a terminal; `look_at` tells what is left on its screen."""
-        with terminal(list(arguments), {**self.env, **env}, columns=columns, rows=rows, cwd=str(self.folder)) as screen:
+        with terminal(
+            list(arguments), {**self.env, **env}, columns=columns, rows=rows, module=module, cwd=str(self.folder)
+        ) as screen:
             yield screen
 
     def look_at(self, screen: Terminal) -> Screen:
@@ -210,9 +214,9 @@ class World:
     # what is kept
 
     def history(self) -> list[dict[str, Any]]:
-        """The entries of the history, the newest first, as `nexi --last 50 --json` gives them."""
-        listed = self.run("--last", "50", "--json")
-        return list(json.loads(listed.out)["entries"])
+        """The entries of the history, the oldest first."""
+        path = self.home / "history.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def run_list(self) -> str:
         """`nexi runs` without times: what each run was, the newest first."""
