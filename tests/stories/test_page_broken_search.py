@@ -6,17 +6,48 @@ import subprocess
 
 import pytest
 
-from tests.stories.visit import PHONE, Visit, browser, visit
-from tests.stories.world import QUESTION, World
+from tests.stories.visit import PHONE, Visit, axe, browser, visit
+from tests.stories.world import QUESTION, World, free_port
 
-__all__ = ["browser", "visit"]
+__all__ = ["axe", "browser", "visit"]
+
+FIXES = {
+    "json off": "Add `json` to search.formats in its settings.yml and restart it.",
+    "html": "Set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:PORT.",
+    "limiter": "Set server.limiter to false in its settings.yml, or wait.",
+    "no engines": "Wait for the suspension to end, enable other engines in its settings.yml, or check its network.",
+}
+
+
+@pytest.mark.parametrize("trouble", FIXES)
+def test_a_search_service_that_is_broken_is_told_with_its_own_fix(world: World, visit: Visit, axe: str, trouble: str) -> None:
+    world.web.trouble = trouble
+    person = visit(**PHONE)
+    person.ask(QUESTION)
+    lines = person.wait_for_problem().split("\n")
+    assert lines[2:] == [f"What to do: {FIXES[trouble]}", "Retry", "Check setup"]
+    assert (person.text("#status"), person.sticking_out(), person.scan(axe)) == ("No answer", [], [])
+
+
+def test_a_search_service_that_is_down_is_told_with_its_address(world: World, visit: Visit) -> None:
+    world.env["SEARXNG_URL"] = f"http://127.0.0.1:{free_port()}"
+    person = visit(**PHONE)
+    person.ask(QUESTION)
+    assert person.wait_for_problem().split("\n")[1:] == [
+        "Searxng refused the connection: nothing listens at http://127.0.0.1:PORT/search.",
+        "What to do: Start the service, or correct its URL.",
+        "Retry",
+        "Check setup",
+    ]
+    assert person.sticking_out() == []
 
 
 def test_nothing_found_is_no_failure_of_the_search_service(world: World, visit: Visit) -> None:
     world.web.trouble = "nothing"
     person = visit(**PHONE)
     person.ask(QUESTION)
-    person.wait_for_problem()
+    card = person.wait_for_problem()
+    assert "Check the connection" not in card, card
     person.page.wait_for_selector("#work-queries li")
     rows = person.page.locator("#work-queries li").evaluate_all("(all) => all.map((row) => [row.className, row.innerText])")
     assert [name for name, _ in rows if "failed" in name] == []
