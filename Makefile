@@ -11,7 +11,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-stories test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -121,6 +121,10 @@ test-company: $(VENV)/dev.stamp  ## a server, terminals and `nexi index` on one 
 
 test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearXNG with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
+
+test-egress: .venv-browser/stamp  ## every route, tool, command and the page with scope local in a network namespace: nothing may leave
+	.venv-browser/bin/python -m rig.local_drive
+	.venv-browser/bin/python -m rig.local_drive --one-call
 
 test-browser: .venv-browser/stamp  ## the page and links to evidence in an installed Chromium; says how to get one
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo "no Chromium here: apt-get install chromium"
