@@ -477,6 +477,7 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
     if embedder is None:
         return [Check("embedder", True, "none: search is by keyword only", fix=install_command("vectors"))]
     try:
+        await knowledge.check_journal()
         length = len((await embedder.embed(["test"])).vectors[0])
         stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
     except (LLMError, StoreError) as error:

@@ -92,6 +92,15 @@ def lost_journal(path: Path, process: int) -> StoreError:
     )
 
 
+def store_in_use(path: Path, process: int) -> StoreError:
+    return StoreError(
+        "The knowledge base is not repaired while another process uses it",
+        cause=f"process {process} has {path} open, and what it stores during the repair would be lost",
+        fix=f"End it (`kill {process}`, or Ctrl-C where it runs), then run `nexi doctor --repair` again.",
+        code="store_in_use",
+    )
+
+
 def _busy_error(path: Path) -> StoreError:
     return StoreError(
         "The knowledge store is busy",

@@ -6,6 +6,7 @@ other process. Only Linux tells, through `/proc`, and only of one's own processe
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,18 +17,29 @@ PROCESSES = Path("/proc")
 
 def find_lost_journals(path: Path, processes: Path = PROCESSES) -> list[int]:
     """The processes that hold a removed journal of the store at this path."""
-    removed = f"{path.resolve()}-wal (deleted)"
-    try:
-        numbers = sorted(int(entry.name) for entry in processes.iterdir() if entry.name.isdigit())
-    except OSError:
-        return []
-    return [number for number in numbers if removed in _list_open_files(processes / str(number) / "fd")]
+    return _find_holders(f"{path.resolve()}-wal (deleted)", processes)
 
 
 def check_journal(path: Path) -> None:
     """Raise StoreError for the first of such processes."""
     for process in find_lost_journals(path):
         raise _faults.lost_journal(path, process)
+
+
+def check_alone(path: Path, processes: Path = PROCESSES) -> None:
+    """Raise StoreError where another process has the store open: what it writes while the file is replaced would be lost."""
+    for process in _find_holders(str(path.resolve()), processes):
+        if process != os.getpid():
+            raise _faults.store_in_use(path, process)
+
+
+def _find_holders(target: str, processes: Path) -> list[int]:
+    """The processes that have this file open, as far as the system tells."""
+    try:
+        numbers = sorted(int(entry.name) for entry in processes.iterdir() if entry.name.isdigit())
+    except OSError:
+        return []
+    return [number for number in numbers if target in _list_open_files(processes / str(number) / "fd")]
 
 
 def _list_open_files(descriptors: Path) -> list[str]:

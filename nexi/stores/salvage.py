@@ -25,6 +25,7 @@ from nexi.stores import _faults, _header, _thread, schema
 from nexi.stores._scope import scope_condition
 from nexi.stores._words import Ranked
 from nexi.stores._writing import StoreTransaction, key_of
+from nexi.stores.journals import check_alone
 from nexi.stores.schema import CHUNKS, read_meta, set_meta
 from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.text import terms
@@ -179,9 +180,11 @@ def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> St
         with closing(_open_plain(path)) as db:
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
+            check_alone(path)
             found = _copy_pages(db, path, fresh, on_saved) if _header.is_readable(db) else None
         if found is None:  # its pages are copied outside SQLite, which must not have the file open then
             found = _save_headless(path, grafted, fresh, on_saved)
+        check_alone(path)
         aside = _put_aside(path)
         fresh.replace(path)
     finally:

@@ -187,6 +187,29 @@ async def test_a_repair_names_the_sources_whose_rows_are_lost(path: Path) -> Non
     assert report.lost_sources == tuple(sorted(f"//a.example/{number}" for number in range(20)))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which files a process has open")
+async def test_a_damaged_store_is_not_replaced_while_another_process_has_it_open(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.put([page("a", number) for number in range(20)], embedder="child")
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as db:
+        [root] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sources'").fetchone()
+    _wipe_page(path, root)
+    before = path.read_bytes()
+    holding = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]).execute('SELECT 1'); print(1, flush=True); input()"
+    other = subprocess.Popen([sys.executable, "-c", holding, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"1\n"
+        damaged = SqliteStore(path)
+        with pytest.raises(StoreError) as caught:
+            await damaged.repair()
+        await damaged.aclose()
+        other.communicate(b"\n")
+    assert (caught.value.code, f"kill {other.pid}" in caught.value.fix) == ("store_in_use", True)
+    assert path.read_bytes() == before
+
+
 def test_a_repair_says_which_pages_of_runs_are_gone(tmp_path: Path) -> None:
     with home(tmp_path) as at:
         at.more = {"NEXI_MODEL": "extractive"}
