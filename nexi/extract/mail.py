@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
+from typing import cast
 
 from nexi.extract import charset, markup
 from nexi.extract.containers import broken_error, build_extracted
@@ -23,11 +24,20 @@ __all__ = ["read_eml", "read_mbox", "read_mhtml"]
 
 MAX_PARTS = 1_000
 MAX_DEPTH = 20
+MAX_HEADER_CHARS = 4_000  # of one header; the library takes quadratic time for lists of addresses and parameters
 MAX_ENCODED_LINES = 8_000  # of one attachment, which are some 600 kB; the rest of it is not looked at
 
-_ENCODED = re.compile(rb"((?:[A-Za-z0-9+/]{40,}\r?\n){%d})(?:[A-Za-z0-9+/]{40,}\r?\n)+" % MAX_ENCODED_LINES)
+_ENCODED = re.compile(rb"^(?:[A-Za-z0-9+/]{40,}+\r?\n)++", re.MULTILINE)  # from the start of a line, and without a way back
 _FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{3,200}\n")
 _PARSER_FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, IndexError)
+
+
+class _ShortHeaders(EmailPolicy):
+    """Cuts a header before it is taken apart."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:MAX_HEADER_CHARS]
 
 
 def read_eml(data: bytes, max_chars: int) -> Extracted:
@@ -72,12 +82,17 @@ def _messages_of(data: bytes) -> Iterator[bytes]:
 
 def _parse_message(data: bytes) -> EmailMessage:
     try:
-        message = BytesParser(EmailMessage, policy=policy.default).parsebytes(_ENCODED.sub(rb"\1", data))
+        parser = BytesParser(EmailMessage, policy=_ShortHeaders())
+        message = cast(EmailMessage, parser.parsebytes(_ENCODED.sub(_cut_encoded, data)))
     except _PARSER_FAULTS as error:
         raise broken_error(str(error)[:200]) from error
     if not message.keys():
         raise broken_error("it has no header")
     return message
+
+
+def _cut_encoded(found: re.Match[bytes]) -> bytes:
+    return b"".join(found[0].splitlines(keepends=True)[:MAX_ENCODED_LINES])
 
 
 def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) -> None:
@@ -103,8 +118,8 @@ def _parts_of(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:
     """The parts that hold something, at most `MAX_PARTS`."""
     if depth > MAX_DEPTH:
         return
-    payload = message.get_payload()
-    if not message.is_multipart() or not isinstance(payload, list):
+    payload = message.get_payload() if message.is_multipart() else None
+    if not isinstance(payload, list):
         yield message
         return
     for part in payload[:MAX_PARTS]:
@@ -117,8 +132,12 @@ def _is_text(part: EmailMessage, kind: str) -> bool:
 
 
 def _text_of(part: EmailMessage) -> str:
+    content_type = part.get("content-type", "")
+    del part["content-type"]  # the library would decode with any codec of Python, and some take quadratic time
     payload = part.get_payload(decode=True)
-    return charset.decode_body(payload, part.get("content-type", "")) if isinstance(payload, bytes) else ""
+    if content_type:
+        part["content-type"] = content_type
+    return charset.decode_body(payload, content_type) if isinstance(payload, bytes) else ""
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -30,6 +30,7 @@ MAX_STRINGS = 150_000
 MAX_STRING_CHARS = 8_000_000  # of all that cells share
 MAX_SHEET_ELEMENTS = 4_000_000
 MAX_FORMATS = 20_000
+MAX_UNSHOWN_CELLS = 150_000  # of a sheet: empty, or beyond the last column; they cost time and end in no text
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
@@ -183,6 +184,7 @@ class _Rows:
         self._formula: list[str] = []
         self._into: list[str] | None = None
         self._silent = 0
+        self._unshown = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "row":
@@ -223,8 +225,12 @@ class _Rows:
         if shown and self._column < MAX_COLUMNS:
             self._row += [""] * (self._column + 1 - len(self._row))
             self._row[self._column] = shown
-        elif shown:
-            self._values.is_cut = True
+        else:
+            self._values.is_cut = self._values.is_cut or bool(shown)
+            self._unshown += 1
+            if self._unshown > MAX_UNSHOWN_CELLS:
+                self._values.is_cut = True
+                raise EnoughText
         self._column += 1
 
 

@@ -1,0 +1,64 @@
+"""A small hostile document costs little computing time; CPU time is measured, which a busy machine does not change."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from nexi.extract import Extracted, extract
+from tests.extract.archives import zipped
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MAX_CPU_S = 5.0
+
+
+def read_cheaply(data: bytes, kind: str) -> Extracted:
+    started = time.process_time()
+    read = extract(data, kind, "")
+    assert time.process_time() - started < MAX_CPU_S
+    return read
+
+
+def test_a_sheet_of_a_million_cells_beyond_the_last_column_is_cut() -> None:
+    rows = ("<row>" + "<c><v>1</v></c>" * 16_000 + "</row>") * 100
+    data = zipped(
+        {
+            "xl/workbook.xml": '<workbook><sheets><sheet name="S" id="r1"/></sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="r1" Target="s.xml"/></Relationships>',
+            "xl/s.xml": f"<worksheet><sheetData>{rows}</sheetData></worksheet>",
+        }
+    )
+    read = read_cheaply(data, XLSX)
+    assert (read.truncated, read.text.startswith("## S"), len(data) < 100_000) == (True, True, True)
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "zlib_codec"])
+@pytest.mark.parametrize("byte", [b"", b"\xff"])
+def test_a_message_in_what_is_no_charset_of_the_web_is_read_without_it(charset: str, byte: bytes) -> None:
+    body = byte + b"a" * 400_000 + b"-" + b"zz9" * 500_000
+    data = b'Subject: x\nContent-Type: text/plain; charset="' + charset.encode() + b'"\n\n' + body
+    assert read_cheaply(data, "message/rfc822").title == "x"
+
+
+def test_the_charset_of_a_message_holds_each_time_its_text_is_read() -> None:
+    data = "Subject: x\nContent-Type: text/plain; charset=iso-8859-2\n\n\xa1\xb3\xea".encode("latin-1")
+    assert extract(data, "message/rfc822", "").text == "# x\n\nĄłę"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Subject: =?punycode?q?" + b"a" * 400_000 + b"-" + b"zz9" * 500_000 + b"?=",
+        b"To: " + b"a <a@b.c>, " * 200_000,
+        b"Content-Type: text/plain; " + b"; ".join(b"a*%d*=x" % number for number in range(60_000)),
+    ],
+    ids=["encoded word", "addresses", "parameters"],
+)
+def test_a_long_header_is_cut_before_it_is_taken_apart(header: bytes) -> None:
+    assert read_cheaply(header + b"\nFrom: me\n\nhello", "message/rfc822").text.endswith("hello")
+
+
+def test_many_encoded_lines_are_cut_in_linear_time() -> None:
+    lines = (b"a" * 40 + b"\n") * 7_999 + b"-\n"
+    assert read_cheaply(b"Subject: x\n\n" + lines * 12, "message/rfc822").truncated
