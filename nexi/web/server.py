@@ -12,6 +12,7 @@ import functools
 import gc
 import logging
 import os
+import re
 import signal
 import socket
 import threading
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -50,6 +52,7 @@ MAX_CLIENT_HALF_OPEN = 64  # with more of them, one address has less time for ea
 CROWDED_HEAD_TIMEOUT_S = 2.0
 GC_THRESHOLDS = (700, 10, 10)  # the command line collects less often, for a quick start
 MOST_GATHERED = 32_768
+_AMBIGUOUS_LINE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 
 
 class ServerOptions(Struct, frozen=True):
@@ -280,6 +283,13 @@ class SlowClientTimeoutProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch_head()
+
+    def handle_events(self) -> None:
+        """h11 takes a bare LF for the end of a line and joins folded ones; what stands before it may read both otherwise."""
+        if self.conn.their_state is h11.IDLE and _AMBIGUOUS_LINE.search(self.conn.trailing_data[0].partition(b"\r\n\r\n")[0]):
+            self.send_400_response("A line of the request's head ends without CR or is folded.")
+        else:
+            super().handle_events()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_of(self._head)

@@ -7,6 +7,7 @@ import base64
 import gzip
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator
 from io import StringIO
 from pathlib import Path
@@ -206,6 +207,26 @@ async def test_two_ways_to_say_where_a_body_ends_are_refused_and_the_connection_
         reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         writer.write(sent + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (await asyncio.wait_for(reader.read(), 300)).count(b"HTTP/1.1 ") == 1
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /healthz HTTP/1.1\nHost: localhost\n\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\nX-Other: 1\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Other: 1\r\n 2\r\n\r\n",
+    ],
+    ids=["bare LF", "one bare LF", "folded"],
+)
+async def test_a_head_that_a_proxy_may_read_otherwise_is_refused_alone_and_behind_another(tmp_path: Path, head: bytes) -> None:
+    first = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n\n a"
+    async with serving(tmp_path) as served:
+        assert await raw(served.base, head) == 400
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
+        writer.write(first + head)
+        replies = await asyncio.wait_for(reader.read(), 300)
+        assert re.findall(rb"HTTP/1.1 (\d+)", replies) == [b"200", b"400"]
         writer.close()
 
 
