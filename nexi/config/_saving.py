@@ -61,6 +61,8 @@ def change_config(
     env = os.environ if env is None else env
     place = Path(path).absolute() if path is not None else nexi_home(env) / "config.json"
     gone = {*remove, *changes}
+    if "base_url" in gone:
+        gone.add("page_base_url")
     old = {name for name, new in OLD_NAMES.items() if new in gone}
     data = {**{k: v for k, v in read_file(place).items() if k not in gone | old}, **changes}
     problems = find_problems(data) + describe_unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})

@@ -106,7 +106,7 @@ def run_first_time_setup(
                 break
     except EOFError as error:
         raise ConfigError("setup was not completed", cause="the input ended", fix="run `nexi config setup` again") from error
-    place = save_config(replace(config, **answers), config.config_path)
+    place = save_config(replace(config, **answers, page_base_url=""), config.config_path)
     say(f"Saved in {place}.")
     return load_config(path, env)
 

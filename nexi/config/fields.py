@@ -233,6 +233,13 @@ class Settings:
         "What needs the owner's token on this machine: `private` (all that the owner keeps) or `always` (questions too).",
         variables=("NEXI_SERVE_TOKEN",),
     )
+    page_base_url: str = setting(
+        "",
+        _checks.OPTIONAL_WEB_URL,
+        "The `base_url` that was saved in the browser: it gets the key that was typed with it, or keys of its own service. "
+        "Written by the page; setting `base_url` with `nexi config` removes it.",
+        mask=hide_password,
+    )
     database_url: str = setting(
         "",
         _checks.KEY,

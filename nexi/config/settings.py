@@ -154,12 +154,12 @@ class Config(Settings):
         if not base_url or self.embedding_library:
             return None
         own = next(iter(self.keys_for("embedding")), "")
-        keys = self._endpoint_keys(base_url, {"api_key": own} if own else {})
+        keys = self._endpoint_keys(base_url, {"api_key": own, "base_url": self.embedding_base_url})
         return Endpoint(base_url, keys, self.embedding_model or EMBEDDING_MODEL, self.max_context)
 
     def _endpoint_keys(self, base_url: str, part: Mapping[str, Any]) -> Keys:
         """A key goes with the address it was set for; any other address gets only keys that are known to be its own."""
-        if part.get("api_key"):
+        if part.get("api_key") and (part.get("base_url") or not self._is_typed_in_browser):
             return (part["api_key"],)
         if parse_site(base_url) == parse_site(self.base_url):
             return self._main_keys()
@@ -168,7 +168,8 @@ class Config(Settings):
 
     def _main_keys(self) -> Keys:
         owner = find_key_owner(self.base_url)
-        more = (*parse_keys(self.api_keys.get(owner, "")), *parse_keys(self.api_keys.get("llm", "")))
+        of_any = "" if self._is_typed_in_browser else self.api_keys.get("llm", "")
+        more = (*parse_keys(self.api_keys.get(owner, "")), *parse_keys(of_any))
         if self._is_explicit("api_key"):
             return deduplicate_keys(self.api_key, *more)
         return deduplicate_keys(self._environment_key(owner), self._file_key(), *more)
@@ -184,11 +185,17 @@ class Config(Settings):
         A file that names another address and its own key keeps the two together.
         """
         keys = self.origin.env_keys
-        if keys.get(owner):
-            return keys[owner]
+        if keys.get(owner) or self._is_typed_in_browser:
+            return keys.get(owner, "")
         chosen_in_environment = self.origin.env.get("base_url") == self.base_url
         chosen = chosen_in_environment or parse_site(self.base_url) != parse_site(DEFAULT_BASE_URL)
         return keys.get("openai", "") if chosen and (chosen_in_environment or not self._file_key()) else ""
+
+    @property
+    def _is_typed_in_browser(self) -> bool:
+        """Whether the address comes from the page: whoever reaches the page must not collect keys that were set elsewhere."""
+        is_from_page = bool(self.page_base_url) and parse_site(self.page_base_url) == parse_site(self.base_url)
+        return is_from_page and self.origin.env.get("base_url") != self.base_url
 
     def _is_explicit(self, name: str) -> bool:
         """Whether a flag or the caller set it, not the file."""

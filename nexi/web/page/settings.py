@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi
-from nexi.config import EXTRACTIVE, Config, change_config
+from nexi.config import DEFAULT_BASE_URL, EXTRACTIVE, Config, change_config, parse_site, read_file_settings
 from nexi.errors import ConfigError
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
@@ -90,7 +91,12 @@ async def _save_settings(request: Request) -> Response:
     changes = await _typed_changes(request)
     kept = {name: value for name, value in changes.items() if value not in (None, "")}
     removed = [name for name, value in changes.items() if value is None or (value == "" and name == "searxng_url")]
-    await asyncio.to_thread(change_config, kept, remove=removed, path=nexi.config.config_path)
+    path = nexi.config.config_path
+    if "base_url" in kept:
+        kept |= {"page_base_url": config.page_base_url} if config.page_base_url else {}
+        if await asyncio.to_thread(_address_in_file, path) != parse_site(config.base_url):
+            removed.append("api_key")
+    await asyncio.to_thread(change_config, kept, remove=removed, path=path)
     nexi.reconfigure(config)
     return await _show_settings(request)
 
@@ -103,7 +109,7 @@ async def _typed_changes(request: Request) -> dict[str, Any]:
 async def _read_changes(request: Request) -> Config:
     """The config with what was typed. Raises Refused.
 
-    An empty key means the stored one, which goes to no other host than before.
+    An empty key means the stored one, which goes to no other address than before; nor does any other key.
     """
     if not is_editable(request):
         raise build_refusal(
@@ -112,8 +118,8 @@ async def _read_changes(request: Request) -> Config:
     nexi: Nexi = request.app.state.nexi
     changes = await _typed_changes(request)
     given = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
-    if not given.get("api_key") and _host_of(given.get("base_url", nexi.config.base_url)) != _host_of(nexi.config.base_url):
-        given["api_key"] = ""
+    if parse_site(address := given.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
+        given = {"api_key": "", **given, "page_base_url": address}
     unset: dict[str, Any] = {name: None for name in LIMITS if changes.get(name, 0) is None}
     try:
         return replace(nexi.config.override(**given), **unset)
@@ -127,8 +133,9 @@ def _public_address(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _host_of(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2].lower()
+def _address_in_file(path: Path) -> tuple[str, str, int | None]:
+    """What the key in the file belongs to."""
+    return parse_site(read_file_settings(path).get("base_url", DEFAULT_BASE_URL))
 
 
 def is_editable(request: Request) -> bool:
