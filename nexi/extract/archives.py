@@ -18,6 +18,7 @@ from nexi.extract.writer import EnoughText, MarkdownWriter
 __all__ = ["read_epub"]
 
 MAX_CHAPTERS = 2_000
+MAX_TAGS = 300_000  # of all chapters but the last that is read; a long novel has a fifth of that
 
 
 def read_epub(data: bytes, max_chars: int) -> Extracted:
@@ -45,9 +46,14 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
 
 def _write_chapters(archive: BoundedArchive, paths: list[str], writer: MarkdownWriter) -> MarkdownWriter:
     writer.truncated = len(paths) > MAX_CHAPTERS
+    tags = 0
     with suppress(EnoughText):
         for path in paths[:MAX_CHAPTERS]:
+            if tags > MAX_TAGS:
+                writer.truncated = True
+                break
             html = charset.decode_body(archive.read(path), "")
+            tags += html.count("<")
             writer.truncated = writer.truncated or markup.is_cut(html)
             writer.add_block(markup.whole_text(html, ""))
     return writer

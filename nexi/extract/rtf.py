@@ -21,6 +21,7 @@ __all__ = ["read_rtf"]
 
 MAX_GROUPS = 500  # inside one another
 MAX_FONTS = 5_000
+MAX_TOKENS = 750_000  # control words, braces and stretches of text; a book has a third of that
 
 _TOKEN = re.compile(r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL)
 _SILENT = frozenset((
@@ -82,8 +83,12 @@ class _Reading:
         self._level = -1
 
     def read(self, text: str) -> None:
-        place = 0
+        place = tokens = 0
         while found := _TOKEN.match(text, place):
+            tokens += 1
+            if tokens > MAX_TOKENS:
+                self._writer.truncated = True
+                break
             place = found.end()
             word, number, code, sign, brace, plain = found.groups()
             if code:

@@ -6,6 +6,7 @@ and embedded files are not looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from nexi.extract import notation
@@ -24,6 +25,7 @@ from nexi.extract.writer import EnoughText, MarkdownWriter
 __all__ = ["read_pptx"]
 
 MAX_SLIDES = 2_000
+MAX_ELEMENTS = 300_000  # of all slides and their notes; a slide has some hundreds
 
 _TITLES = ("title", "ctrTitle")
 _FURNITURE = ("dt", "ftr", "sldNum", "hdr", "sldImg")
@@ -40,23 +42,29 @@ def read_pptx(data: bytes, max_chars: int) -> Extracted:
     paths = [targets.get(attributes.get("id", ""), {}).get("Target", "") for _, attributes, _ in listed]
     writer = MarkdownWriter(max_chars)
     writer.truncated = len(paths) > MAX_SLIDES
+    allowance = iter(range(MAX_ELEMENTS))
     with suppress(EnoughText):
         for number, path in enumerate(paths[:MAX_SLIDES], 1):
-            _write_slide(archive, path, number, writer)
+            _write_slide(archive, path, number, writer, allowance)
     return build_extracted(writer, read_office_properties(archive))
 
 
-def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter) -> None:
-    slide = _Shapes(writer)
-    parse_xml(archive.stream(path), slide)
+def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter, allowance: Iterator[int]) -> None:
+    slide = _Shapes(writer, allowance)
+    is_whole = False
+    with suppress(EnoughText):
+        parse_xml(archive.stream(path), slide)
+        is_whole = True
     title = " ".join(text for shape in slide.shapes if shape.kind in _TITLES for text in shape.texts())
     writer.add_heading(2, f"Slide {number}: {title}" if title.strip() else f"Slide {number}")
     for shape in slide.shapes:
         if shape.kind not in _TITLES:
             shape.write(writer)
+    if not is_whole:
+        raise EnoughText
     for about in archive.relationships(path).values():
         if about.get("Type", "").endswith("/notesSlide"):
-            notes = _Shapes(writer)
+            notes = _Shapes(writer, allowance)
             parse_xml(archive.stream(about.get("Target", "")), notes)
             said = " ".join(text for shape in notes.shapes for text in shape.texts())
             writer.add_paragraph(f"Notes: {said}" if said.strip() else "")
@@ -98,8 +106,9 @@ class _Shape:
 class _Shapes:
     """Collects the shapes of one slide in their order; the furniture of the page is left out."""
 
-    def __init__(self, writer: MarkdownWriter) -> None:
+    def __init__(self, writer: MarkdownWriter, allowance: Iterator[int]) -> None:
         self._writer = writer
+        self._allowance = allowance
         self.shapes: list[_Shape] = []
         self._shape = _Shape()
         self._text: list[str] = []
@@ -111,6 +120,9 @@ class _Shapes:
         self._baseline = ""  # of the open run, in thousandths of a line: raised above zero, lowered below
 
     def start(self, name: str, attributes: Attributes) -> None:
+        if next(self._allowance, None) is None:
+            self._writer.truncated = True
+            raise EnoughText
         if self._silent or name == "Fallback":  # a picture of the formula before it
             self._silent += 1
         elif name == "oMath" or self._formula.is_open:

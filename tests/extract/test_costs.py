@@ -10,6 +10,7 @@ from nexi.extract import Extracted, extract
 from tests.extract.archives import zipped
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 MAX_CPU_S = 5.0
 
 
@@ -62,3 +63,39 @@ def test_a_long_header_is_cut_before_it_is_taken_apart(header: bytes) -> None:
 def test_many_encoded_lines_are_cut_in_linear_time() -> None:
     lines = (b"a" * 40 + b"\n") * 7_999 + b"-\n"
     assert read_cheaply(b"Subject: x\n\n" + lines * 12, "message/rfc822").truncated
+
+
+@pytest.mark.parametrize(
+    "part", [b"\\u8364?\\b\\i0" * 1_200_000, b"{a}" * 2_000_000, b"\\u1 " * 2_000_000], ids=["controls", "groups", "characters"]
+)
+def test_rich_text_of_millions_of_parts_is_cut(part: bytes) -> None:
+    assert read_cheaply(b"{\\rtf1 Hello. " + part + b"}", "application/rtf").truncated
+
+
+@pytest.mark.parametrize(("slides", "shapes"), [(1, 70_000), (300, 60_000)])
+def test_a_presentation_of_many_shapes_is_cut(slides: int, shapes: int) -> None:
+    said = "<sp><txBody><p><r><t>Hello</t></r></p></txBody></sp>"
+    ids = "".join(f'<sldId id="r{number}"/>' for number in range(slides))
+    links = "".join(f'<Relationship Id="r{number}" Target="s.xml"/>' for number in range(slides))
+    data = zipped(
+        {
+            "ppt/presentation.xml": f"<presentation><sldIdLst>{ids}</sldIdLst></presentation>",
+            "ppt/_rels/presentation.xml.rels": f"<Relationships>{links}</Relationships>",
+            "ppt/s.xml": f"<sld><spTree>{said * (shapes if slides == 1 else 1)}{'<sp/>' * shapes}</spTree></sld>",
+        }
+    )
+    read = read_cheaply(data, PPTX)
+    assert (read.truncated, read.text.startswith("## Slide 1\n\nHello")) == (True, True)
+
+
+def test_a_book_of_millions_of_tags_is_cut() -> None:
+    items = "".join(f'<item id="i{number}" href="c.xhtml" media-type="application/xhtml+xml"/>' for number in range(12))
+    spine = "".join(f'<itemref idref="i{number}"/>' for number in range(12))
+    data = zipped(
+        {
+            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="o.opf"/></rootfiles></container>',
+            "o.opf": f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>",
+            "c.xhtml": "<html><body><p>Hello</p>" + "<div>" * 450_000 + "</body></html>",
+        }
+    )
+    assert read_cheaply(data, "application/epub+zip").truncated
