@@ -76,7 +76,7 @@ async def _run_stdio(config: Config) -> None:
 
 
 def serve_http(host: str = HOST, port: int = PORT) -> None:
-    """Serve clients over HTTP until a signal ends it. Raises NexiError: off loopback it needs a token."""
+    """Serve clients over HTTP until a signal ends it. Raises NexiError: off loopback a token must be set."""
     config = _load_config()
     asyncio.run(_run_http(config, host, port))
 
@@ -106,7 +106,8 @@ async def _run_http(config: Config, host: str, port: int) -> None:
                 server_header=False,
             )
             where = f"[{host}]" if ":" in host else host
-            say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}" + (", with the token" if config.token else ""))
+            which = "the token" if config.token else "the token that `nexi token` prints"
+            say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}, with {which}")
             await uvicorn.Server(settings).serve(sockets=[listener])
 
 

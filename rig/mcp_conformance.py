@@ -190,7 +190,7 @@ def run() -> tuple[list[Outcome], list[tuple[str, str, str]]]:
     with miniweb.serve(miniweb.Corpus([PAGE])) as web, tempfile.TemporaryDirectory() as home:
         env = {"NEXI_HOME": home, "SEARXNG_URL": web, "NEXI_MODEL": "extractive", "NEXI_ALLOW_PRIVATE": web[7:]}
         fixture_port, real_port = free_port(), free_port()
-        real = ["-m", "nexi.mcp_server_cli", "http", "127.0.0.1", str(real_port)]
+        real = ["-m", "rig.mcp_open", str(real_port)]
         with (
             serving(["-m", "rig.mcp_fixture", str(fixture_port)], fixture_port) as fixture_url,
             serving(real, real_port, **env) as real_url,

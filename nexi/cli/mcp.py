@@ -27,7 +27,10 @@ def mcp_command(ctx: click.Context) -> None:
 @click.argument("host", default="127.0.0.1")
 @click.argument("port", default=8000, type=click.IntRange(0, 65535))
 def _http_command(host: str, port: int) -> None:
-    """Serve MCP over streamable HTTP at http://HOST:PORT/mcp; other hosts than loopback need NEXI_TOKEN."""
+    """Serve MCP over streamable HTTP at http://HOST:PORT/mcp.
+
+    Clients send what `nexi token` prints as `Authorization: Bearer TOKEN`; other hosts than loopback need NEXI_TOKEN.
+    """
     from nexi.mcp_server_cli import serve_http
 
     with report_errors():

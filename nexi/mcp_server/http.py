@@ -1,7 +1,8 @@
 """MCP over streamable HTTP: the ASGI app, what it lets in, and its life.
 
 Above is `mcp_server_cli`, or a web server that mounts it at `/mcp`; below is the server. On loopback the SDK's transport checks
-Host and Origin; anywhere else a token is needed. A web server with a guard of its own passes `guarded=True`.
+Host and Origin, and the owner's token is wanted where no other is set, since the tools read what the owner keeps; anywhere else
+a token must be set. A web server with a guard of its own passes `guarded=True`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
+from nexi.app.owner_token import OwnerToken
 from nexi.errors import ConfigError
 from nexi.mcp_server.server import NexiServer
 
@@ -41,8 +43,13 @@ class HttpDoor:
     """`app` serves one path; it works inside `async with door.running()`, which owns the sessions and the research."""
 
     def __init__(self, nexi: Nexi, *, host: str = "127.0.0.1", token: str = "", guarded: bool = False) -> None:
+        """Raises ConfigError for an address that needs a token and has none, StoreError if the owner's cannot be kept."""
         self.server = NexiServer(nexi)
         self._whole = build_http_app(self.server, host=host, token=token, guarded=guarded)
+        if not (token or guarded):
+            owner = OwnerToken(nexi.config.state_dir)
+            owner.ensure()
+            self._whole = _TokenGate(self._whole, owner.is_token)
 
     @property
     def app(self) -> App:
@@ -83,15 +90,17 @@ def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarde
         max_sessions=MOST_SESSIONS,
         **transport,
     )
-    return _TokenGate(app, token) if token and not guarded else app
+    if guarded or not token:
+        return app
+    return _TokenGate(app, lambda given: hmac.compare_digest(given.encode(), token.encode()))
 
 
 class _TokenGate:
     """Lets in who sends `Authorization: Bearer TOKEN`."""
 
-    def __init__(self, app: App, token: str) -> None:
+    def __init__(self, app: App, is_token: Callable[[str], bool]) -> None:
         self._app = app
-        self._token = token.encode()
+        self._is_token = is_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._is_known(scope):
@@ -101,11 +110,13 @@ class _TokenGate:
     def _is_known(self, scope: Scope) -> bool:
         given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, secret = given.partition(b" ")
-        return kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), self._token)
+        return kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))
 
 
 async def _send_refusal(send: Send) -> None:
-    message = "a token is needed: send Authorization: Bearer and the value of NEXI_TOKEN"
+    message = (
+        "a token is needed: send Authorization: Bearer and what `nexi token` prints on the server (NEXI_TOKEN, if it is set)"
+    )
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": message}}).encode()
     headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer"), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 401, "headers": headers})

@@ -33,8 +33,21 @@ HELLO = {
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
+KNOWN = {**ACCEPT, "authorization": f"Bearer {TOKEN}"}
+
+
 @asynccontextmanager
-async def door(web: str, home: Path, *, token: str = "", **ports: Any) -> AsyncIterator[tuple[str, Nexi]]:
+async def connected(url: str, token: str = TOKEN) -> AsyncIterator[Client]:
+    """The official client with a token."""
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=120) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def door(web: str, home: Path, *, token: str = TOKEN, **ports: Any) -> AsyncIterator[tuple[str, Nexi]]:
     async with Nexi(config_for(web, home), **ports) as nexi, listening(HttpDoor(nexi, token=token).app) as address:
         yield f"{address}/mcp", nexi
 
@@ -45,7 +58,7 @@ async def test_a_client_lists_calls_and_hears_progress(web: str, tmp_path: Path)
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         told.append(progress)
 
-    async with door(web, tmp_path) as (url, _), Client(url) as client:
+    async with door(web, tmp_path) as (url, _), connected(url) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         answer = await client.call_tool("nexi_search", {"query": QUESTION}, progress_callback=hear)
     assert "nexi_research" in names
@@ -56,16 +69,16 @@ async def test_a_client_lists_calls_and_hears_progress(web: str, tmp_path: Path)
 
 async def test_research_goes_on_when_the_client_that_began_it_has_left(web: str, tmp_path: Path) -> None:
     async with door(web, tmp_path) as (url, _):
-        async with Client(url, read_timeout_seconds=5) as client:
+        async with connected(url) as client:
             run_id = (await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})).structured_content["id"]
-        async with Client(url) as another:
+        async with connected(url) as another:
             report = await another.call_tool("nexi_research_result", {"run_id": run_id, "wait_s": 30})
     assert ANSWER in text_of(report)
 
 
 async def test_cancelling_over_http_stops_the_run(web: str, tmp_path: Path) -> None:
     gate = Gate()
-    async with door(web, tmp_path, backends=[gate]) as (url, nexi), Client(url) as client:
+    async with door(web, tmp_path, backends=[gate]) as (url, nexi), connected(url) as client:
         call = asyncio.create_task(client.call_tool("nexi_search", {"query": QUESTION}))
         await gate.asked.wait()
         call.cancel()
@@ -92,7 +105,7 @@ async def test_cancelling_over_http_stops_the_run(web: str, tmp_path: Path) -> N
 )
 async def test_other_hosts_and_origins_are_refused(web: str, tmp_path: Path, headers: dict[str, str], status: int) -> None:
     async with door(web, tmp_path) as (url, _), httpx2.AsyncClient() as http:
-        reply = await http.post(url, json=HELLO, headers={**ACCEPT, **headers})
+        reply = await http.post(url, json=HELLO, headers={**KNOWN, **headers})
     assert reply.status_code == status
 
 
@@ -106,6 +119,22 @@ async def test_a_token_is_asked_for_and_told_how_to_send(web: str, tmp_path: Pat
     assert "NEXI_TOKEN" in refused[0].json()["error"]["message"]
     assert TOKEN not in refused[1].text
     assert welcome.status_code == 200
+
+
+async def test_without_a_token_of_its_own_the_door_wants_the_owners(web: str, tmp_path: Path) -> None:
+    owner = OwnerToken(config_for(web, tmp_path).state_dir)
+    async with door(web, tmp_path, token="") as (url, _), httpx2.AsyncClient() as http:
+        first = owner.read()
+        sent = ("x", "any word", "caf\u00e9", f"{first}x", first)
+        for_old = [{**ACCEPT, "authorization": f"Bearer {token}".encode()} for token in sent]
+        before = [(await http.post(url, json=HELLO, headers=headers)).status_code for headers in [ACCEPT, *for_old]]
+        async with connected(url, first) as client:
+            answer = await client.call_tool("nexi_search", {"query": QUESTION})
+        owner.renew()
+        refused = await http.post(url, json=HELLO, headers=for_old[-1])
+    assert before == [401, 401, 401, 401, 401, 200]
+    assert text_of(answer).startswith(ANSWER)
+    assert (refused.status_code, "`nexi token`" in refused.json()["error"]["message"]) == (401, True)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "nexi.example"])
@@ -125,7 +154,7 @@ def test_off_loopback_a_token_is_needed(web: str, tmp_path: Path, host: str) -> 
 )
 async def test_bad_bodies_are_refused_with_a_client_error(web: str, tmp_path: Path, body: bytes) -> None:
     async with door(web, tmp_path) as (url, _), httpx2.AsyncClient() as http:
-        reply = await http.post(url, content=body, headers={**ACCEPT, "content-type": "application/json"})
+        reply = await http.post(url, content=body, headers={**KNOWN, "content-type": "application/json"})
     assert 400 <= reply.status_code < 500
     assert "Traceback" not in reply.text
 
@@ -139,8 +168,7 @@ async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Pa
         while "MCP at" not in said:
             await asyncio.sleep(0.01)
             said += capsys.readouterr().err
-        headers = {**ACCEPT, "authorization": f"Bearer {TOKEN}"}
-        reply = await http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=headers)
+        reply = await http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=KNOWN)
     serving.cancel()
     await asyncio.wait([serving])
     assert said == f"MCP at http://127.0.0.1:{port}/mcp, with the token\n"
@@ -164,10 +192,9 @@ async def test_nexi_serve_offers_mcp_behind_its_own_guard(web: str, tmp_path: Pa
 
     async with listening(create_app(config_for(web, tmp_path, token=TOKEN))) as address, httpx2.AsyncClient() as http:
         url = f"{address}/mcp"
-        known = {**ACCEPT, "authorization": f"Bearer {TOKEN}"}
         refused = await http.post(url, json=HELLO, headers=ACCEPT)
-        evil = await http.post(url, json=HELLO, headers={**known, "host": "evil.example"})
-        welcome = await http.post(url, json=HELLO, headers=known)
+        evil = await http.post(url, json=HELLO, headers={**KNOWN, "host": "evil.example"})
+        welcome = await http.post(url, json=HELLO, headers=KNOWN)
     assert (refused.status_code, evil.status_code >= 400, welcome.status_code) == (401, True, 200)
     assert json.loads(welcome.text.partition("data: ")[2])["result"]["serverInfo"]["name"] == "nexi"
 
@@ -176,11 +203,7 @@ async def test_an_official_client_uses_nexi_serve(web: str, tmp_path: Path) -> N
     from nexi.web import create_app
 
     config = config_for(web, tmp_path)
-    owner = {"authorization": f"Bearer {OwnerToken(config.state_dir).ensure()}"}
-    async with (
-        listening(create_app(config)) as address,
-        httpx2.AsyncClient(headers=owner, timeout=120) as http,
-        Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
-    ):
+    token = OwnerToken(config.state_dir).ensure()
+    async with listening(create_app(config)) as address, connected(f"{address}/mcp", token) as client:
         answer = await client.call_tool("nexi_search", {"query": QUESTION})
     assert text_of(answer).startswith(ANSWER)
