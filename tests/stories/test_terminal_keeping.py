@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from rig.terminal import CTRL_C
+from tests.extract.documents import pdf
 from tests.stories.world import FACT, PAGES, QUESTION, Screen, World
 
 ANSWER = "The Moon is 384,400 km from Earth on average. [1]\n\nSources:\n[1] Moon facts - http://WEB/moon.test/facts"
@@ -173,6 +174,17 @@ def test_a_file_that_is_attached_is_cited(world: World) -> None:
     assert done.code == 0
     assert "clover raises the yield of barley by 14 percent" in done.out
     assert "trial.md" in done.out.partition("Sources:")[2]
+
+
+def test_a_pdf_that_is_attached_is_cited(world: World) -> None:
+    (world.folder / "report.pdf").write_bytes(
+        pdf(["The trial concludes that clover raises the yield of barley by 14 percent."])
+    )
+    done = world.run("-f", "report.pdf", "What does the trial of clover and barley conclude?")
+    answer, _, sources = done.out.partition("\n\nSources:\n")
+    assert (done.code, answer) == (0, "The trial concludes that clover raises the yield of barley by 14 percent. [1]")
+    assert sources.startswith("[1] report.pdf - file:///")
+    assert sources.endswith("/report.pdf")
 
 
 def test_a_server_ends_with_ctrl_c_and_without_an_error(world: World) -> None:

@@ -150,9 +150,13 @@ class World:
         """Write settings into the home, as `nexi config set` does."""
         path = self.home / "config.json"
         self.home.mkdir(parents=True, exist_ok=True)
-        saved = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps({**saved, **settings}))
+        path.write_text(json.dumps({**self.settings(), **settings}))
         path.chmod(0o600)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that the home has."""
+        path = self.home / "config.json"
+        return dict(json.loads(path.read_text())) if path.exists() else {}
 
     # models
 

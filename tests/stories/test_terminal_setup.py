@@ -1,0 +1,60 @@
+"""Stories of `nexi config setup` whose test fails: the cause and the fix are on the screen, and nothing is saved unasked."""
+
+from __future__ import annotations
+
+from rig.terminal import CTRL_D, ENTER, Terminal
+from tests.stories.world import KEY, World
+
+LEFT = (
+    "Save anyway? [y/N] (N asks again): Error: setup was not completed: the input ended\n  Fix: run `nexi config setup` again"
+)
+
+
+def answer_setup(screen: Terminal, base_url: str, prompt: str) -> None:
+    """Answer every question of the setup; `prompt` is how it asks for a model of this server."""
+    screen.expect("URL of the model API")
+    screen.type(base_url + ENTER)
+    screen.expect("API key")
+    screen.type(KEY + ENTER)
+    screen.expect(prompt)
+    screen.type("scripted" + ENTER)
+    for asked in ("SearXNG", "Jina", "effort"):
+        screen.expect(asked)
+        screen.type(ENTER)
+    screen.expect("Save anyway? [y/N] (N asks again): ")
+
+
+def test_a_key_that_is_refused_in_the_setup_is_told_and_not_saved(world: World) -> None:
+    world.use_broken_model("wrong key")
+    base_url = world.env.pop("OPENAI_BASE_URL")
+    kept = world.settings()
+    del world.env["OPENAI_API_KEY"], world.env["NEXI_MODEL"]
+    with world.terminal("config", "setup", columns=120, module="rig.closed_ports") as screen:
+        answer_setup(screen, base_url, "Model")
+        screen.type(CTRL_D)
+        done = world.look_at(screen)
+    assert done.out.partition("Testing model and search ...\n")[2] == (
+        "  failed  model: 127.0.0.1:PORT/v1 refused the API key: Incorrect API key provided: [key]\n"
+        "          Fix: set the right key: nexi config setup\n"
+        "  ok      search searxng: 0 results for a test query\n" + LEFT
+    )
+    assert KEY not in screen.raw
+    assert (done.code, world.settings()) == (2, kept)
+
+
+def test_a_search_service_that_is_refused_in_the_setup_is_told_and_not_saved(world: World) -> None:
+    world.use_model()
+    base_url = world.env.pop("OPENAI_BASE_URL")
+    del world.env["NEXI_MODEL"]
+    world.web.trouble = "json off"
+    kept = world.settings()
+    with world.terminal("config", "setup", columns=120, module="rig.closed_ports") as screen:
+        answer_setup(screen, base_url, "Model, by number or name")
+        screen.type(CTRL_D)
+        done = world.look_at(screen)
+    assert done.out.partition("(max_context)\n")[2] == (
+        "  failed  search searxng: SearXNG refuses to answer in JSON: HTTP 403: the instance has its JSON format "
+        "switched off,\n  which is its default\n"
+        "          Fix: add `json` to search.formats in its settings.yml and restart it\n" + LEFT
+    )
+    assert (done.code, world.settings()) == (2, kept)
