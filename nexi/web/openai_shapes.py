@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.answers.citations import format_citations_section, strip_sources_section
+from nexi.answers.streaming import make_safe
 from nexi.app import Nexi, RunLimits, RunRequest, Session
 from nexi.app.request import RunMode
 from nexi.config import EXTRACTIVE
@@ -31,6 +32,7 @@ from nexi.events import (
 )
 from nexi.types import Message, Query, Reply, Source, Usage
 from nexi.web.chat_tasks import reply_without_search
+from nexi.web.fences import rename_fences
 from nexi.web.hosting import HostedRun
 from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
 
@@ -267,7 +269,13 @@ def usage_of(usage: Usage) -> dict[str, Any]:
 
 
 def progress_line(event: Event) -> str:
-    """What a reader of a long run sees of an event; "" for most."""
+    """What a reader of a long run sees of an event; "" for most. Models and pages wrote parts of it: it is made safe."""
+    url = event.url if isinstance(event, PageFetched) else ""
+    line = " ".join(_describe_progress(event).split())
+    return rename_fences(make_safe(line, lambda address: 0 if address == url else None)).strip()
+
+
+def _describe_progress(event: Event) -> str:
     match event:
         case StatusDelta(text=text):
             return text

