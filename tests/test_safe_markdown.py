@@ -143,6 +143,7 @@ def test_what_was_taken_out_is_named() -> None:
     assert (stream.finish(), stream.removed) == ("One here. Two [1].", {f"http://{EVIL}"})
 
 
+LONG_CODE = "<b> of long code\n" * 300
 PARTS = [
     "`", "``", "```", "~~~", "\n", "\n\n", " ", "> ", "- ", "    ", "|", "\n---|---\n", "---", "![x]", "[x]", "[r]: ", "[r]",
     "(//evil.example/c)", "(https://evil.example/c)", "<img src=//evil.example/c>", "<b", ">", "https://evil.example/c",
@@ -162,6 +163,23 @@ def test_no_mixture_of_markup_gets_through(text: str, size: int) -> None:
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_a_whole_text_is_made_safe_in_the_same_way(text: str) -> None:
     assert find_exits(make_safe(text, PLACES.get), PLACES.get) == set()
+
+
+@pytest.mark.parametrize("fence", ["```python", "~~~~ a|b", "   ````"])
+def test_code_of_two_thousand_lines_stays_as_it_is(fence: str) -> None:
+    lines = "".join(f"    if a[{number}](b) < <T> and c->d: call(e[{number}])\n" for number in range(2_000))
+    text = f"Here it is [1].\n\n{fence}\n{lines}{fence.strip(' abpython|')}\n\nUse it with care [1]."
+    assert answer(text, 50).finish() == text
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(["```", "~~~~", "``` a|b"]),
+    st.lists(st.sampled_from([*PARTS, "\n```\n", "\n~~~~\n"]), max_size=14).map("".join),
+)
+def test_no_mixture_of_markup_gets_through_behind_long_code(fence: str, text: str) -> None:
+    shown = answer(f"{fence}\n{LONG_CODE}{text}", 40).finish()
+    assert (find_exits(shown, PLACES.get), live_targets(shown)) == (set(), [])
 
 
 def test_a_long_answer_is_parsed_from_its_last_block_only() -> None:

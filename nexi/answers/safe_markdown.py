@@ -190,7 +190,11 @@ class MarkdownGuard:
 
     def add(self, text: str) -> None:
         self._end += text if self._end else text.lstrip()
-        if len(self._end) > self._trim_at:
+        if len(self._end) <= self._trim_at:
+            return
+        if fence := _shorten_open_fence(self._end):
+            self._end, self._trim_at = fence, 0  # each line of code is looked at alone, which takes no quadratic time
+        else:
             starts = (_last_block_line(parser.parse(self._end)) for parser in load_parsers())
             self._end = "".join(self._end.splitlines(keepends=True)[min(starts) :])
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
@@ -198,6 +202,19 @@ class MarkdownGuard:
 
 def _last_block_line(tokens: list[Token]) -> int:
     return max((token.map[0] for token in tokens if token.level == 0 and token.map), default=0)
+
+
+def _shorten_open_fence(text: str) -> str:
+    """The first line and the unfinished last one of code that is still open and has no block before it; "" of other text.
+
+    The empty line between them is code as well; without it the next line could make a table of the first.
+    """
+    lines, _, last = text.rpartition("\n")
+    for parser in load_parsers():
+        tokens = parser.parse(f"{lines}\nx")
+        if len(tokens) != 1 or tokens[0].type != "fence" or tokens[0].map is None or tokens[0].map[0] != 0:
+            return ""
+    return lines.partition("\n")[0] + f"\n\n{last}"
 
 
 def escape_markup(text: str) -> str:
