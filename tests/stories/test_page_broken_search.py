@@ -29,6 +29,16 @@ def test_a_search_service_that_is_broken_is_told_with_its_own_fix(world: World, 
     assert (person.text("#status"), person.sticking_out(), person.scan(axe)) == ("No answer", [], [])
 
 
+def test_the_fix_of_a_broken_search_service_is_told_in_the_language_of_the_page(world: World, visit: Visit) -> None:
+    world.web.trouble = "json off"
+    person = visit(locale="de-DE", **PHONE)
+    person.ask(QUESTION)
+    person.page.get_by_text(
+        "Ergänzen Sie `json` unter search.formats in seiner settings.yml und starten Sie es neu."
+    ).wait_for()
+    assert person.sticking_out() == []
+
+
 def test_a_search_service_that_is_down_is_told_with_its_address(world: World, visit: Visit) -> None:
     world.env["SEARXNG_URL"] = f"http://127.0.0.1:{free_port()}"
     person = visit(**PHONE)

@@ -207,6 +207,14 @@ def test_the_commonest_failures_are_translated() -> None:
     assert sorted(said for said in ending if not is_translated(said)) == []
 
 
+def test_the_fixes_of_a_broken_searxng_are_translated() -> None:
+    """The card of a question without evidence shows them."""
+    code = (ROOT / "nexi" / "backends" / "searxng.py").read_text(encoding="utf-8")
+    fixes = re.findall(r'fix="([^"]+)"', code)
+    assert len(fixes) > 5
+    assert [fix for fix in fixes if not is_translated(fix)] == []
+
+
 def test_what_a_mark_means_is_translated() -> None:
     told = [*MEANINGS.values(), *(figure.describe() for figure in rule_figures())]
     assert [said for said in told if not is_translated(said)] == []

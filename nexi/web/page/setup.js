@@ -41,6 +41,6 @@ async function examine() {
 function checkRow(check) {
   const row = element("li", {}, element("p", {}, sign(check.ok, say(check.ok ? "setup.ok" : "setup.problem")), " ", tell(element("strong"), check.name), " ", tell(element("span"), check.message)));
   if (check.cause) row.append(tell(element("p", { className: "state" }), check.cause, (cause) => say("setup.why", { cause })));
-  if (check.fix) row.append(element("p", { className: "state" }, `${say("setup.fix")} `, /^(nexi|pip|chmod) /.test(check.fix) ? command(check.fix) : check.fix));
+  if (check.fix) row.append(element("p", { className: "state" }, `${say("setup.fix")} `, /^(nexi|pip|chmod) /.test(check.fix) ? command(check.fix) : tell(element("span"), check.fix)));
   return row;
 }
