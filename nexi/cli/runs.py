@@ -302,13 +302,18 @@ def _print_runs(found: list[RunSummary], as_json: bool) -> None:
 
     if as_json:
         rows = [
-            {"id": r.id, "created": r.created, "state": r.state, "mode": r.mode, "query": r.query, "bytes": r.size}
+            {"id": r.id, "created": r.created, "state": name_state(r), "mode": r.mode, "query": r.query, "bytes": r.size}
             for r in found
         ]
         return print_json({"schema": "nexi-runs-1", "runs": rows})
     if not found:
         return write("No runs.\n", sys.stderr)
     for run in found:
-        query, state = clean_line(run.query)[:MAX_QUERY_CHARS], "stopped" if run.was_stopped else run.state
-        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {state:<10}  {run.mode:<8}  {query}\n")
+        query = clean_line(run.query)[:MAX_QUERY_CHARS]
+        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {name_state(run):<10}  {run.mode:<8}  {query}\n")
     return None
+
+
+def name_state(run: RunSummary) -> str:
+    """The state as a person knows it: one who stopped a run did not see it fail."""
+    return "stopped" if run.was_stopped else run.state

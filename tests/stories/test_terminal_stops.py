@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rig.terminal import CTRL_C
@@ -26,6 +28,7 @@ def stop_at(world: World, gate: str, *arguments: str) -> Screen:
 def test_an_early_stop_of_a_question_says_stopped_and_is_no_error(world: World) -> None:
     assert stop_at(world, "search", QUESTION) == Screen(130, NOTHING_READ)
     assert (world.history(), world.run_list()) == ([], f"ID  TIME  stopped     search    {QUESTION}")
+    assert [run["state"] for run in json.loads(world.run("runs", "--json").out)["runs"]] == ["stopped"]
 
 
 def test_a_stopped_question_can_be_continued(world: World) -> None:
