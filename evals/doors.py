@@ -1,10 +1,13 @@
 """Hostile input through every door of the HTTP server, counted.
 
     python -m evals.doors [--data FOLDER] [--sample N]
+    python -m evals.doors --count 11000 [--seed N]
 
 The naughty strings, as questions, fields, parameters, headers, parts of a path and arguments of MCP tools, and the JSON suite,
 as bodies, go to every route the server has, over a web in memory. Every reply must come in time, be no fault of the server,
 hold no traceback, and be an error in the shape of its contract where it is one. A violation ends with exit code 1.
+With `--count`, that many requests are made up from a seed instead: bodies of the right fields with wrong values, damaged
+files, parts of paths, parameters. They need no data.
 """
 
 from __future__ import annotations
@@ -69,6 +72,67 @@ HEADERS = (
     "range",
     "cookie",
 )
+VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1.5, 1e308, 10**30, "", "x", "1", "true", "\0", "\ud800", "a" * 5_000, "é" * 200, "\u202e",
+    [], {}, [[]], ["x"] * 300, "../../etc/passwd", "<script>", "http://127.0.0.1/", "javascript:1", "2026-13-45",
+    "9999-12-31T23:59:59+14:00", "nexi-s", "nexi-local", "nexi-deep", "search", "research", {"type": "json_schema"},
+    [{"role": "user", "content": "hi"}], "tools/call", "tools/list",
+    [{"role": "user", "content": [{"type": "input_image", "image_url": "http://169.254.169.254/"}]}],
+)  # fmt: skip
+KEYS = ("role", "content", "type", "text", "url", "id", "model", "depth", "plan", "name", "arguments", "format", "schema")
+BODY_FIELDS = {
+    "/v1/runs": "question mode options continues files session limits",
+    "/v1/responses": "model input instructions previous_response_id max_output_tokens stream background text tools include",
+    "/v1/completions": "model prompt max_tokens stream echo suffix n",
+    "/v1/embeddings": "model input dimensions encoding_format",
+    CHAT: "model messages stream response_format tools max_tokens stream_options sources",
+    "/v1/search": "query context_hint limit",
+    "/v1/snippet_rank": "query candidates",
+    "/tavily/search": "query max_results topic time_range include_answer include_domains country",
+    "/tavily/extract": "urls query format extract_depth",
+    "/tavily/crawl": "url instructions max_depth limit select_paths exclude_paths max_breadth",
+    "/tavily/map": "url instructions max_depth limit select_paths",
+    "/tavily/research": "input model stream output_schema",
+    "/page/settings": "base_url model api_key",
+    "/page/settings/models": "base_url api_key",
+    "/page/settings/test": "base_url model api_key",
+    "/page/render": "text markdown",
+    "/page/knowledge/forget": "urls",
+    "/openwebui/search": "query count",
+    "/openwebui/load": "urls",
+    "/page/history/{id}": "title pinned tags folder",
+    "/v1/runs/{id}/plan": "tasks",
+    "/v1/runs/{id}/shares": "team people",
+    "/v1/knowledge/shares": "team people",
+    "/v1/schedules": "question every first mode options",
+    "/account/tokens": "name read_only days",
+    "/account": "name",
+    MCP: "jsonrpc id method params",
+}
+FILES = (
+    b"%PDF-1.4\n1 0 obj<<>>endobj", b"{\\rtf1 hi}", b"WEBVTT\n\n00:00.000 --> 00:01.000\nhi", b"Subject: x\n\nhi",
+    b"hello world", b"WARC/1.0\r\nContent-Length: 3\r\n\r\nabc", b'{"nbformat":4,"cells":[]}', b"\x89PNG\r\n\x1a\n",
+    b"PK\x03\x04", b"a,b\n1,2\n",
+)  # fmt: skip
+NAMES = ("f", "../../x", "a\0b", "é", ".", "CON", "a" * 300, "x\n")
+ENDINGS = "pdf docx xlsx pptx odt epub rtf eml mbox ipynb csv tex srt vtt warc mhtml png zip txt html md"
+PIECES = (
+    "",
+    "x",
+    "-1",
+    "0",
+    "9" * 20,
+    "%00",
+    "%ff",
+    "..%2f..%2f",
+    "a" * 3_000,
+    "%0d%0a",
+    "NaN",
+    "'",
+    "%22",
+    "%C2%B2",
+    "%D9%A1",
+)
 SPEAKS_MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
@@ -79,6 +143,7 @@ class Doors:
         served = [(r.path, r.methods or {"GET", "POST", "DELETE"}) for r in app.routes if isinstance(r, Route)]
         known = [(path, methods) for path, methods in served if path not in ASLEEP]
         self.posts = sorted({path for path, methods in known if "POST" in methods and "{" not in path})
+        self.puts = sorted({path for path, methods in known if "PUT" in methods and "{" not in path})
         self.queries = sorted({path for path, methods in known if "GET" in methods and "{" not in path and path != MCP})
         self.paths = sorted({(m, path) for path, methods in known if "{" in path for m in methods})
 
@@ -103,10 +168,10 @@ class Judge:
         self.statuses: Counter[int] = Counter()
         self.violations: list[str] = []
 
-    async def send(self, served: Served, method: str, path: str, **more: Any) -> None:
+    async def send(self, client: httpx2.AsyncClient, method: str, path: str, **more: Any) -> None:
         began = time.perf_counter()
         try:
-            reply = await served.client.request(method, path, **more)
+            reply = await client.request(method, path, **more)
         except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError, ValueError):
             return  # the client itself would not send it
         except httpx2.HTTPError as error:
@@ -170,7 +235,7 @@ async def feed(judge: Judge, served: Served, doors: Doors, body: bytes) -> None:
     )
     for path in doors.posts:
         for sent in (body, whole):
-            await judge.send(served, "POST", path, content=sent, headers=SPEAKS_MCP if path == MCP else {})
+            await judge.send(served.client, "POST", path, content=sent, headers=SPEAKS_MCP if path == MCP else {})
 
 
 async def attack(judge: Judge, served: Served, doors: Doors, text: str) -> None:
@@ -178,30 +243,85 @@ async def attack(judge: Judge, served: Served, doors: Doors, text: str) -> None:
     for path in doors.posts:
         made = POSTS.get(path, lambda s: dict.fromkeys(FIELDS, s))
         headers = SPEAKS_MCP if path == MCP else {}
-        await judge.send(served, "POST", path, content=json.dumps(made(text)).encode(), headers=headers)
+        await judge.send(served.client, "POST", path, content=json.dumps(made(text)).encode(), headers=headers)
     for method, path in doors.paths:
-        await judge.send(served, method, re.sub(r"{[^}]*}", lambda _: quoted, path))
+        await judge.send(served.client, method, re.sub(r"{[^}]*}", lambda _: quoted, path))
     turn = zlib.crc32(text.encode("utf-8", "replace"))  # another parameter of each path for every string
     for number, path in enumerate(doors.queries):
-        await judge.send(served, "GET", f"{path}?{PARAMETERS[(number + turn) % len(PARAMETERS)]}={quoted}")
-    await judge.send(served, "GET", f"/{quoted}")
+        await judge.send(served.client, "GET", f"{path}?{PARAMETERS[(number + turn) % len(PARAMETERS)]}={quoted}")
+    await judge.send(served.client, "GET", f"/{quoted}")
     for name in HEADERS:
-        await judge.send(served, "GET", "/v1/models", headers={name: text})
+        await judge.send(served.client, "GET", "/v1/models", headers={name: text})
+
+
+class Fuzzer:
+    """Requests that are made up from a seed."""
+
+    def __init__(self, doors: Doors, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._bodies = [("POST", path) for path in doors.posts] + [("PUT", path) for path in doors.puts]
+        self._bodies += [door for door in doors.paths if door[0] in ("POST", "PUT")]
+        self._others = [door for door in doors.paths if door not in self._bodies] + [("GET", path) for path in doors.queries]
+
+    def next_request(self) -> tuple[str, str, dict[str, Any]]:
+        """A method, a path, and the rest for the client."""
+        kind = self._random.random()
+        if kind < 0.1:
+            name = quote(f"{self._random.choice(NAMES)}.{self._random.choice(ENDINGS.split())}")
+            return "POST", f"/page/files?name={name}", {"content": self._damage(self._random.choice(FILES))}
+        method, path = self._random.choice(self._bodies if kind < 0.7 else self._others)
+        url = re.sub(r"{[^}]*}", lambda _: self._random.choice(PIECES) or "x", path)
+        if kind >= 0.7:
+            return method, f"{url}?{self._random.choice(PARAMETERS)}={self._random.choice(PIECES)}", {}
+        body = json.dumps(self._body_of(path)).encode() if self._random.random() < 0.97 else self._random.randbytes(300)
+        return method, url, {"content": body, "headers": SPEAKS_MCP if path == MCP else {}}
+
+    def _body_of(self, path: str) -> dict[str, Any]:
+        names = BODY_FIELDS.get(path, " ".join(FIELDS)).split()
+        return {name: self._value() for name in self._random.sample(names, self._random.randint(0, len(names)))}
+
+    def _value(self, depth: int = 0) -> Any:
+        kind = self._random.random()
+        if depth > 3 or kind < 0.65:
+            return self._random.choice(VALUES)
+        values = [self._value(depth + 1) for _ in range(self._random.randint(0, 3))]
+        return values if kind < 0.8 else {self._random.choice(KEYS): value for value in values}
+
+    def _damage(self, data: bytes) -> bytes:
+        changed = bytearray(data)
+        for _ in range(self._random.randint(0, 8)):
+            changed[self._random.randrange(len(changed))] = self._random.randrange(256)
+        return bytes(changed[: self._random.randint(1, len(changed))]) * self._random.choice((1, 1, 1, 30))
+
+
+async def fuzz(count: int, seed: int) -> Judge:
+    judge = Judge()
+    with tempfile.TemporaryDirectory() as home:
+        async with serving(Path(home), most_runs=1000) as served:
+            fuzzer = Fuzzer(Doors(served.app), seed)
+            gate = asyncio.Semaphore(AT_ONCE)
+            requests = [fuzzer.next_request() for _ in range(count)]
+            sent = (judge.send(served.client, method, path, **more) for method, path, more in requests)
+            await asyncio.gather(*(_gated(gate, part) for part in sent))
+    return judge
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N strings and N bodies")
+    parser.add_argument("--count", type=int, default=0, metavar="N", help="N made-up requests instead")
+    parser.add_argument("--seed", type=int, default=29, help="of the made-up requests")
     given = parser.parse_args()
     data = given.data
-    if not (data / "blns.tar.gz").exists():
+    if not given.count and not (data / "blns.tar.gz").exists():
         print(f"doors: skipped, blns.tar.gz is not in {data}")
         return 0
     began = time.perf_counter()
-    judge = asyncio.run(run(data, given.sample))
+    judge = asyncio.run(fuzz(given.count, given.seed) if given.count else run(data, given.sample))
     told = ", ".join(f"{status}: {count}" for status, count in sorted(judge.statuses.items()))
     print(f"doors: {sum(judge.statuses.values())} requests in {time.perf_counter() - began:.0f} s; {told}")
+    print(f"doors: {sum(count for status, count in judge.statuses.items() if status >= 500)} replies of 500 and above")
     for violation in judge.violations[:50]:
         print(f"  {violation}", file=sys.stderr)
     print(f"doors: {len(judge.violations)} violations")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from evals.doors import Doors, Fuzzer, Judge
 from nexi.app.team import People
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, RunFinished, RunStarted
@@ -52,6 +53,17 @@ async def test_nothing_of_a_removed_person_opens_any_door(served: ServedTeam, ma
             (await browser.post(f"/login/link/{link}")).status_code,
         ]
     assert (before, after) == ([200, 200], [401, 401, 401, 401, 401, 400])
+
+
+async def test_made_up_requests_at_the_doors_of_a_team_find_no_fault(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    judge, fuzzer = Judge(), Fuzzer(Doors(served.app), seed=1)
+    async with served.client(served.people.add_token(make_person(), "laptop")) as client:
+        for _ in range(150):
+            method, path, more = fuzzer.next_request()
+            await judge.send(client, method, path, **more)
+    assert [status for status in judge.statuses if status >= 500] == []
 
 
 async def test_while_the_database_is_away_requests_say_so_soon_and_all_is_well_afterwards(
