@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nexi.config._addresses import hide_password, mask_key, parse_site
-from nexi.config._environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, wants_color
+from nexi.config._environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, reader_environment, wants_color
 from nexi.config._files import MAX_FILE_BYTES, load_config
 from nexi.config._names import (
     DEFAULT_BASE_URL,
@@ -113,6 +113,7 @@ __all__ = [
     "nexi_home",
     "parse_site",
     "read_file_settings",
+    "reader_environment",
     "run_first_time_setup",
     "save_config",
     "validate_config",

@@ -20,6 +20,10 @@ BOOLEANS = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
 }
+READER_VARIABLES = (
+    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SYSTEMROOT", "PATHEXT"),
+    *("PYTHONHOME", "PYTHONPATH", "LANG", "LC_ALL", "LC_CTYPE", "TESSDATA_PREFIX"),
+)
 
 
 def read_overlay(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -76,6 +80,12 @@ def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.n
     except ValueError as error:
         raise ConfigError("EDITOR cannot be used", cause=str(error), fix="close the quotes in EDITOR, or unset it") from error
     return words or (["notepad"] if windows else ["vi"])
+
+
+def reader_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a process that reads strangers' documents gets of the environment: paths and languages, no key."""
+    env = os.environ if env is None else env
+    return {name: env[name] for name in READER_VARIABLES if name in env}
 
 
 def wants_color(env: Mapping[str, str] | None = None) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import nexi
+from nexi.config import reader_environment
 from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.extract.formats import find_format
@@ -36,10 +37,6 @@ _FIND_NEXI = (
 WORKER_PROGRAM = f"{_FIND_NEXI}from nexi.extract.worker import main; main()"
 CONFINEMENT_PROGRAM = f"{_FIND_NEXI}from nexi.extract.confinement import confine_process; print(*confine_process())"
 # What Python, its libraries and tesseract need to be found; keys and addresses of services are not among it.
-KEPT_VARIABLES = (
-    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SYSTEMROOT", "PATHEXT"),
-    *("PYTHONHOME", "PYTHONPATH", "LANG", "LC_ALL", "LC_CTYPE", "TESSDATA_PREFIX"),
-)
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
 _workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
 
@@ -93,9 +90,8 @@ async def _start_python(program: str, *arguments: str) -> Process:
     """Start a program of ours in a session of its own, so that what it starts can be ended with it."""
     # -P keeps the working directory, which may hold anything, out of what can be imported.
     command = (sys.executable, "-P", "-c", program, *arguments, _HOME)
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=kept, start_new_session=True
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=reader_environment(), start_new_session=True
     )
 
 

@@ -86,7 +86,7 @@ def test_what_is_no_page_is_refused_with_a_fix(nexi: Command, address: str, as_j
 def test_private_addresses_are_refused_also_to_the_user(nexi: Command, address: str) -> None:
     done = nexi("fetch", address)
     assert (done.code, done.out) == (1, "")
-    assert "NEXI_ALLOW_PRIVATE" in done.err
+    assert "allow_private" in done.err.lower()
 
 
 @pytest.mark.parametrize("question", ["كم يبعد القمر عن الأرض؟", "🌙🌍📏 moon?", "\u202emoon", "Mañana ¿luna?", "moon \ud800"])

@@ -14,6 +14,7 @@ from typing import Literal
 
 import pytest
 
+from nexi.config._environment import READER_VARIABLES
 from nexi.extract.worker import main
 from nexi.fetchers import apart
 from nexi.types import FetchLimits
@@ -77,7 +78,7 @@ async def test_the_recogniser_gets_no_key(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setenv(name, "secret")
     shown = (await apart.read_apart(PNG, "image/png", 10_000, origin="file")).text
     names = {line.partition("=")[0] for line in shown.splitlines()} - {"_", "PWD", "SHLVL", "OLDPWD", "LC_CTYPE"}
-    assert names - set(apart.KEPT_VARIABLES) == {"OMP_THREAD_LIMIT"}
+    assert names - set(READER_VARIABLES) == {"OMP_THREAD_LIMIT"}
     assert "secret" not in shown
 
 

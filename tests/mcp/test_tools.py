@@ -212,7 +212,7 @@ async def test_a_run_may_be_asked_to_write_its_report_now(web: str, tmp_path: Pa
         gate.open.set()
         after = await client.call_tool("nexi_research_result", {"run_id": begun["id"], "wait_s": 30})
     assert asked.structured_content["done"] == "asked_to_stop"
-    assert after.meta["nexi/error"]["code"] == "no_evidence"  # nothing had been read
+    assert after.meta["nexi/error"]["code"] == "cancelled"  # nothing had been read
 
 
 async def test_more_research_than_there_is_room_for_is_refused_with_the_ids_under_way(web: str, tmp_path: Path) -> None:

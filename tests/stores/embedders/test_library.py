@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app.knowledge import embedder_named, fetches_its_model
+from nexi.app.factory import factory_for, fetches_its_model
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.install import install_command
@@ -102,8 +102,8 @@ async def test_whatever_a_library_raises_is_an_error_with_a_fix(library: Library
 def test_the_setting_chooses_between_a_library_and_an_endpoint(make_config: Callable[..., Config]) -> None:
     config = make_config(embedding_model="model2vec:./models/small")
     other = make_config(embedding_model="text-embedding-3-small", embedding_base_url="http://127.0.0.1:9/v1")
-    assert (config.embedding_endpoint(), type(embedder_named(config)).__name__) == (None, "LibraryEmbedder")
-    assert (other.embedding_endpoint() is not None, embedder_named(other)) == (True, None)
+    assert (config.embedding_endpoint(), type(factory_for(config).embedder()).__name__) == (None, "LibraryEmbedder")
+    assert (other.embedding_endpoint() is not None, type(factory_for(other).embedder()).__name__) == (True, "OpenAIEmbedder")
 
 
 def test_only_a_folder_or_a_package_needs_no_network(make_config: Callable[..., Config]) -> None:
