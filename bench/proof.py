@@ -21,7 +21,8 @@ from collections.abc import Callable
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from nexi.proof import check_answer, prepare
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer
 from nexi.types import Proof
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""What each rule of `nexi.proof` is worth: every one is switched off alone, and the labelled sets are measured again.
+"""What each rule of `nexi.checking` is worth: every one is switched off alone, and the labelled sets are measured again.
 
     python -m evals.ablation [--sample N] [--save]
 
@@ -21,7 +21,8 @@ from evals.checkers import Outcome, read_claim, read_claims
 from evals.planted import Case, cases
 from evals.proof import DATA, SETS, SnapshotCache, check, pages_of
 from evals.scores import Judged, score
-from nexi.proof import Snapshot, check_answer, check_claim, prepare
+from nexi.checking.pages import Snapshot, prepare
+from nexi.checking.rules import check_answer, check_claim
 
 TABLE = Path(__file__).with_name("ablation.md")
 MEASURED = ("attrib", "begin", "wice", "fever", "fcgpt")
@@ -39,18 +40,18 @@ def _nothing(*_: Any, **__: Any) -> tuple[()]:
 # The names that are replaced, and by what; all of them are looked up in their module when a sentence is checked.
 RULES: dict[str, dict[str, object]] = {
     "nothing": {},
-    "values that are missing": {"verdict.find_missing": _nothing},
+    "values that are missing": {"rules.find_missing": _nothing},
     "values that contradict": {"alignment._are_rivals": lambda *_: False},
-    "quotations, code, identifiers": {"verdict.missing_literals": _nothing},
-    "names that are absent": {"verdict.absent_names": _nothing},
+    "quotations, code, identifiers": {"rules.missing_literals": _nothing},
+    "names that are absent": {"rules.absent_names": _nothing},
     "names and opposites in near copies": {"alignment._find_changes": _nothing},
     "names and nouns exchanged": {"alignment._find_exchanges": _nothing},
     "hedges and conditions left out": {"alignment._find_hedges": _nothing},
-    "stronger words": {"verdict.find_overstatements": _nothing},
+    "stronger words": {"rules.find_overstatements": _nothing},
     "negations": {"alignment._list_negations": _nothing},
     "sentences bound by pronouns": {"retrieval._is_bound": lambda *_: False},
     "words lent by headings": {"retrieval.CONTEXT_WORTH": 0.0},
-    "clauses found apart": {"verdict._check_by_clauses": lambda claim, *_: claim},
+    "clauses found apart": {"rules._check_by_clauses": lambda claim, *_: claim},
 }
 Check = Callable[[], Outcome]
 
@@ -93,7 +94,7 @@ def main() -> int:
     for rule, replaced in RULES.items():
         with ExitStack() as stack:
             for name, stand_in in replaced.items():
-                stack.enter_context(patch(f"nexi.proof.{name}", stand_in))
+                stack.enter_context(patch(f"nexi.checking.{name}", stand_in))
             lines.append(f"| {rule} | {' | '.join(pages.measure())} |")
         print(lines[-1], flush=True)
     if options.save:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from nexi.proof import check_claim, prepare
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_claim
 from nexi.types import Claim
 
 KEPT = ("found", "supported")

@@ -20,13 +20,12 @@ from typing import Any
 
 from evals.answers import DATA, find_source
 from nexi.bench.scores import wilson_share
+from nexi.checking.alignment import has_negation
+from nexi.checking.conflicts import find_conflicts
+from nexi.checking.pages import Snapshot, prepare
+from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.values import Number
 from nexi.extract import extract
-from nexi.proof import prepare
-from nexi.proof.alignment import has_negation
-from nexi.proof.conflicts import find_conflicts
-from nexi.proof.pages import Snapshot
-from nexi.proof.parsed import ParsedText, parse_text
-from nexi.proof.values import Number
 from nexi.types import Claim, Evidence, Verdict
 from rig import miniweb
 

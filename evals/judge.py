@@ -25,13 +25,13 @@ from evals.checkers import Outcome
 from evals.redteam.pairs import read_pairs
 from evals.scores import auc, score
 from nexi.app.clock import SystemClock
+from nexi.checking.folder import installed_model
+from nexi.checking.onnx import OnnxPairModel
+from nexi.checking.overlap import OverlapPairModel
+from nexi.checking.pair_judge import JudgePairModel
+from nexi.checking.quiz import Grade, Quiz, grade_scores, take_quiz, whole_quiz
 from nexi.errors import NexiError
 from nexi.llm.openai.client import OpenAICompatible
-from nexi.pair_models.folder import installed_model
-from nexi.pair_models.judge import JudgePairModel
-from nexi.pair_models.onnx import OnnxPairModel
-from nexi.pair_models.overlap import OverlapPairModel
-from nexi.pair_models.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.ports import LLM, PairModel
 from nexi.types import Message, PairScore, Reply, Usage
 
@@ -43,7 +43,7 @@ HEADS = (
 )  # fmt: skip
 INTRO = """# Judges
 
-`python -m evals.judge --base-url URL --model NAME --save`: the quiz of 60 pairs in `nexi/pair_models/quiz.json`, half of them
+`python -m evals.judge --base-url URL --model NAME --save`: the quiz of 60 pairs in `nexi/checking/quiz.json`, half of them
 lies, asked as nexi asks a judge. Balanced accuracy is measured on each half of the quiz with the threshold of the other half; a
 gap counts as wrong. Rows of other sets use the thresholds that the quiz gave. A judge below 75 % may only lower a mark, and one
 below 60 % is not asked. Seconds are of one machine and its load on the day.
@@ -136,7 +136,7 @@ async def run(model: PairModel, counter: CountingLLM | None, options: argparse.N
     def spent() -> Usage:
         return counter.usage if counter else Usage()
 
-    start, quiz = time.monotonic(), packaged_quiz()
+    start, quiz = time.monotonic(), whole_quiz()
     scores = await take_quiz(model, quiz, deadline=clock.monotonic() + options.wait)
     name = options.name or model.name
     grade, row = grade_row(name, quiz, scores, spent(), time.monotonic() - start, options.note)

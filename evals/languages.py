@@ -14,7 +14,8 @@ import json
 import sys
 from pathlib import Path
 
-from nexi.proof import check_answer, prepare
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer
 
 HERE = Path(__file__).parent
 SENTENCES, KEPT_RUNS, TABLE = HERE / "languages.jsonl", HERE / "languages-runs.json", HERE / "languages.md"

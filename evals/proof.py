@@ -33,8 +33,9 @@ from evals.planted import Case, Page, cases, read_page
 from evals.redteam.pairs import HALVES, HERE, KINDS, read_pairs
 from evals.scores import Judged, Score, below_floors, render_scores, score
 from nexi.answers.citations import drop_unknown
+from nexi.checking.pages import Snapshot, prepare
+from nexi.checking.rules import check_answer
 from nexi.extract import to_markdown
-from nexi.proof import Snapshot, check_answer, prepare
 from nexi.types import Claim
 
 ROOT = Path(__file__).resolve().parent.parent

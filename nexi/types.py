@@ -327,14 +327,15 @@ class Answer(Struct, frozen=True):
 class Verdict(StrEnum):
     """What a check says of a sentence and its sources; `unchecked` is a stated gap, never a pass.
 
-    `found` is what rules can know: the words and every hard fact are in the cited page. `supported` is what a tested model
-    says beyond that: the passage entails the sentence.
+    `found` is what rules can know: the words and every hard fact are in the cited page. `supported` is what a judge says: the
+    passages say what the sentence says. `not_confirmed` is neutral: rules did not find it, and nobody has judged it.
     """
 
     SUPPORTED = "supported"
     FOUND = "found"
     CONTRADICTED = "contradicted"
     NOT_FOUND = "not_found"
+    NOT_CONFIRMED = "not_confirmed"
     UNCHECKED = "unchecked"
 
 
@@ -560,12 +561,23 @@ class PairScore(Struct, frozen=True):
         return self.known and self.contradicted >= 0.5
 
 
-class Review(Struct, frozen=True):
-    """How an answer was checked before it was shown. `proof` is of the text as shown.
+class Correction(Struct, frozen=True):
+    """A sentence that a judge rejected, and what stands in its place; "" where it was taken out."""
 
-    `marked` names the claims of the proof that carry the mark; `dropped` are sentences that were left out. `recited` sentences
-    had their citations put right, `corrected` ones were written again by the model when it was asked, which happens once.
-    `judges` are the models that judged sentences; `gap` says why some, or all, that rules found were not judged.
+    before: str
+    after: str = ""
+    reason: str = ""
+
+
+REVIEW_VERSION = 2  # a judge decides, and marks stand beside the text; before, rules decided and changed the text
+
+
+class Review(Struct, frozen=True):
+    """How an answer was checked. `proof` is of the text as it stands at the end.
+
+    `corrections` are the sentences that were put in place of others once they were written; `dropped` are sentences that a
+    strict answer leaves out. `judges` are the models that judged sentences; `gap` says why some, or all, were not judged.
+    `marked` and `recited` are of reviews before version 2, whose rules changed the text.
     """
 
     proof: Proof = Proof()
@@ -577,6 +589,8 @@ class Review(Struct, frozen=True):
     strict: bool = False
     judges: tuple[JudgeFigure, ...] = ()
     gap: str = ""
+    corrections: tuple[Correction, ...] = ()
+    version: int = 0
 
 
 def content_digest(text: str) -> str:

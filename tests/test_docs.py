@@ -479,7 +479,7 @@ def test_the_architecture_answers_the_questions_of_a_newcomer() -> None:
         "nexi/app/run.py",
         "nexi/agent/loop.py",
         "nexi/tools/toolbox.py",
-        "nexi/verify/checker.py",
+        "nexi/checking/answer.py",
         "nexi/research/reducer.py",
         "nexi/events.py",
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.links import link_to, page_number, show_line, text_directive, with_links
-from nexi.proof.pages import prepare
+from nexi.checking.links import link_to, page_number, show_line, text_directive, with_links
+from nexi.checking.pages import prepare
 from nexi.types import Claim, Evidence, Imprint, Source, Verdict
 
 PAGE = """# Forth Bridge

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evals.checkers import read_claims
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer
 from nexi.extract import to_markdown
-from nexi.proof import check_answer, prepare
 from nexi.types import Proof
 
 HERE = Path(__file__).parent

@@ -1,16 +1,14 @@
-"""Checks the answer of a run before it is shown, and warns about what the check found.
+"""Has the answer of a run checked, and says what the reader should know of it.
 
-Below the loop, the turn and the fallbacks; `verify` compares sentences with pages. This module asks the model to rewrite
-sentences that failed, has a judge look at those that rules found, and warns of what the reader should know. The judge is asked
-when the text is out, so that its call overlaps the reading; only a strict answer waits for it.
+Below the loop, the turn and the fallbacks; `checking` does the work. This module says who judges and until when, asks the
+model to write again what a judge rejected, and warns. The text is out before the judge is asked, so that its call overlaps
+the reading; only a strict answer waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,26 +16,26 @@ from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
+from nexi.checking.answer import AnswerCheck, Rejected, Verifier
+from nexi.checking.correction import CorrectionRequest
+from nexi.checking.disagreements import find_disagreements, link_sources
+from nexi.checking.judge import Case, Judge, Judgement, Judging
+from nexi.checking.pages import Snapshot
+from nexi.checking.review import PASSING, is_rejected
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
-from nexi.ports import LLM, PairModel
+from nexi.ports import LLM
+from nexi.runs.recording import EarlierCheck
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.tools.toolbox import LOCAL_BACKEND
-from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
+from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason
 from nexi.urls import is_web_url
-from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
-from nexi.verify.disagreements import find_disagreements, link_sources
-from nexi.verify.edits import PASSING
-from nexi.verify.judging import JudgedClaims, judge_claims
-
-if TYPE_CHECKING:
-    from nexi.verify.correction import CorrectionRequest
-
 
 JUDGE_PATIENCE_S = 60.0  # of a run without a time target
 MAX_NAMED = 3  # sentences that a warning repeats
 MAX_NAMED_CHARS = 160
+STOPPED = "the run was stopped"
 
 
 class StreamedAnswerCheck:
@@ -72,11 +70,7 @@ class AnswerChecker:
     def open_check(self, *, by_model: bool = True) -> AnswerCheck:
         """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
         release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
-        is_strict = self.verifier is not None and self.verifier.strict
-        judge = partial(self._judge_claims, by_model=by_model) if is_strict else None
-        return AnswerCheck(
-            self.context.session, self.verifier, release, rewrites=by_model, judge=judge, show_marks=self._emit_marks
-        )
+        return AnswerCheck(self.context.session, self.verifier, release, by_model=by_model, show_marks=self._emit_marks)
 
     def _emit_marks(self, claims: Sequence[Claim]) -> None:
         marks = tuple(SentenceMark(c.start, c.end, c.verdict, c.reason) for c in Proof(tuple(claims)).checked)
@@ -102,7 +96,7 @@ class AnswerChecker:
         return await self.check_answer(quotation, stop, by_model=False)
 
     async def keep_supported(self, text: str) -> str:
-        """The sentences of a text that pass the check; "" where none does."""
+        """The sentences of a text that are found or supported; "" where none is."""
         if self.verifier is None:
             return text if extract_citation_markers(text) else ""
         clean, review = await self._try_check(text, self.verifier)
@@ -112,10 +106,10 @@ class AnswerChecker:
         """Check a text strictly and release nothing."""
         trial = AnswerCheck(self.context.session, replace(verifier, strict=True), lambda text: None)
         trial.feed(text)
-        return await trial.finish()
+        return await trial.finish(self._open_judge(by_model=False), self._ask_judge)
 
     async def _keep_answer(self, text: str, quotation: str) -> str:
-        """The sentences that pass the check; "" where the first one fails, which carries the answer, or where none answers."""
+        """The sentences that have support in the pages; "" where the first one, which carries the answer, has none."""
         if self.verifier is None:
             return text if extract_citation_markers(text) else ""
         clean, review = await self._try_check(text, self.verifier)
@@ -130,17 +124,19 @@ class AnswerChecker:
         return "" if adds and not adds(self.context.question, clean, quotation, titles) else clean
 
     async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
-        """Check the rest of an answer and add the answer, as it was shown, to the conversation."""
+        """Check the rest of an answer and add the answer, as it stands at the end, to the conversation."""
         context = self.context
         check.feed(rest)
-        clean, review = await check.finish(self._rewrite_failed if may_rewrite and context.can_call_model() else None)
+        if earlier := context.llm.replay.earlier_check:
+            return await self._repeat_check(earlier, stop)
+        judge = self._open_judge(by_model=check.by_model) if self.verifier else None
+        rewrite = self._rewrite_rejected if may_rewrite and check.by_model and context.can_call_model() else None
+        clean, review = await check.finish(judge, self._ask_judge, rewrite)
         await self._warn_about_citations(check, clean)
         await self._warn_about_searches()
         if review:
             await self._warn_about_review(review)
         conflicts = await self._report_conflicts(review)
-        if review and not review.strict:
-            review = await self._judge_review(review, by_model=check.by_model)
         clean = "\n\n".join((clean, *(make_inert(conflict.sentence()) for conflict in conflicts)))
         context.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
@@ -149,6 +145,14 @@ class AnswerChecker:
         await self._warn_about_language(cited)
         linked_sources, answered = await self._link_sources(cited, review), await self._rate_answer(review)
         return Answer(clean, linked_sources, stop, tuple(context.warnings), conflicts, review, answered)
+
+    async def _repeat_check(self, earlier: EarlierCheck, stop: StopReason) -> Answer:
+        """The answer of a run that an earlier version checked, as it was shown then."""
+        self.context.session.messages.append(Message("assistant", earlier.answer))
+        numbers = extract_citation_markers(earlier.answer)
+        cited = tuple(s for s in self.context.session.book.sources if s.number in numbers)
+        linked, answered = await self._link_sources(cited, earlier.review), await self._rate_answer(earlier.review)
+        return Answer(earlier.answer, linked, stop, tuple(self.context.warnings), earlier.conflicts, earlier.review, answered)
 
     async def _warn_about_searches(self) -> None:
         messages = self.context.session.messages
@@ -215,46 +219,31 @@ class AnswerChecker:
     async def _link_sources(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
         return await link_sources(cited, review, self.verifier.snapshots) if review and self.verifier else cited
 
-    async def _rewrite_failed(self, failed: Sequence[FailedClaim]) -> Mapping[int, str] | None:
-        """Ask the model to rewrite the sentences that failed; None when it could not be asked."""
+    async def _rewrite_rejected(self, rejected: Sequence[Rejected]) -> Mapping[int, str] | None:
+        """Ask the model to write again what a judge rejected; None when it could not be asked."""
+        if not self.context.can_call_model():
+            return None
         request = self._build_request(self.context.llm.as_role("correct"))
         try:
-            rewritten = await self.context.run_unless_cancelled(request.rewrite_sentences(failed))
+            rewritten = await self.context.run_unless_cancelled(request.rewrite_sentences(rejected))
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
-            await self.context.warn("not_corrected", f"the model could not correct what failed ({error})")
+            await self.context.warn("not_corrected", f"the model could not correct what the judge rejected ({error})")
             return {}
         return {} if isinstance(rewritten, StopReason) else rewritten
 
-    async def _judge_review(self, review: Review, *, by_model: bool) -> Review:
-        """The review with the verdicts of the judge; the text is out, so a sentence that is lowered is named in a warning."""
-        judged = await self._judge_claims(review.proof.claims, by_model=by_model)
-        lowered = [c for c, before in zip(judged.claims, review.proof.claims, strict=True) if _is_lowered(c, before)]
-        if lowered:
-            count = f"{len(lowered)} of {len(review.proof.checked)} sentences"
-            named = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in lowered[:MAX_NAMED])
-            await self.context.warn("not_supported", f"a judge finds no support in the cited pages for {count}: {named}")
-        return replace(review, proof=Proof(judged.claims), judges=judged.judges, gap=judged.gap)
+    async def _ask_judge(self, judge: Judge, cases: Sequence[Case], pages: Mapping[int, Snapshot | None]) -> Judging:
+        """What the judge says; gaps where the run was stopped."""
+        context = self.context
+        if context.stop.is_set():
+            return Judging((Judgement(reason=STOPPED),) * len(cases))
+        context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
+        work = judge.judge(cases, pages, context.question, deadline=self._judge_deadline())
+        judging = await context.run_unless_cancelled(work)
+        return Judging((Judgement(reason=STOPPED),) * len(cases)) if isinstance(judging, StopReason) else judging
 
-    async def _judge_claims(self, claims: Sequence[Claim], *, by_model: bool) -> JudgedClaims:
-        """The claims with the verdicts of the judge; as they are where there is none, or where the run was stopped."""
-        unjudged = JudgedClaims(tuple(claims))
-        judge = self._open_judge(by_model=by_model)
-        if judge is None or self.verifier is None or not any(claim.verdict is Verdict.FOUND for claim in claims):
-            return unjudged
-        if self.context.stop.is_set():
-            return replace(unjudged, gap="The sentences were not judged: the run was stopped")
-        self.context.emit.delta(StatusDelta(f"{Proof(tuple(claims)).figures()}; asking the judge"))
-        work = judge_claims(judge, claims, self.verifier.snapshots, deadline=self._judge_deadline())
-        judged = await self.context.run_unless_cancelled(work)
-        return (
-            replace(unjudged, gap="The sentences were not judged: the run was stopped")
-            if isinstance(judged, StopReason)
-            else judged
-        )
-
-    def _open_judge(self, *, by_model: bool) -> PairModel | None:
+    def _open_judge(self, *, by_model: bool) -> Judge | None:
         return self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None
 
     def _judge_deadline(self) -> float:
@@ -262,21 +251,32 @@ class AnswerChecker:
         return patience if deadline is None else min(patience, deadline)
 
     def _build_request(self, llm: LLM) -> CorrectionRequest:
-        from nexi.verify.correction import CorrectionRequest
-
         settings = self.context.settings
         deadline = self.context.call_deadline()
         return CorrectionRequest(llm, self.context.question, settings.max_output_tokens, deadline, settings.prompts_folder)
 
     async def _warn_about_review(self, review: Review) -> None:
-        """Warn of sentences that failed. Raises VerificationError for a strict answer without a sentence left."""
-        total = len(review.proof.checked) + len(review.dropped)
-        if review.marked:
-            count = f"{len(review.marked)} of {total} sentence{'s' * (total != 1)}"
-            await self.context.warn("unsupported", f"{count} could not be verified against the pages and carry the mark{MARK}")
+        """Warn of what a judge rejected. Raises VerificationError for a strict answer without a sentence left."""
+        warn = self.context.warn
+        checked = review.proof.checked
+        total = len(checked) + len(review.dropped)
+        rejected = [claim for claim in checked if is_rejected(claim)]
+        if rejected:
+            named = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in rejected[:MAX_NAMED])
+            count = f"{len(rejected)} of {_count_sentences(total)}"
+            await warn("not_supported", f"a judge finds no support in the pages for {count}: {named}")
         if review.dropped:
-            count = f"{len(review.dropped)} of {total} sentence{'s' * (total != 1)}"
-            await self.context.warn("left_out", f"{count} left out: they are not found in the pages that were read")
+            count = f"{len(review.dropped)} of {_count_sentences(total)}"
+            await warn(
+                "left_out",
+                f"{count} left out: a judge finds no support for them"
+                if review.judges
+                else f"{count} left out: rules do not find them in the pages",
+            )
+        if review.strict and not review.judges:
+            await warn(
+                "not_judged", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
+            )
         if review.strict and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
             raise VerificationError(
@@ -284,7 +284,7 @@ class AnswerChecker:
                 cause=f"none of its {total} sentences is found in the pages that were read"
                 if total
                 else "nothing in it could be checked",
-                fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
+                fix="ask without --strict to see it, try another model with -m, or ask more narrowly",
             )
 
     async def _warn_about_citations(self, check: AnswerCheck, clean: str) -> None:
@@ -300,5 +300,5 @@ class AnswerChecker:
             await warn("no_citation", "the answer cites none of the pages that were read")
 
 
-def _is_lowered(claim: Claim, before: Claim) -> bool:
-    return claim.verdict is Verdict.NOT_FOUND and before.verdict is Verdict.FOUND
+def _count_sentences(total: int) -> str:
+    return f"{total} sentence{'s' * (total != 1)}"

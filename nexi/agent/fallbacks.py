@@ -18,6 +18,7 @@ from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_idleness, explain_no_evidence
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
+from nexi.checking.answer import AnswerCheck
 from nexi.compaction import archive_results
 from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, StoppedError
 from nexi.ports import LLM
@@ -26,7 +27,6 @@ from nexi.token_counter import TokenCounter
 from nexi.tools.specs import FINAL_ANSWER, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, StopReason, ToolCall, ToolResult
-from nexi.verify import AnswerCheck
 
 NO_ANSWER = "there is no answer"
 MAX_QUERY_CHARS = 300

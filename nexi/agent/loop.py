@@ -17,13 +17,13 @@ from nexi.agent.fallbacks import Fallbacks
 from nexi.agent.tool_text import is_babble, is_no_answer
 from nexi.agent.turn import ModelTurn
 from nexi.agent.window import make_room, shrink_context_window
+from nexi.checking.answer import Verifier
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.tools.specs import FINAL_ANSWER, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, Reply, StopReason
-from nexi.verify import Verifier
 
 Inbox: TypeAlias = Callable[[int], Awaitable[Sequence[Message]]]
 TurnOutcome: TypeAlias = Answer | StopReason | LLMError | None  # None: the model goes on

@@ -14,6 +14,7 @@ from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
 from nexi.agent.repeats import REPEATED_CALL_MESSAGE
 from nexi.answers.streaming import AnswerArgument
+from nexi.checking.answer import AnswerCheck
 from nexi.errors import LLMError
 from nexi.events import ToolFinished, ToolStarted
 from nexi.runs.recording import CANCELLED
@@ -22,7 +23,6 @@ from nexi.tools.results import error_result
 from nexi.tools.specs import FINAL_ANSWER
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Reply, StopReason, ToolCall, ToolResult
-from nexi.verify import AnswerCheck
 
 TOOL_GRACE_S = 1.0
 OUT_OF_TIME_MESSAGE = "stopped: the time target was reached"

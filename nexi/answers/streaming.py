@@ -166,6 +166,22 @@ def make_safe(text: str, place: Place) -> str:
     return "".join(out).lstrip()
 
 
+def find_rest(said: str, answer: str) -> str:
+    """What a reader who saw `said` still needs: the rest, or where the answer was corrected meanwhile, what changed."""
+    if answer.startswith(said):
+        return answer[len(said) :]
+    before, after = _cut_sentences(said), _cut_sentences(answer)
+    taken_out = [f"- Taken out: {sentence}" for sentence in before if sentence not in after]
+    put_in = [f"- Put in: {sentence}" for sentence in after if sentence not in before]
+    changes = "\n".join((*taken_out, *put_in))
+    return f"\n\nCorrected after it was written:\n\n{changes}" if changes else ""
+
+
+def _cut_sentences(text: str) -> list[str]:
+    sentences = SentenceStream()
+    return [stretch.strip() for stretch in (*sentences.feed(text), sentences.finish()) if stretch.strip()]
+
+
 class AnswerArgument:
     """Reads the value of "answer" from the pieces of a JSON object, as far as it has arrived."""
 

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
+    from nexi.checking.recheck import Verification
     from nexi.search_api import SearchService
-    from nexi.verify.recheck import Verification
 
 __all__ = ["Nexi"]
 
@@ -366,7 +366,7 @@ class Nexi:
         Raises NexiError when there is no such run, NoEvidenceError when it cites nothing.
         """
         from nexi.app.verification import PageArchive, document_of
-        from nexi.verify.recheck import recheck
+        from nexi.checking.recheck import recheck
 
         runs = self.runs()
         document = await asyncio.to_thread(document_of, target, runs, self.history())

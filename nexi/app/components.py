@@ -16,11 +16,13 @@ from nexi.app.extra_tools import build_extra_searchers
 from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
 from nexi.app.pages import long_page_limits
 from nexi.budget import Meter
+from nexi.checking.answer import Verifier
+from nexi.checking.snapshots import Snapshots
 from nexi.compaction import CompactionSettings
 from nexi.config import Config
 from nexi.focus import FOCUSES
 from nexi.model import MeteredLLM
-from nexi.ports import LLM, ContentFetcher, Emit, PairModel, SearchBackend
+from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.reader import Reader
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
@@ -31,10 +33,11 @@ from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Hit, Page, ToolCall, ToolSpec
-from nexi.verify import Snapshots, Verifier
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
+    from nexi.app.pair_models import RunJudge
+    from nexi.checking.judge import Judge
     from nexi.config import EndpointRole
     from nexi.knowledge.lookup import Lookup
 
@@ -80,6 +83,7 @@ class RunComponents:
         self.replay = self.gate.replay
         self.has_knowledge = has_knowledge
         self._pages_before = pages_before
+        self._judge: RunJudge | None = None
         self._extra_searchers = build_extra_searchers(ports, extra_tools, self.emit, self.replay)
         self.reader = Reader(
             self._fetchers,
@@ -191,23 +195,30 @@ class RunComponents:
         is_strict = self.ports.config.strict
         return Verifier(snapshots, strict=is_strict, rewrites=rewrites, open_judge=self._open_judge, question=self.question)
 
-    def _open_judge(self, by_model: bool) -> PairModel | None:
-        """What says whether passages support a sentence: the installed model and then the judge, each as far as it is tested.
+    def _open_judge(self, by_model: bool) -> Judge | None:
+        """Who says whether passages support a sentence: the judge as far as its test allows, else the installed model.
 
         Quotations are judged by the installed model alone, which costs nothing.
         """
         if not self.ports.config.verify_judge:
             return None
-        from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge, joined_models
+        from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
+        from nexi.checking.judge import PairJudge
 
         config, replay, is_replay = self.ports.config, self.replay, self.replay.is_replay_only
         local = None if is_replay else self.ports.local_model().pair_model()
         if local or replay.find_judgement(PASSAGES):
             local = RecordedPairModel(local, replay, self.emit)
-        by_model = by_model and self.environment.approach != "passages"  # a judge must know more than the model it judges
+        stand_in = PairJudge(local) if local else None
+        is_small = self.environment.approach == "passages"
+        by_model = by_model or is_small
+        knows_more = not is_small or config.endpoint(JUDGE).model != config.endpoint("answer").model
         is_asked = bool(replay.find_judgement(JUDGE)) if is_replay else not config.endpoint(JUDGE).is_extractive
-        judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock).pair_model() if by_model and is_asked else None
-        return joined_models(local, judge)
+        if not (by_model and knows_more and is_asked):
+            return stand_in
+        if self._judge is None:
+            self._judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock)
+        return self._judge.open(stand_in)
 
     def build_loop(self, stop: asyncio.Event) -> AgentLoop:
         toolbox = self.build_toolbox(built_in_llm() if self.environment.is_small_model else self.metered_llm("extract"))

@@ -22,7 +22,8 @@ FILE_NAME = "mark_figures.json"
 MEANINGS = {
     Verdict.SUPPORTED: "A judge that passed its test says that the passage supports the sentence.",
     Verdict.FOUND: "The words and every hard fact of the sentence are in the cited page. No judge says more.",
-    Verdict.NOT_FOUND: "The cited page does not contain the sentence, or a judge rejects it.",
+    Verdict.NOT_FOUND: "A judge finds nothing in the passages it was shown that says this.",
+    Verdict.NOT_CONFIRMED: "Rules did not find its words in one passage, and no judge has read it. It may well be true.",
     Verdict.CONTRADICTED: "The cited page has another value in the same place.",
     Verdict.UNCHECKED: "The text of the page is not stored, or the sentence cannot be compared with it.",
 }

@@ -19,11 +19,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from nexi.errors import NexiError, StoreError
-from nexi.events import Fact, Judged, Warned
-from nexi.pair_models.chained import ChainedPairModel
-from nexi.pair_models.downloads import PublishedModel, find_published, published_models
-from nexi.pair_models.folder import (
+from nexi.checking.downloads import PublishedModel, find_published, published_models
+from nexi.checking.folder import (
     ModelFolder,
     describe_folder,
     gather_files,
@@ -33,10 +30,13 @@ from nexi.pair_models.folder import (
     remove_model,
     stage_files,
 )
-from nexi.pair_models.gaps import GapPairModel, build_gap
-from nexi.pair_models.graded import GradeBook, GradedPairModel
-from nexi.pair_models.judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM, JudgePairModel
-from nexi.pair_models.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.checking.gaps import GapPairModel, build_gap
+from nexi.checking.graded import GradeBook, GradedPairModel
+from nexi.checking.judge import GradedJudge, Judge, LlmJudge
+from nexi.checking.pair_judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM, JudgePairModel
+from nexi.checking.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.errors import NexiError, StoreError
+from nexi.events import Fact, Judged
 from nexi.ports import LLM, Clock, Emit, PairModel
 from nexi.prompts import template
 from nexi.types import PairScore, content_digest
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from nexi.app.factory import PortFactory
+    from nexi.checking.onnx import OnnxPairModel
     from nexi.config import Config
     from nexi.model import MeteredLLM
-    from nexi.pair_models.onnx import OnnxPairModel
     from nexi.runs.recording import AgentReplay
 
 __all__ = [
@@ -63,7 +63,6 @@ __all__ = [
     "grade_model",
     "install_model",
     "installed_model",
-    "joined_models",
     "judge_of_run",
     "kept_judge_grade",
     "kept_model_grade",
@@ -73,8 +72,8 @@ __all__ = [
 ]
 
 
-JUDGE_SHARE = 0.15  # of a run's tokens
-MIN_ALLOWANCE_TOKENS = 2_000  # of a run without a limit: one request with a handful of claims
+JUDGE_SHARE = 0.33  # of a run's tokens
+MIN_ALLOWANCE_TOKENS = 16_000  # of a run without a limit: an answer with its passages, and what was corrected
 MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi models --probe`
 JUDGE: Literal["judge"] = "judge"
 PASSAGES = "passages"  # what the installed model judges
@@ -173,8 +172,8 @@ async def install_model(
     on_bytes: Callable[[int], None] = lambda done: None,
 ) -> tuple[ModelFolder, OnnxPairModel]:
     """Install a cross-encoder from a folder, or a published one by its name, once it was seen to work. Raises NexiError."""
-    from nexi.pair_models.downloads import download_model, find_published
-    from nexi.pair_models.onnx import OnnxPairModel
+    from nexi.checking.downloads import download_model, find_published
+    from nexi.checking.onnx import OnnxPairModel
 
     root = model_root(ports.config)
     with TemporaryDirectory(prefix="nexi-proof-") as fetched:
@@ -211,12 +210,27 @@ class RunJudge:
         self._config = config
         self._llm = llm
         self._clock = clock
-        self._judge = JudgePairModel(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
+        self._judge = LlmJudge(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
         self._allowance = 0
         self._test_tokens = 0
+        self._turn = asyncio.Lock()
+        self._known: Grade | NexiError | None = None
 
-    def pair_model(self) -> GradedPairModel:
-        return GradedPairModel(self._judge, self._grade)
+    def open(self, stand_in: Judge | None) -> Judge:
+        """The judge as far as its grade allows; `stand_in` judges where it may not be asked."""
+        return GradedJudge(self._judge, self.find_grade, stand_in)
+
+    async def find_grade(self, deadline: float | None) -> Grade:
+        """Its grade, which is found or made once. Raises NexiError where there is none."""
+        async with self._turn:
+            if self._known is None:
+                try:
+                    self._known = await self._grade(deadline)
+                except NexiError as error:
+                    self._known = error
+        if isinstance(self._known, NexiError):
+            raise self._known
+        return self._known
 
     async def _grade(self, deadline: float | None) -> Grade:
         if recorded := self._llm.replay.find_judgement(JUDGE):
@@ -268,7 +282,6 @@ class RunJudge:
             await asyncio.to_thread(_keep_failure, book, key, error, now)
             raise
         self._test_tokens = grade.tokens
-        await self._llm.emit(Warned("judge_tested", f"the judge {name} was tested first: {describe_grade(grade)}"))
         return grade
 
 
@@ -338,7 +351,7 @@ class InstalledPairModel:
         if folder is None:
             return None
         if self._graded is None or self._opened is None or self._opened.digest != folder.digest:
-            from nexi.pair_models.onnx import OnnxPairModel
+            from nexi.checking.onnx import OnnxPairModel
 
             self._opened = OnnxPairModel(folder, self._clock)
             self._graded = GradedPairModel(self._opened, partial(self._grade, folder, self._opened))
@@ -351,8 +364,3 @@ class InstalledPairModel:
     async def aclose(self) -> None:
         if self._opened:
             await self._opened.aclose()
-
-
-def joined_models(first: PairModel | None, second: PairModel | None) -> PairModel | None:
-    """The cheaper model before the dearer one, or the one that there is."""
-    return ChainedPairModel(first, second) if first and second else first or second

@@ -1,6 +1,6 @@
 """Documents to verify, and the stored texts they rest on: run logs, pages by digest, history and the page cache, joined.
 
-`Nexi.verify` is the face. What a verdict is, `nexi.verify` knows; how it is shown, the doors.
+`Nexi.verify` is the face. What a verdict is, `nexi.checking` knows; how it is shown, the doors.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from nexi.answers.citations import extract_citation_markers
+from nexi.checking.document import Document, build_answer_document, read_answer, read_markdown
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.log_format import DamagedLogError
 from nexi.types import HistoryEntry, Source, content_digest
 from nexi.urls import dedup_key, is_web_url
-from nexi.verify.document import Document, build_answer_document, read_answer, read_markdown
 
 if TYPE_CHECKING:
     from nexi.fetchers.cache import PageCache

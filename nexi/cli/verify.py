@@ -12,7 +12,7 @@ from nexi.cli.exits import report_errors
 
 if TYPE_CHECKING:
     from nexi.app import Target
-    from nexi.verify.recheck import Verification
+    from nexi.checking.recheck import Verification
 
 EXIT_NOT_VERIFIED = 5
 

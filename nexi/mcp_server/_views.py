@@ -18,9 +18,9 @@ from nexi.output.proof import verification_markdown as verification_markdown
 
 if TYPE_CHECKING:
     from nexi.app import RunResult, RunSummary
+    from nexi.checking.recheck import Verification
     from nexi.mcp_server._runs import RunSnapshot
     from nexi.types import Page, SearchOutcome, Source
-    from nexi.verify.recheck import Verification
 
 MOST_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")

@@ -23,7 +23,7 @@ EVIDENCE_SCHEMA = "nexi-evidence-1"
 CONTEXT_CHARS = 160  # before and after a passage
 MAX_PASSAGE_CHARS = 1200
 INDENT = 4
-_SIGNS = {"supported": "✓", "found": "○", "contradicted": "✗", "not_found": "?"}
+_SIGNS = {"supported": "✓", "found": "○", "contradicted": "✗", "not_found": "?", "not_confirmed": "·"}
 
 
 def print_evidence(source: Source, review: Review | None, texts: Mapping[str, str]) -> None:

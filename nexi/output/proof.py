@@ -13,17 +13,19 @@ from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, 
 from nexi.output.wrapping import wrap_text
 
 if TYPE_CHECKING:
+    from nexi.checking.recheck import SourceState, Verification
     from nexi.types import Answered, Claim, Evidence, Proof, Review
-    from nexi.verify.recheck import SourceState, Verification
 
 VERIFICATION_SCHEMA = "nexi-verification-1"
 MAX_SPAN_CHARS = 300
 GOOD = ("supported", "found")
+REJECTED = ("not_found", "contradicted")
 _VERDICT_WORDS = {
     "supported": "supported",
     "found": "found",
     "contradicted": "contradicted",
     "not_found": "not found",
+    "not_confirmed": "not confirmed",
     "unchecked": "not checked",
 }
 
@@ -54,7 +56,17 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
         "strict": review.strict,
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges],
         "gap": review.gap,
+        "corrections": [{"before": c.before, "after": c.after, "reason": c.reason} for c in review.corrections],
+        "marks": marks_json(review),
     }
+
+
+def marks_json(review: Review) -> list[dict[str, Any]]:
+    """The marks beside the text: where each sentence that states something stands, its verdict, and why."""
+    return [
+        {"start": c.start, "end": c.end, "verdict": c.verdict.value, "reason": c.reason, "judge": c.judge}
+        for c in review.proof.checked
+    ]
 
 
 def claim_json(claim: Claim) -> dict[str, Any]:
@@ -93,6 +105,8 @@ def figures_line(review: Review | None) -> str:
     if review is None or not (review.proof.checked or review.dropped):
         return ""
     marked = f", {len(review.marked)} marked [unverified]" if review.marked else ""
+    rejected = sum(bool(c.judge) and c.verdict.value in REJECTED for c in review.proof.checked)
+    marked += f", {rejected} rejected by the judge" if rejected else ""
     left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
     gap = f" {clean_line(review.gap).rstrip('.')}." if review.gap else ""
     return f"Checked: {review.proof.figures()}{marked}{left_out}.{gap}"
@@ -116,9 +130,9 @@ def print_figures(review: Review | None, plain: bool | None = None) -> None:
 def _sign_of_review(review: Review) -> tuple[str, str]:
     """A green tick needs a judge for every sentence; what is only found has a neutral sign."""
     proof = review.proof
-    if review.dropped or proof.passed < len(proof.checked):
+    if review.dropped or any(c.verdict.value in REJECTED for c in proof.checked):
         return "!", "yellow"
-    return ("○", "cyan") if proof.found else ("✓", "green")
+    return ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
 
 
 def print_answered(answered: Answered, plain: bool | None = None) -> None:

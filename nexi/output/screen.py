@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
 from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
@@ -266,7 +267,7 @@ class Screen:
     def _write_rest(self, answer: str) -> None:
         """Print what was not streamed; the last fact has the whole answer."""
         shown = "".join(self._shown).rstrip()
-        rest = answer[len(shown) :] if answer.startswith(shown) else answer
+        rest = find_rest(shown, answer)
         if not shown or rest.strip():
             from nexi.output._messages import print_answer
 

@@ -44,6 +44,7 @@ NAMES = (
     "outline",
     "section",
     "introduction",
+    "judge",
     "snippet_rank",
     "llm_query",
     "json_answer",

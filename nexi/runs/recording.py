@@ -12,9 +12,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import (
     AgendaSet,
+    AnswerChecked,
+    ConflictsFound,
     Fact,
     Judged,
     LimitApplied,
@@ -28,13 +32,14 @@ from nexi.events import (
     ReportsShared,
     ResearcherStarted,
     RoundEvaluated,
+    RunFinished,
     RunStarted,
     SearchFinished,
     SourceNumbered,
     ToolFinished,
     encode,
 )
-from nexi.types import BACKGROUND_PURPOSES, StopReason
+from nexi.types import BACKGROUND_PURPOSES, REVIEW_VERSION, Conflict, Review, StopReason
 
 Pace: TypeAlias = Callable[[float], Awaitable[None]]
 ModelOutcome: TypeAlias = ModelReplied | ModelFailed
@@ -72,6 +77,7 @@ class AgentReplay:
         self._tool_results: dict[str, deque[ToolFinished]] = defaultdict(deque)
         self._limits: dict[str, deque[StopReason]] = defaultdict(deque)
         self._judgements: dict[str, Judged] = {}
+        self.earlier_check = _find_earlier_check(facts) if is_replay_only else None
         self._has_diverged = False
         self._late_pages = _find_late_pages(facts) if is_replay_only else frozenset()
         background = {f.call for f in facts if isinstance(f, ModelAsked) and f.purpose in BACKGROUND_PURPOSES}
@@ -249,6 +255,24 @@ def rebuild_error(failed: ModelFailed) -> LLMError:
     error = ContextOverflowError(failed.message, fix=failed.fix)
     error.window = failed.window or None
     return error
+
+
+class EarlierCheck(Struct, frozen=True):
+    """How an answer was checked by a version whose rules changed its text, and what came of it."""
+
+    answer: str
+    review: Review
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def _find_earlier_check(facts: Sequence[Fact]) -> EarlierCheck | None:
+    """Today's check would not come to the same text, so the replay of such a run takes what is recorded."""
+    checked = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
+    end = next((f for f in reversed(facts) if isinstance(f, RunFinished)), None)
+    if checked is None or end is None or checked.version >= REVIEW_VERSION:
+        return None
+    conflicts = next((f.conflicts for f in reversed(facts) if isinstance(f, ConflictsFound)), ())
+    return EarlierCheck(end.answer, checked, conflicts)
 
 
 def _find_late_pages(facts: Sequence[Fact]) -> frozenset[str]:

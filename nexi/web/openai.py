@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.answers.streaming import find_rest
 from nexi.app import Nexi, RunResult, Session
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, TextDelta
@@ -284,7 +285,7 @@ async def _last_frames(
         written = await chat.finish_text(nexi, end.answer, end)
     except NexiError as error:
         return [format_event(openai_error(problem_of(error)))]
-    rest = written.text[len(said) :] if written.text.startswith(said) else ""
+    rest = find_rest(said, written.text)
     marks = marks_in(rename_fences(said + rest), end.sources) if chat.schema is None else []
     rest = fences.feed(rest) + fences.finish() if chat.schema is None else rest
     shown = rest + chat.closing_text(end.sources, note)

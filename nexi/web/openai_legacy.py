@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.answers.streaming import find_rest
 from nexi.app import Session
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.ports import Embedder
@@ -147,7 +148,7 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
                     if shown := fences.feed(text):
                         yield writer.chunk(shown)
                 case RunFinished(answer=answer, sources=sources, stop=stop):
-                    rest = answer[len(said) :] if answer.startswith(said) else ""
+                    rest = find_rest(said, answer)
                     yield writer.chunk(fences.feed(rest) + fences.finish() + asked.closing_text(sources, note.text))
                     yield writer.chunk("", finish_reason(stop), citations=citation_urls(sources))
                 case RunFailed():

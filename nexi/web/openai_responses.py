@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.answers.streaming import find_rest
 from nexi.app import Nexi, RunResult, Session, check_run_id
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
@@ -329,7 +330,7 @@ class ResponseOutput:
     ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
         yield from self._open_message()
-        yield from self.add_text(text[len(self._said) :] if text.startswith(self._said) else "")
+        yield from self.add_text(find_rest(self._said, text))
         yield from self._show_text(self._fences.finish())
         marks = [{"type": "url_citation", **mark} for mark in citations_in(self._shown, sources)]
         yield from self._show_text(self._asked.closing_text(sources, self._note.text))

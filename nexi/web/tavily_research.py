@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.answers.streaming import find_rest
 from nexi.app import RunRequest, check_run_id
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, TextDelta
@@ -117,7 +118,7 @@ async def _stream_report(hosted: HostedRun, model: str, created: int) -> AsyncGe
                     said += text
                     yield chunk(content=text)
                 case RunFinished(answer=answer, sources=sources):
-                    yield chunk(content=answer[len(said) :] if answer.startswith(said) else "")
+                    yield chunk(content=find_rest(said, answer))
                     yield chunk(sources=_source_list(sources))
                 case RunFailed():
                     yield format_event(_failure(hosted), "error")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,16 @@ from typing import Any
 import pytest
 
 from nexi.app import pair_models
-from nexi.app.pair_models import RunJudge, grade_book, judge_key, kept_judge_grade
+from nexi.app.pair_models import RunJudge, judge_key, kept_judge_grade
 from nexi.budget import Budget, Meter
+from nexi.checking.gaps import GapPairModel, build_gap
+from nexi.checking.graded import GradedPairModel
+from nexi.checking.pair_judge import JudgePairModel
+from nexi.checking.quiz import Grade
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import Delta, Fact, Judged, ModelAsked, Warned
 from nexi.model import MeteredLLM
-from nexi.pair_models.chained import ChainedPairModel
-from nexi.pair_models.gaps import GapPairModel, build_gap
-from nexi.pair_models.quiz import Grade
 from nexi.runs.recording import AgentReplay
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.token_counter import TokenCounter
@@ -61,7 +61,7 @@ class Bench:
         metered = MeteredLLM(
             self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, replay=track or AgentReplay()
         )
-        self.model = RunJudge(config, metered, clock).pair_model()
+        self.model = GradedPairModel(JudgePairModel(metered, clock), RunJudge(config, metered, clock).find_grade)
 
     async def score(self, *pairs: tuple[str, str]) -> Sequence[PairScore]:
         return await self.model.score(pairs or [PAIR])
@@ -70,23 +70,6 @@ class Bench:
 @pytest.fixture
 def config(make_config: Callable[..., Config]) -> Config:
     return make_config(model="toy")
-
-
-async def test_the_first_use_of_a_judge_tests_it_says_so_and_counts_the_cost(config: Config) -> None:
-    bench = Bench(config, *[judge_years] * 3)
-
-    assert await bench.score() == [YES]
-
-    assert kept_judge_grade(config) == GRADE
-    assert bench.facts.of(Warned) == [
-        Warned(
-            "judge_tested",
-            "the judge toy was tested first: right in 100% of a test of 20 pairs: it may raise and lower "
-            "(keeps 100% of what is true, passes 0% of lies; 2,000 tokens, $0.0002, 0 s)",
-        )
-    ]
-    assert bench.meter.usage.total == 3_000
-    assert bench.facts.of(Judged) == [Judged("judge", "toy", 1.0, (json.dumps(GRADE.as_json()), "2000"))]
 
 
 async def test_a_judge_that_was_tested_is_not_tested_again(config: Config) -> None:
@@ -108,13 +91,6 @@ async def test_another_model_server_or_prompt_is_tested_for_itself(config: Confi
     assert kept_judge_grade(config) is None
 
 
-async def test_a_middling_judge_only_lowers(config: Config) -> None:
-    bench = Bench(config, *[lambda messages: judge_years(messages, wrong=3)] * 2, judge_years, judge_years)
-
-    assert await bench.score() == [build_gap("a judge that is right in 70% of its test may only lower")]
-    assert (await bench.score(("The bridge was opened in 1859.", "The bridge was opened in 1895.")))[0].known
-
-
 async def test_a_judge_in_prose_is_tested_once_and_then_left_alone(config: Config) -> None:
     prose = Reply("All of them look fine to me.", (), Usage(800, 20), "stop")
     first = Bench(config, prose, prose, judge_years)
@@ -132,26 +108,6 @@ async def test_a_judge_that_cannot_be_reached_is_not_tried_in_every_run(config: 
     second = Bench(config, judge_years)
     assert await second.score() == [build_gap(f"toy could not be tested: {reason}")]
     assert second.llm.requests == []
-
-
-async def test_a_budget_too_small_for_the_test_leaves_a_gap_for_this_run_alone(config: Config) -> None:
-    bench = Bench(config, *[judge_years] * 3, budget=Budget(max_tokens=500))
-    assert await bench.score() == [
-        build_gap("toy could not be tested: the test does not fit into 15% of the budget of this run")
-    ]
-    assert bench.llm.requests == []
-    assert await Bench(config, *[judge_years] * 3).score() == [YES]
-
-
-async def test_a_judge_spends_at_most_its_share_of_the_runs_tokens(config: Config) -> None:
-    grade_book(config).put(judge_key(config, TOY_QUIZ), GRADE)
-    bench = Bench(config, *[judge_years] * 9, budget=Budget(max_tokens=8_000))
-    long = "word " * 170
-
-    scores = await bench.score(*[(f"{long}{n}", f"claim {n}") for n in range(9)])
-
-    assert [score.known for score in scores] == [True] * 2 + [False] * 7
-    assert scores[-1].reason == "the judge's share of the budget is used up"
 
 
 async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config) -> None:
@@ -188,16 +144,6 @@ class FixedPairModel:
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         self.asked += [hypothesis for _, hypothesis in pairs]
         return [self.scores.get(hypothesis, build_gap("unknown")) for _, hypothesis in pairs]
-
-
-async def test_the_second_model_is_asked_where_the_first_has_a_gap_or_is_undecided() -> None:
-    first = FixedPairModel(sure=PairScore(0.9), unsure=PairScore(0.6), wavering=PairScore(0.4))
-    second = FixedPairModel(unsure=PairScore(0.1), foreign=PairScore(0.8))
-
-    scores = await ChainedPairModel(first, second).score([("p", h) for h in ("sure", "unsure", "foreign", "wavering", "lost")])
-
-    assert scores == [PairScore(0.9), PairScore(0.1), PairScore(0.8), PairScore(0.4), build_gap("unknown")]
-    assert second.asked == ["unsure", "foreign", "wavering", "lost"]
 
 
 async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why(

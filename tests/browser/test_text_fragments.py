@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from nexi.checking.links import link_to
 from nexi.extract import extract
-from nexi.links import link_to
 from tests.browser.scene import Watched
 
 Look = Callable[..., Watched]

@@ -13,11 +13,11 @@ from nexi import sync
 from nexi.answers.bibliography import FORMS
 from nexi.answers.export_formats import EXPORT_FORMATS, REFERENCE_FORMATS
 from nexi.app import SystemClock
+from nexi.checking.document import read_markdown
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.exports import export_run
 from nexi.runs.directory import RunDirectory
-from nexi.verify.document import read_markdown
 from nexi.web.page.printing import convert_to_docx
 from tests.cli.command import Command
 from tests.raising import has_code

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nexi.pair_models.judge import JudgePairModel
-from nexi.pair_models.overlap import OverlapPairModel, word_share
+from nexi.checking.overlap import OverlapPairModel, word_share
+from nexi.checking.pair_judge import JudgePairModel
 from nexi.ports import PairModel
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import Message, Reply, Usage
@@ -42,8 +42,8 @@ def judge(folder: Path) -> Iterator[PairModel]:
 
 @contextmanager
 def onnx(folder: Path) -> Iterator[PairModel]:
-    from nexi.pair_models.folder import gather_files, installed_model, put_in_place, stage_files
-    from nexi.pair_models.onnx import OnnxPairModel
+    from nexi.checking.folder import gather_files, installed_model, put_in_place, stage_files
+    from nexi.checking.onnx import OnnxPairModel
     from tests.pair_models.tiny import write_model
 
     put_in_place(stage_files(folder, gather_files(write_model(folder / "source")), {"name": "tiny"}), folder)

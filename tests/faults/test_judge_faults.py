@@ -11,10 +11,10 @@ import pytest
 
 from nexi.app import Nexi, RunLimits, RunRequest, RunResult
 from nexi.app.pair_models import grade_book, judge_key
+from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import ModelAsked, ModelFailed
-from nexi.pair_models.quiz import Grade, packaged_quiz
 from nexi.types import Reply, Verdict
 from tests.research.test_search_resume import FIRST, SearchModel
 from tests.research.world import PAGES, LoopClock, SlowWeb, play

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
+from nexi.checking.pair_judge import OVER_BUDGET, JudgePairModel, group_pairs, read_verdicts
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
-from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, build_gap
-from nexi.pair_models.judge import OVER_BUDGET, JudgePairModel, group_pairs, read_verdicts
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import PairScore, Reply, Usage
 
@@ -163,7 +163,7 @@ async def test_many_claims_are_asked_in_several_requests() -> None:
     model, llm = judge(*[all_supported] * 3)
 
     assert await model.score([(f"p{n}", f"h{n}") for n in range(30)]) == [PairScore(0.95)] * 30
-    assert [request[1].content.count("Item ") for request in llm.requests] == [12, 12, 6]
+    assert [request[1].content.count("Item ") for request in llm.requests] == [24, 6]
 
 
 async def test_what_the_allowance_does_not_cover_is_a_gap_from_the_last_claim_on() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from evals.judge import CountingLLM, Row, grade_row, main, measure_row, merge_rows, read_set
-from nexi.pair_models.gaps import UNREADABLE, build_gap
-from nexi.pair_models.quiz import Grade, packaged_quiz
+from nexi.checking.gaps import UNREADABLE, build_gap
+from nexi.checking.quiz import Grade, whole_quiz
 from nexi.types import Message, PairScore, Reply, Usage
 
-QUIZ = packaged_quiz()
+QUIZ = whole_quiz()
 ROW = Row("m", "quiz", 60, 71.66, 80.0, 90.0, 46.7, 2, "may only lower", Usage(5000, 900), 12.4, "one thread")
 
 

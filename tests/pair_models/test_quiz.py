@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from nexi.checking.gaps import UNREADABLE, build_gap
+from nexi.checking.graded import GradeBook, GradedPairModel
+from nexi.checking.overlap import OverlapPairModel
+from nexi.checking.quiz import NEVER, Grade, Quiz, grade_scores, take_quiz
 from nexi.errors import NexiError, StoreError
-from nexi.pair_models.gaps import UNREADABLE, build_gap
-from nexi.pair_models.graded import GradeBook, GradedPairModel
-from nexi.pair_models.overlap import OverlapPairModel
-from nexi.pair_models.quiz import NEVER, Grade, Quiz, grade_scores, take_quiz
 from nexi.types import JudgeFigure, PairScore
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from nexi.pair_models.overlap import OverlapPairModel
-from nexi.pair_models.quiz import grade_scores, packaged_quiz, take_quiz
+from nexi.checking.overlap import OverlapPairModel
+from nexi.checking.quiz import grade_scores, take_quiz, whole_quiz
 
-QUIZ = packaged_quiz()
+QUIZ = whole_quiz()
 COUNTS = {"order": 4, "merged": 4, "hedge": 4, "roles": 4, "scope": 4, "attribution": 4, "number": 2, "date": 2, "negation": 2}
 
 

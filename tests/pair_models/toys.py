@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from nexi.pair_models.quiz import Quiz
+from nexi.checking.quiz import Quiz
 from nexi.types import Message, Reply, Usage
 
 LABELS = ["supported", "not_supported", "supported", "contradicted"] * 5

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from nexi.proof import check_answer, prepare
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer
 from nexi.types import Verdict
 
 TABLE = "| City | People |\n|---|---|\n| Oslo | 709,037 |\n| Bergen | 285,601 |"

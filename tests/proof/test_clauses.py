@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof import check_answer, prepare
-from nexi.proof.conflicts import find_conflicts
+from nexi.checking.conflicts import find_conflicts
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer
 from nexi.types import Verdict
 
 MOON = prepare("# Moon\n\nThe Moon is the only natural satellite of Earth. It has almost no air.", "http://moon.test/")

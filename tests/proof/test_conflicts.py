@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof.conflicts import find_conflicts
-from nexi.proof.pages import Snapshot, prepare
+from nexi.checking.conflicts import find_conflicts
+from nexi.checking.pages import Snapshot, prepare
 from nexi.types import Claim, Conflict, ConflictValue, Evidence, Verdict
 
 OTHER_WORDS = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof import check_claim, prepare
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_claim
 from nexi.types import Claim, Verdict
 
 PAGE = """# Tenancy deposits

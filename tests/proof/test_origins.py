@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof.origins import group_origins, is_copy, registrable_domain, shingles
+from nexi.checking.origins import group_origins, is_copy, registrable_domain, shingles
 
 STORY = (
     "The Forth Bridge is a cantilever railway bridge across the Firth of Forth in the east of Scotland, nine miles west of "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nexi.answers.citations import SentenceStream
+from nexi.checking.sentences import needs_citation, read_answer
 from nexi.llm.extractive.composition import NOT_ANSWERED
 from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ
-from nexi.proof.segments import needs_citation, read_answer
 
 ANSWER = """# Heading [1]
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof.values import Date, Number, dates_differ, find_missing, is_same_number, parse_dates, parse_values, states_date
-from nexi.proof.values import parse_numbers as numbers
+from nexi.checking.values import (
+    Date,
+    Number,
+    dates_differ,
+    find_missing,
+    is_same_number,
+    parse_dates,
+    parse_values,
+    states_date,
+)
+from nexi.checking.values import parse_numbers as numbers
 
 
 def only_number(text: str) -> Number:

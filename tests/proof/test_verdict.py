@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof import check_answer, check_claim, prepare
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer, check_claim
 from nexi.types import Verdict
 
 PAGE = """# Mary Mazzio

@@ -7,10 +7,10 @@ from urllib.parse import unquote
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.links import link_to, text_directive
-from nexi.proof.conflicts import find_conflicts
-from nexi.proof.origins import group_origins, registrable_domain
-from nexi.proof.pages import prepare
+from nexi.checking.conflicts import find_conflicts
+from nexi.checking.links import link_to, text_directive
+from nexi.checking.origins import group_origins, registrable_domain
+from nexi.checking.pages import prepare
 from nexi.types import Claim, Evidence, Verdict
 
 marked = st.text(st.sampled_from("ab Z1.,-&#|*_`[]()\n\\~>!\u00ad\u200b中，。“é\u0301"), max_size=200)

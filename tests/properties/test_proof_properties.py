@@ -7,8 +7,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.proof import check_answer, check_claim, prepare
-from nexi.proof.segments import read_answer
+from nexi.checking.pages import prepare
+from nexi.checking.rules import check_answer, check_claim
+from nexi.checking.sentences import read_answer
 from nexi.text.plain import plain
 from nexi.types import Verdict
 

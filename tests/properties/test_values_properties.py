@@ -7,8 +7,16 @@ from datetime import date as calendar_date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.proof.lexicon import SYMBOLS
-from nexi.proof.values import dates_differ, find_missing, is_same_number, parse_dates, parse_numbers, parse_values, states_date
+from nexi.checking.lexicon import SYMBOLS
+from nexi.checking.values import (
+    dates_differ,
+    find_missing,
+    is_same_number,
+    parse_dates,
+    parse_numbers,
+    parse_values,
+    states_date,
+)
 
 counts = st.integers(2, 10**12)
 UNITS = st.sampled_from(["", " km", " kg", " percent", " dollars", " visitors"])

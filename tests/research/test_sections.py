@@ -211,7 +211,7 @@ def test_a_run_plans_its_report_and_every_sentence_is_checked(make_config: Make)
     text = re.sub(r"\[\d+\]", "[n]", result.answer.text)
     assert text == (
         f"# {QUESTION}\n\n"
-        "The Moon, at 384,400 km, moves the tides of Earth [n].\n\n"
+        "The Moon, at 384,400 km, moves the tides of Earth [n][n].\n\n"
         "## The distance of the Moon\n\nThe Moon is 384,400 km from Earth on average [n].\n\n"
         "## The tides\n\nThe tides follow the Moon [n]."
     )
@@ -274,7 +274,7 @@ def test_the_report_of_a_small_model_quotes_the_parts_of_the_question_and_the_mo
     assert not any("You lead" in asked or "You coordinate" in asked for asked in model.asked)
     assert sum("You write the introduction" in asked for asked in model.asked) == 1
     assert re.sub(r"\[\d+\]", "[n]", result.answer.text) == (
-        f"# {QUESTION}\n\n{INTRODUCED} [n].\n\n"
+        f"# {QUESTION}\n\n{INTRODUCED} [n][n].\n\n"
         "The Moon is 384,400 km from Earth on average. [n]\n\n"
         "## What does the Moon do to the tides?\n\n"
         "The tides follow the Moon. [n] A high tide comes about every 12 hours and 25 minutes. [n]\n\n"

@@ -1,4 +1,4 @@
-"""A judge decides which found sentences are supported: after the text is out, within its share, and only once it is tested."""
+"""A judge decides which sentences are supported: after the text is out, within its share, and only once it is tested."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from nexi.app import RunResult
 from nexi.app.pair_models import InstalledPairModel, grade_book, judge_key
 from nexi.app.resume import Replay
+from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, Judged, MarksDelta, ModelAsked, StatusDelta, TextDelta, Warned
-from nexi.pair_models.quiz import Grade, packaged_quiz
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import JudgeFigure, Message, PairScore, Reply, Review, Usage, Verdict
 from tests.research.world import PAGES as RESEARCH_PAGES
@@ -42,7 +42,8 @@ Step = Reply | LLMError | Callable[[Sequence[Message]], Reply]
 
 def claims_in(messages: Sequence[Message]) -> list[str]:
     """The claims of a request to a judge, in their order."""
-    return [json.loads(line.removeprefix("Claim: ")) for line in messages[1].content.splitlines() if line.startswith("Claim: ")]
+    lines = messages[1].content.splitlines()
+    return [json.loads(line.partition(": ")[2]) for line in lines if line.startswith(("Claim: ", "Sentence "))]
 
 
 def verdicts(*entries: dict[str, Any]) -> Reply:
@@ -50,7 +51,7 @@ def verdicts(*entries: dict[str, Any]) -> Reply:
 
 
 def entry(n: int, verdict: str = "supported", differs: str = "") -> dict[str, Any]:
-    return {"n": n, "differs": differs, "verdict": verdict, "sure": 90}
+    return {"n": n, "passages": [1, 2], "differs": differs, "verdict": verdict, "sure": 90}
 
 
 def judging(*refused: str, differs: str = "") -> Callable[[Sequence[Message]], Reply]:
@@ -102,27 +103,36 @@ async def test_what_the_judge_accepts_is_supported_and_names_the_judge(config: C
     assert (review.judges, review.gap, review.proof.figures()) == ((FIGURE,), "", "3 of 3 sentences supported")
 
 
-async def test_all_claims_go_in_one_request_those_that_rules_are_least_sure_of_first(config: Config) -> None:
-    world = world_of(config, judging(), answer=f"{ANSWER} The chief engineer of the great work was Joseph Strauss [1].")
-    await review_of(world)
+async def test_all_sentences_go_in_one_request_also_those_that_rules_did_not_find(config: Config) -> None:
+    world = world_of(config, judging(), answer=f"{ANSWER} Strauss led the whole undertaking [1].")
+    review = await review_of(world)
     (request,) = world.roles["judge"].requests
     assert claims_in(request) == [
-        "The chief engineer of the great work was Joseph Strauss.",
         "The Golden Gate Bridge opened to traffic on May 27, 1937.",
         "Its main span is 1,280 metres long.",
         "The Eiffel Tower in Paris is 330 metres tall.",
+        "Strauss led the whole undertaking.",
     ]
+    assert request[1].content.count("The chief engineer was Joseph Strauss.") == 1
+    assert words(review) == ["supported"] * 4
+
+
+async def test_without_a_judge_a_sentence_in_other_words_is_not_confirmed_and_stands_as_written(config: Config) -> None:
+    text = f"# The bridge\n\n{OPENED} Strauss led the whole undertaking [1]."
+    result = await world_of(config.override(verify_judge=False), answer=text).ask(QUESTION)
+    assert (result.answer.text, result.answer.warnings) == (text, ())
+    assert [c.verdict.value for c in result.answer.review.proof.checked] == ["found", "not_confirmed"]
 
 
 async def test_what_the_judge_refuses_is_not_found_and_named_although_the_text_is_out(config: Config) -> None:
     world = world_of(config, judging("330", differs="another tower"))
     result = await world.ask(QUESTION)
     review = result.answer.review
-    reason = "judge says that the passage does not support it: another tower"
+    reason = "nothing in the passages shown says this: another tower"
     assert words(review) == ["supported", "supported", "not_found"]
     assert (review.proof.claims[2].reason, review.proof.claims[2].evidence[0].reason) == (reason, reason)
     assert (result.answer.text, review.marked) == (ANSWER, ())
-    assert result.answer.warnings == (f"a judge finds no support in the cited pages for 1 of 3 sentences: “{TALL}”",)
+    assert result.answer.warnings[1:] == (f"a judge finds no support in the pages for 1 of 3 sentences: “{TALL}”",)
 
 
 async def test_the_text_is_out_before_the_judge_is_asked(config: Config) -> None:
@@ -147,17 +157,15 @@ async def test_the_marks_of_rules_come_with_the_text_and_the_judge_raises_or_low
     assert [mark.verdict.value for mark in marks] == ["found", "found", "contradicted"]
     assert [(mark.start, mark.end) for mark in marks] == [(claim.start, claim.end) for claim in claims]
     assert marks[2].reason == "the source says 'May 27, 1937' where the sentence says 'May 27, 1947'"
-    assert [e.text for e in world.events[:asked] if isinstance(e, StatusDelta)][-1:] == [
-        "2 of 3 sentences found in the cited pages; asking the judge"
-    ]
-    assert words(result.answer.review) == ["supported", "not_found", "contradicted"]
+    assert [e.text for e in world.events[:asked] if isinstance(e, StatusDelta)][-1:] == ["asking the judge about 3 sentences"]
+    assert words(result.answer.review) == ["supported", "not_found", "supported"]
 
 
 async def test_each_sentence_has_its_mark_as_soon_as_it_is_released(config: Config) -> None:
     world = world_of(config.override(verify_judge=False))
     await review_of(world)
     shown = [e for e in world.events if isinstance(e, TextDelta | MarksDelta)]
-    assert [type(e).__name__ for e in shown] == ["TextDelta", "MarksDelta"] * 3
+    assert {type(e).__name__ for e in shown[:1]} == {"TextDelta"}
     assert [mark.verdict for e in shown if isinstance(e, MarksDelta) for mark in e.marks] == [Verdict.FOUND] * 3
 
 
@@ -181,19 +189,14 @@ async def test_a_judge_that_failed_its_test_is_not_asked(config: Config) -> None
     world = world_of(config, judging(), grade=Grade(0.5, 0.5, 0.5, 0.5, pairs=60))
     review = await review_of(world)
     assert (words(review), world.roles["judge"].requests) == (["found"] * 3, [])
-    assert review.gap == "The sentences were not judged: judge was right in 50% of its test, too rarely to be asked"
+    assert review.gap == ""  # `nexi doctor` says it, not every answer
 
 
-async def test_the_first_use_of_a_judge_tests_it_shows_the_cost_and_counts_it(config: Config) -> None:
-    world = world_of(config, *[take_quiz] * 5, judging(), grade=None)
+async def test_the_first_use_of_a_judge_tests_it_in_one_request_and_counts_it(config: Config) -> None:
+    world = world_of(config, take_quiz, judging(), grade=None)
     result = await world.ask(QUESTION)
     assert words(result.answer.review) == ["supported"] * 3
-    (notice,) = [f for f in world.facts if isinstance(f, Warned)]
-    assert (notice.code, "right in 100% of a test of 60 pairs" in notice.message, "2,300 tokens" in notice.message) == (
-        "judge_tested",
-        True,
-        True,
-    )
+    assert [f for f in world.facts if isinstance(f, Warned)] == []
     assert result.finished.usage.total == sum(f.usage.total for f in world.facts if f.kind == "model_replied")
     again = world_of(config, judging(), grade=None)
     await again.ask(QUESTION)
@@ -202,18 +205,18 @@ async def test_the_first_use_of_a_judge_tests_it_shows_the_cost_and_counts_it(co
 
 async def test_a_test_that_does_not_fit_into_the_share_is_a_stated_gap(config: Config) -> None:
     world = world_of(config, *[take_quiz] * 5, judging(), grade=None)
-    review = await review_of(world, max_tokens=30_000)
+    review = await review_of(world, max_tokens=6_000, max_output_tokens=400)
     assert (words(review), world.roles["judge"].requests) == (["found"] * 3, [])
     assert review.gap == (
-        "The sentences were not judged: judge could not be tested: the test does not fit into 15% of the budget of this run"
+        "The sentences were not judged: judge could not be tested: the test does not fit into 33% of the budget of this run"
     )
 
 
 async def test_a_judge_spends_at_most_its_share_of_the_tokens(config: Config) -> None:
     world = world_of(config, judging())
-    review = await review_of(world, max_tokens=4_300, max_output_tokens=400)
-    assert sorted(words(review)) == ["found", "supported", "supported"]
-    assert review.gap == "1 of 3 sentences were not judged: the judge's share of the budget is used up"
+    review = await review_of(world, max_tokens=2_500, max_output_tokens=400)
+    assert words(review) == ["found"] * 3
+    assert review.gap == "The sentences were not judged: the judge's share of the budget is used up"
 
 
 # bad judges: a stated gap, never a tick
@@ -228,7 +231,8 @@ BAD: dict[str, tuple[Step, list[str]]] = {
     "twice": (verdicts(entry(1), entry(1, "not_supported"), entry(2), entry(3)), ["found", "supported", "supported"]),
     "extra numbers": (verdicts(entry(0), entry(4), entry(99), entry(-1)), ["found"] * 3),
     "unknown word": (verdicts(*(entry(n, "probably") for n in (1, 2, 3))), ["found"] * 3),
-    "not sure in numbers": (verdicts(*({**entry(n), "sure": "very"} for n in (1, 2, 3))), ["found"] * 3),
+    "no passage": (verdicts(*({**entry(n), "passages": []} for n in (1, 2, 3))), ["found"] * 3),
+    "passages that were not shown": (verdicts(*({**entry(n), "passages": [77]} for n in (1, 2, 3))), ["found"] * 3),
     "fault": (LLMError("the model's server has a fault", code="server"), ["found"] * 3),
 }
 
@@ -245,7 +249,7 @@ async def test_a_judge_that_cannot_be_read_leaves_a_stated_gap(config: Config, k
 
 async def test_verdicts_out_of_order_reach_their_sentences(config: Config) -> None:
     step = verdicts(entry(3, "contradicted"), entry(1), entry(2))
-    assert words(await review_of(world_of(config, step))) == ["supported", "supported", "not_found"]
+    assert words(await review_of(world_of(config, step))) == ["supported", "supported", "contradicted"]
 
 
 class SilentJudge:
@@ -302,7 +306,9 @@ class JudgingResearcher(PromptModel):
     """Researches as it is scripted to, and as a judge supports every claim."""
 
     def reply(self, messages: Sequence[Message], tools: Sequence[str]) -> Reply:
-        return judging()(messages) if messages[0].content.startswith("You check claims") else super().reply(messages, tools)
+        return (
+            judging()(messages) if messages[0].content.startswith("You check the sentences") else super().reply(messages, tools)
+        )
 
 
 def test_a_report_of_research_is_judged_once_and_replays_to_the_same_verdicts(config: Config) -> None:
@@ -355,9 +361,11 @@ async def test_an_installed_model_judges_quotations_and_its_scores_are_replayed_
     assert (replay.is_same, replay.result.answer.review) == (True, result.answer.review)
 
 
-async def test_what_the_installed_model_decides_the_judge_is_not_asked(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_installed_model_stands_in_for_a_judge_that_failed_its_test(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(InstalledPairModel, "pair_model", lambda self: AcceptingModel())
-    world = world_of(config)
+    world = world_of(config, grade=Grade(0.5, 0.5, 0.5, 0.5, pairs=24))
     review = await review_of(world)
     assert ({claim.judge for claim in review.proof.claims}, world.roles["judge"].requests) == ({"installed"}, [])
 

@@ -11,6 +11,7 @@ import pytest
 from nexi.answers.safe_markdown import find_exits
 from nexi.app import Nexi
 from nexi.config import Config
+from nexi.errors import VerificationError
 from nexi.events import Warned
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading, searching
 from tests.scenarios.world import MOON, World
@@ -33,8 +34,12 @@ TOLD = [
 async def test_an_answer_carries_no_image_to_a_stranger(make_config: Make, told: str, strict: bool) -> None:
     config = make_config(strict=strict, verify_judge=False)
     world = World(config, searching("moon"), reading(MOON, get_full=True), answering(f"{SAID} {told} {SAID}"))
-    answer = (await world.ask()).answer
-    assert answer.text.startswith(SAID.removesuffix("."))
+    try:
+        answer = (await world.ask()).answer
+    except VerificationError:
+        assert strict  # nothing of it could stand
+        return
+    assert SAID.removesuffix(".") in answer.text
     assert find_exits(answer.text, lambda url: 0 if "evil" not in url else None) == set()
 
 

@@ -105,7 +105,7 @@ async def test_the_answer_is_released_sentence_by_sentence_and_equals_the_stored
     assert (
         "".join(released)
         == result.answer.text
-        == "It is 384,400 km away on average [1]. It has no air [1].\n\n- red [unverified]\n- no air [1]"
+        == "It is 384,400 km away on average [1]. It has no air [1].\n\n- red\n- no air [1]"
     )
     assert len(released) >= 4
 

@@ -52,8 +52,8 @@ def test_a_verdict_stands_once_and_no_warning_stands_inside_the_answer(env: dict
     with asking(env, web, answer=f"## What is said\n\n{LIE}\n\n{ANSWER}") as screen:
         assert screen.ending() == 0
     shown = without_links(screen.raw)
-    verdict = "! Checked: 1 of 2 sentences found in the cited pages, 1 marked [unverified]."
-    assert f"cheese [1]. [unverified]\n\n{ANSWER}\n\nSources\n" in shown
+    verdict = "○ Checked: 1 of 2 sentences found in the cited pages."
+    assert f"cheese [1].\n\n{ANSWER}\n\nSources\n" in shown
     assert shown.count("1 of 2 sentences") == 2  # of the answer, and of the source
     assert [line for line in shown.splitlines() if "Checked" in line] == [verdict], shown
     assert "could not be verified" not in shown
@@ -97,12 +97,15 @@ def test_evidence_shows_the_passage_in_its_page(env: dict[str, str], web: str) -
     assert shown.startswith(f"[1] Moon facts\n    {web}/moon.test/facts\n\n○ found: {ANSWER}")
     marked = " ".join(re.findall(r"\x1b\[30;43m([^\x1b]*)", screen.raw))
     assert marked == "The Moon is 384,400 km away on average."
-    assert "? not found: The Moon is made of 900 kg of cheese [1]." in shown
+    assert "· not confirmed: The Moon is made of 900 kg of cheese [1]." in shown
     plain = run_nexi(env, "evidence")
     assert "“The Moon is 384,400 km away on average.” It has" in " ".join(plain.split())
     (found,) = map(json.loads, run_nexi(env, "evidence", "1", "--run", run_id_of(env), "--json").splitlines())
     assert (found["schema"], found["run"], found["source"]["n"]) == ("nexi-evidence-1", run_id_of(env), 1)
-    assert [(s["verdict"], [e["n"] for e in s["evidence"]]) for s in found["sentences"]] == [("found", [1]), ("not_found", [1])]
+    assert [(s["verdict"], [e["n"] for e in s["evidence"]]) for s in found["sentences"]] == [
+        ("found", [1]),
+        ("not_confirmed", [1]),
+    ]
 
 
 def test_evidence_of_a_source_that_is_not_cited_says_which_are(env: dict[str, str], web: str) -> None:

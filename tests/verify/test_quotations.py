@@ -9,8 +9,8 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.app.intake import DocumentIndexing
+from nexi.checking.quotations import is_quoted
 from nexi.config import Config
-from nexi.verify.quotations import is_quoted
 from tests.scenarios.world import World
 
 Make = Callable[..., Config]

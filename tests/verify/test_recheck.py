@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from nexi.checking.document import build_answer_document, read_markdown
+from nexi.checking.recheck import Change, Verification, recheck
 from nexi.errors import FetchError
 from nexi.types import Page, Source, Verdict
-from nexi.verify.document import build_answer_document, read_markdown
-from nexi.verify.recheck import Change, Verification, recheck
 
 A, B = "https://a.example/", "https://b.example/"
 TEXT = "The Loire flows into the Atlantic Ocean [1]. The Eiffel Tower is 330 metres tall [2]."

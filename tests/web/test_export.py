@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.answers.safe_markdown import is_inert
 from nexi.app import SystemClock
+from nexi.checking.document import read_markdown
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
 from nexi.exports import export_run
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason, Usage
-from nexi.verify.document import read_markdown
 from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_svg, totals_of
 from tests.raising import has_code

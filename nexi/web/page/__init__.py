@@ -220,7 +220,7 @@ async def _show_passage(request: Request) -> Response:
 
 def _cut_passage(source: Source, text: str, start: int, end: int, around: int) -> dict[str, Any]:
     """The passage between what stands before and after it, and whether more does."""
-    from nexi.links import link_to  # with all of proof behind it, which a server that starts does not need
+    from nexi.checking.links import link_to  # with all of proof behind it, which a server that starts does not need
 
     start, end = min(start, len(text)), min(end, len(text))
     first, last = max(0, start - around), end + around

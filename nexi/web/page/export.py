@@ -227,7 +227,7 @@ def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
 
 def _link_to_passage(one: Evidence, source: Source | None, text: str) -> str:
     """A link that opens the page as it is now at the passage."""
-    from nexi.links import link_to
+    from nexi.checking.links import link_to
 
     if source is None or not is_web(source.url):
         return ""

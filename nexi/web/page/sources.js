@@ -5,8 +5,8 @@ import { state } from "./state.js";
 import { language, say } from "./texts.js";
 
 const MAX_LIVE = 40, MAX_READ = 100, SNIPPET_CHARS = 180;
-const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: "?", unchecked: "·" };
-const GOOD = ["supported", "found"], WORST = ["contradicted", "not_found", "unchecked"], MAX_VALUE_CHARS = 60;
+const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: "?", not_confirmed: "·", unchecked: "·" };
+const GOOD = ["supported", "found"], WORST = ["contradicted", "not_found", "unchecked", "not_confirmed"], MAX_VALUE_CHARS = 60;
 
 export const isWeb = (url) => /^https?:\/\//i.test(url);
 export const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });

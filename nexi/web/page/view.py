@@ -29,6 +29,7 @@ SIGNS = {
     Verdict.FOUND: "○",
     Verdict.CONTRADICTED: "✗",
     Verdict.NOT_FOUND: "?",
+    Verdict.NOT_CONFIRMED: "·",
     Verdict.UNCHECKED: "·",
 }
 WORDS = {
@@ -36,13 +37,21 @@ WORDS = {
     Verdict.FOUND: "found",
     Verdict.CONTRADICTED: "contradicted",
     Verdict.NOT_FOUND: "not found",
+    Verdict.NOT_CONFIRMED: "not confirmed",
     Verdict.UNCHECKED: "not checked",
 }
-WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED, Verdict.FOUND, Verdict.SUPPORTED)
+WORST = (
+    Verdict.CONTRADICTED,
+    Verdict.NOT_FOUND,
+    Verdict.UNCHECKED,
+    Verdict.NOT_CONFIRMED,
+    Verdict.FOUND,
+    Verdict.SUPPORTED,
+)
 GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 MAX_VALUE_CHARS = 60
 MAX_QUOTE_CHARS = 400
-MARK = " [unverified]"  # what an answer carries as text, where the page has a mark of its own
+MARK = " [unverified]"  # what answers before version 2 of the check carry as text
 SHOWN_ELSEWHERE = ("unsupported", "cancelled")  # warnings that the marks and the line of a stopped run say
 
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
@@ -244,7 +253,7 @@ def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
 
 def plain_claim(claim: Claim) -> str:
     """A sentence as it is read, without its Markdown; the cells of a row side by side."""
-    from nexi.links import show_line
+    from nexi.checking.links import show_line
 
     if not claim.text.lstrip().startswith("|"):
         return " ".join(show_line(line) for line in claim.text.split("\n"))

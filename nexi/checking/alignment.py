@@ -1,0 +1,209 @@
+"""A sentence laid along a sentence of a page: what stands in the same slot, and what a near copy changes.
+
+Below `verdict`, above `parsed`. Small words are left out, and every value is masked by its unit, so that "opened in 1889"
+lies along "opened on 4 March 1890" and the two dates meet. Two values that meet, with the same words beside them, and differ
+are a contradiction. Where a sentence is nearly a copy, a name, a noun, an opposite or a negation that was put in, and a hedge
+or a condition that was left out, mean that the page does not say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from msgspec import Struct
+
+from nexi.checking import lexicon
+from nexi.checking.parsed import ParsedText, Word
+from nexi.checking.values import Date, Number, Value, dates_differ, find_missing, is_same_number, list_dates
+
+MAX_WORDS = 200
+MIN_SHARED = 0.5  # of a sentence's items that must be in the other one before order is looked at
+NEAR_COPY = 0.6  # share of a sentence's items that keep the page's order
+MAX_EDIT = 3  # items of an edit on the page's side; more is a clause that was left out
+MAX_EXCHANGED = 5  # items of the page beside which a name or a noun has another's place
+ROUGHLY = 0.1  # two values nearer than this, one of them rounded, do not contradict
+_RESTATES = re.compile(r"\s*[(\[/]\s*(?:or |about |some )?")  # six miles (10 km)
+LEADING_WORDS = 2  # before the first shared word that may hedge or negate it
+_UNDONE = frozenset(("not", "have"))  # "could not" and "could have" are no doubt
+_NOT_ONLY = frozenset(("only", "just", "merely"))  # "not only" negates nothing
+
+
+class Alignment(Struct, frozen=True):
+    """`follows` is the share of the sentence's items that stand in the page's sentence in the same order."""
+
+    follows: float = 0.0
+    contradictions: tuple[tuple[Value, Value], ...] = ()  # claimed and stated, in one slot
+    changes: tuple[str, ...] = ()  # what a near copy puts in or takes out, and what one of the two negates
+    is_negated: bool = False
+
+
+class Item:
+    """A content word or a value of a sentence, with what it is compared by; a value may be restated in brackets."""
+
+    __slots__ = ("is_led", "key", "values", "word")
+
+    def __init__(self, word: Word, before: str, has_years: bool) -> None:
+        self.word = word
+        self.is_led = before in lexicon.DETERMINERS and not word.value  # a noun, most likely
+        self.values: list[Value] = [word.value] if word.value else []
+        self.key = _mask_value(word.value, has_years) if word.value else word.term
+
+    @property
+    def is_capital(self) -> bool:
+        return not self.values and self.word.text[0].isupper()
+
+
+def _mask_value(value: Value, has_years: bool) -> str:
+    if isinstance(value, Date) or (value.year and has_years):
+        return "#date"
+    return "#nth" if value.is_ordinal else f"#{value.unit or 'number'}"
+
+
+def list_items(text: ParsedText, other: ParsedText) -> list[Item]:
+    """The content words and values of a text, in order; 1001 is no year where the other text has a count and no date."""
+    items: list[Item] = []
+    has_years = bool(list_dates(other.values)) or not any(not n.unit and not n.is_weak for n in other.numbers)
+    before = ""
+    for word in text.words:
+        before, led_by = word.flat, before
+        last = items[-1] if items else None
+        if not (word.value or word.term) or (last and word.value and last.values and last.values[-1] is word.value):
+            continue
+        item = Item(word, led_by, has_years)
+        if last and item.values and item.key == last.key and _RESTATES.fullmatch(text.text, last.values[-1].end, word.start):
+            last.values += item.values
+        else:
+            items.append(item)
+    return items[:MAX_WORDS]
+
+
+def align(claim: ParsedText, source: ParsedText, lent: Container[str] = (), elsewhere: Container[str] = ()) -> Alignment:
+    """Lay a sentence along one of a page; `lent` are the terms of what it is bound to, `elsewhere` those of the whole page."""
+    ours, theirs = list_items(claim, source), list_items(source, claim)
+    left, right = [item.key for item in ours], [item.key for item in theirs]
+    if not left or (Counter(left) & Counter(right)).total() < MIN_SHARED * len(left):
+        return Alignment()
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    blocks = [(a, b, size) for a, b, size in matcher.get_matching_blocks() if size]
+    follows = sum(size for _, _, size in blocks) / len(left)
+    unequal = [slot for block in blocks for slot in _find_slots(block, ours, theirs) if differ(*slot)]
+    contradictions = tuple(slot for slot in unequal if _are_rivals(*slot, claim, source))
+    if follows < NEAR_COPY:
+        negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words, source.words))
+        return Alignment(follows, contradictions, negations, bool(negations))
+    first, last = theirs[blocks[0][1]].word.start, theirs[sum(blocks[-1][1:]) - 1].word.end
+    inside = [at for at, word in enumerate(source.words) if first <= word.start < last]
+    covered = source.words[max(0, inside[0] - LEADING_WORDS) : inside[-1] + 1]
+    negated = list(_find_negations(claim, covered))
+    changes = [*negated, *(claimed.text.strip() for claimed, _ in unequal)]
+    added, gone = Counter(left) - Counter(right), Counter(right) - Counter(left)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal" or b - a > 2 * MAX_EDIT:
+            continue
+        start, end = max(c, d - (b - a) - 2) if a == 0 else c, min(d, c + (b - a) + 2) if b == len(ours) else d
+        lost = [item for item in theirs[start:end] if item.key in gone] if end - start <= MAX_EXCHANGED else []
+        changes += _find_exchanges([item for item in ours[a:b] if item.key in added and item.key not in lent], lost, elsewhere)
+        changes += _find_changes(ours[a:b], theirs[c:d], added, gone) if d - c <= MAX_EDIT else ()
+    changes += _find_hedges(claim, covered, source.words[inside[-1] + 1 : inside[-1] + 3])
+    return Alignment(follows, contradictions, tuple(dict.fromkeys(changes)), bool(negated))
+
+
+def _find_slots(block: tuple[int, int, int], ours: Sequence[Item], theirs: Sequence[Item]) -> Iterator[tuple[Value, Value]]:
+    """The values that meet with the same word beside them; of one that is restated, the spelling that agrees."""
+    a, b, size = block
+    for step in range(size) if size > 1 else ():
+        pairs = [(one, other) for one in ours[a + step].values for other in theirs[b + step].values]
+        if pairs:
+            yield next((pair for pair in pairs if not differ(*pair)), pairs[0])
+
+
+def _are_rivals(claimed: Value, stated: Value, claim: ParsedText, source: ParsedText) -> bool:
+    """Whether neither text gives the other's value elsewhere, for something else."""
+    return bool(list(find_missing([claimed], source.values)) and list(find_missing([stated], claim.values)))
+
+
+def differ(claimed: Value, stated: Value) -> bool:
+    """Whether two values exclude each other, as far as both are given."""
+    if isinstance(claimed, Number) and isinstance(stated, Number):
+        if claimed.is_weak or stated.is_weak or is_same_number(claimed, stated) or is_same_number(stated, claimed):
+            return False
+        one, other = claimed.values[0] * claimed.factor, stated.values[0] * stated.factor
+        if (claimed.rounding == "above" and other > one) or (claimed.rounding == "below" and other < one):
+            return False
+        rough = (claimed.rounding or stated.rounding) and not (claimed.year and stated.year)
+        return not (rough and abs(one - other) <= ROUGHLY * max(abs(one), abs(other)))
+    dates = list_dates((claimed, stated))
+    return len(dates) == 2 and dates_differ(*dates)
+
+
+def _find_changes(put: Sequence[Item], stood: Sequence[Item], added: Container[str], gone: Container[str]) -> Iterator[str]:
+    """A name for a name, and an opposite, in a short edit of a near copy; what was moved is no change."""
+    if any(item.is_capital and item.key in gone for item in stood):
+        yield from (item.word.text for item in put if item.is_capital and item.key in added)
+    yield from (one.word.text for one in put for other in stood if (one.key, other.key) in lexicon.OPPOSITES)
+
+
+def _find_exchanges(new: Sequence[Item], lost: Sequence[Item], elsewhere: Container[str]) -> Iterator[str]:
+    """A name in another's place, and a noun in another's place that the page uses of something else."""
+    for item in new:
+        is_noun = item.is_led and item.key in elsewhere and len(new) <= MAX_EDIT
+        if (item.word.is_name and any(other.is_capital for other in lost)) or (is_noun and any(other.is_led for other in lost)):
+            yield item.word.text
+
+
+def _find_hedges(claim: ParsedText, covered: Sequence[Word], following: Sequence[Word]) -> Iterator[str]:
+    """What the page says with a doubt or under a condition, and the sentence without: "may delay sleep", "only if"."""
+    if any(word.flat in lexicon.WEAK_WORDS for word in claim.words):
+        return
+    for word, after in pairwise((*covered, None)):
+        is_doubt = word and word.flat in lexicon.HEDGES and not (word.value or word.text == "May")
+        if word and is_doubt and not (after and after.flat in _UNDONE):
+            yield f"“{word.text}” is left out"
+    conditions = [word for word in following if word.flat != "only"][:1]
+    yield from (f"“{word.text}” is left out" for word in conditions if word.flat in lexicon.CONDITIONS)
+
+
+def _find_negations(claim: ParsedText, covered: Sequence[Word]) -> Iterator[str]:
+    """A negation that a near copy puts in or takes out."""
+    ours, theirs = _list_negations(claim.words, covered), _list_negations(covered, claim.words)
+    if len(ours) != len(theirs):
+        fewer, more = sorted((ours, theirs), key=len)
+        word = next((w for w in more if w.flat not in [known.flat for known in fewer]), more[0])
+        yield word.text if more is ours else f"“{word.text}” is left out"
+
+
+def find_overstatements(claim: ParsedText, source: ParsedText) -> Iterator[str]:
+    """The words that say more than their neighbours (all, only, largest, because), of which the source has none like it."""
+    known = {word.flat for word in source.words}
+    ranked = {two.flat for one, two in pairwise(source.words) if one.flat in lexicon.ORDINALS}  # the second largest
+    ours = {two.flat for one, two in pairwise(claim.words) if one.flat in lexicon.ORDINALS}
+    for word in claim.words:
+        equals = lexicon.STRONG_WORDS.get(word.flat)
+        if equals and not word.is_name and (known.isdisjoint(equals) or word.flat in ranked - ours):
+            yield word.text
+
+
+def _list_negations(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
+    """ "Not only" negates nothing, except where the other text says "only"."""
+    idle = _NOT_ONLY.difference(word.flat for word in others)
+    pairs = pairwise((*words, None))
+    return [word for word, after in pairs if word and is_negation(word) and not (after and after.flat in idle)]
+
+
+def is_negation(word: Word) -> bool:
+    return word.flat in lexicon.NEGATIONS or word.flat.endswith("n't")
+
+
+def has_negation(text: ParsedText) -> bool:
+    return any(map(is_negation, text.words))
+
+
+def match_values(ours: ParsedText, theirs: ParsedText) -> list[tuple[Value, Value]]:
+    """The values of two sentences that meet in one slot."""
+    left, right = list_items(ours, theirs), list_items(theirs, ours)
+    matcher = SequenceMatcher(None, [item.key for item in left], [item.key for item in right], autojunk=False)
+    return [slot for a, b, size in matcher.get_matching_blocks() for slot in _find_slots((a, b, size), left, right)]

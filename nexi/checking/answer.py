@@ -1,0 +1,379 @@
+"""An answer under way: what the model writes goes in and out at once; when it is whole, it is checked.
+
+Above is the agent, which owns the tasks and says who judges and whether the model may be asked again; below are the rules,
+the evidence and the judge. The order is: rules look at the words; a judge reads every sentence that states something, with
+the passages that bear on it; what it rejects is written again and judged again. Without a judge nothing is changed. Only a
+strict answer waits: it is released when it is known what of it may stand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.answers.citations import extract_citation_markers
+from nexi.answers.safe_markdown import MarkdownGuard
+from nexi.answers.streaming import AnswerStream, make_safe
+from nexi.checking.judge import Case, Judge, Judging
+from nexi.checking.snapshots import Snapshots
+from nexi.runs.session import Session
+from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Verdict
+from nexi.urls import is_web_url
+
+if TYPE_CHECKING:
+    from nexi.checking.pages import Snapshot
+
+__all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier"]
+
+
+MAX_CHARS = 400_000  # of one answer
+MAX_JUDGED = 400  # sentences of one answer
+SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
+MAX_NEW_WORDS = 2  # that no page has, in a title of a strict answer
+MAX_COMPARED_CHARS = 2_000  # of a sentence that is looked for in pages it does not cite
+_ABOUT_CODE = re.compile(
+    r"[`{}<>=]|\w\(|\w_\w|--\w|\b(?:code|function|command|script|program|snippet|python|javascript|java|rust|sql|bash|shell|regex|api"
+    r"|library|compile|install|configure|config|query|method|class|error|exception|git|docker|html|css|json|yaml|linux)s?\b",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_CODE_SIGNS = re.compile(r"[{};=<>$\\]|\w\(|^\s*(?:#|//|--|\$|>>>)")
+PROSE_LETTERS = 0.75
+
+
+class Rejected(Struct, frozen=True):
+    """A sentence that a judge rejected, and the passages that bear on it: the number of the page and its words."""
+
+    claim: Claim
+    passages: tuple[tuple[int, str], ...] = ()
+
+
+# New sentences by the position of the rejected one, "" for one to take out; None when the model was not asked.
+RewriteSentences: TypeAlias = Callable[[Sequence[Rejected]], Awaitable[Mapping[int, str] | None]]
+# What a judge says of some sentences; None when it was not asked.
+AskJudge: TypeAlias = Callable[[Judge, Sequence[Case], "Mapping[int, Snapshot | None]"], Awaitable[Judging]]
+
+
+class Verifier(Struct, frozen=True):
+    """How the answers of a run are checked. `rewrites` is for a model that can be asked to write a sentence again.
+
+    `open_judge` opens what judges: all there is for the text of a model (True), for quotations (False) what costs nothing.
+    """
+
+    snapshots: Snapshots
+    strict: bool = False
+    rewrites: bool = True
+    open_judge: Callable[[bool], Judge | None] = lambda by_model: None
+    question: str = ""
+
+
+class AnswerCheck:
+    """One answer. Feed it, let it `drain` now and then, and `finish` it; `has_released` says whether any of it is out.
+
+    `by_model` is False for quotations. `show_marks` gets what rules know of a stretch soon after it was released.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        verifier: Verifier | None,
+        release: Callable[[str], None],
+        *,
+        by_model: bool = True,
+        show_marks: Callable[[Sequence[Claim]], None] | None = None,
+    ) -> None:
+        self.by_model = by_model
+        self._session = session
+        self._verifier = verifier
+        self._release = release
+        self._show_marks = show_marks
+        self._queue: deque[tuple[str, int]] = deque()
+        self._turn = asyncio.Lock()
+        self._out: list[str] = []
+        self._blanks = ""
+        self._length = 0
+        known = {source.number for source in session.book.sources}
+        self._stream = AnswerStream(known, self._take_stretch, place=self._place, guards_code=bool(session.private))
+
+    @property
+    def has_released(self) -> bool:
+        return self._stream.has_released
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def unknown_citations(self) -> set[int]:
+        """Citation numbers that name nothing."""
+        return self._stream.dropped
+
+    @property
+    def unknown_addresses(self) -> set[str]:
+        """Addresses that nobody gave."""
+        return self._stream.removed
+
+    @property
+    def is_strict(self) -> bool:
+        return self._verifier is not None and self._verifier.strict
+
+    def feed(self, text: str) -> None:
+        self._stream.feed(text)
+
+    def _take_stretch(self, stretch: str, is_code: bool) -> None:
+        """Pass a stretch on. Blanks wait for what follows them, so that the answer begins and ends with a word."""
+        body = (self._blanks + stretch).rstrip()
+        start = self._length
+        self._blanks = (self._blanks + stretch)[len(body) :]
+        if not body:
+            return
+        self._out.append(body)
+        self._length += len(body)
+        if not self.is_strict:
+            self._release(body)
+            if self._verifier and self._show_marks and not is_code and self._length <= MAX_CHARS:
+                self._queue.append((body, start))
+
+    async def drain(self) -> None:
+        """Show what rules know of the stretches that wait. A cancelled call loses nothing."""
+        async with self._turn:
+            while self._queue:
+                stretch, start = self._queue[0]
+                claims = await self._check_by_rules(stretch)
+                self._queue.popleft()
+                known = [c for c in claims if c.verdict in SHOWN_AT_ONCE]
+                if self._show_marks and known:
+                    self._show_marks([replace(c, start=c.start + start, end=c.end + start) for c in known])
+
+    async def finish(
+        self, judge: Judge | None = None, ask: AskJudge | None = None, rewrite: RewriteSentences | None = None
+    ) -> tuple[str, Review | None]:
+        """The whole answer, and how it was checked."""
+        self._stream.finish()
+        text = "".join(self._out)
+        if self._verifier is None:
+            return text, None
+        await self.drain()
+        text, review = await self._review(text, judge, ask, rewrite)
+        if self._verifier.strict:
+            self._release(text)
+        return text, review
+
+    # checking
+
+    async def _review(
+        self, text: str, judge: Judge | None, ask: AskJudge | None, rewrite: RewriteSentences | None
+    ) -> tuple[str, Review]:
+        from nexi.checking.review import is_rejected, soften_claims
+
+        claims = soften_claims(await self._check_by_rules(text[:MAX_CHARS]))
+        review = Review(Proof(claims), strict=self.is_strict, version=REVIEW_VERSION)
+        if len(text) > MAX_CHARS:
+            review = replace(review, gap=f"only the first {MAX_CHARS:,} characters of the answer were checked")
+        pages = await self._pages()
+        if judge and ask and review.proof.checked:
+            review = await self._judge(review, judge, ask, pages)
+            rejected = [claim for claim in review.proof.claims if is_rejected(claim)]
+            if rejected and rewrite:
+                text, review = await self._correct(text, review, rejected, judge, ask, rewrite, pages)
+        return self._leave_out(text, review) if self.is_strict else (text, review)
+
+    async def _pages(self) -> dict[int, Snapshot | None]:
+        snapshots = self._verifier.snapshots if self._verifier else None
+        return await snapshots.of(snapshots.numbers) if snapshots else {}
+
+    async def _check_by_rules(self, text: str) -> tuple[Claim, ...]:
+        if self._verifier is None:
+            return ()
+        numbers = extract_citation_markers(text)
+        cited = await self._verifier.snapshots.of(sorted(numbers))
+        everything = await self._pages()
+        return await asyncio.to_thread(self._compare, text, cited, everything)
+
+    def _compare(
+        self, text: str, cited: Mapping[int, Snapshot | None], everything: Mapping[int, Snapshot | None]
+    ) -> tuple[Claim, ...]:
+        """The claims of a text against the pages it cites; a sentence that cites none against all that were read."""
+        from nexi.checking.quotations import accept_quotations
+        from nexi.checking.rules import check_answer
+
+        question = self._verifier.question if self._verifier else ""
+        if self.is_strict:
+            text = expose_code(text, keeps_prose_only=is_about_code(question))
+        claims = check_answer(text, cited, question).claims
+        if not self.by_model:
+            claims = accept_quotations(claims, cited)
+        if self.is_strict:
+            claims = tuple(_hold_to_account(claim, everything, question) for claim in claims)
+        return tuple(_find_anywhere(claim, everything, question) for claim in claims)
+
+    async def _judge(self, review: Review, judge: Judge, ask: AskJudge, pages: Mapping[int, Snapshot | None]) -> Review:
+        """The review with the verdicts of a judge."""
+        from nexi.checking.judge import Judgement
+        from nexi.checking.review import apply_judging, build_cases, describe_gap
+
+        question = self._verifier.question if self._verifier else ""
+        cases = build_cases(review.proof.claims, question)
+        judging = await ask(judge, cases[:MAX_JUDGED], pages)
+        beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of an answer are judged")
+        judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))
+        claims = await asyncio.to_thread(apply_judging, review.proof.claims, judging, pages, judge.name)
+        judges = (judging.judge,) if judging.judge else ()
+        gap = describe_gap(judging.judgements) or review.gap
+        return replace(review, proof=Proof(claims), judges=judges, gap=gap)
+
+    async def _correct(
+        self,
+        text: str,
+        review: Review,
+        claims: Sequence[Claim],
+        judge: Judge,
+        ask: AskJudge,
+        rewrite: RewriteSentences,
+        pages: Mapping[int, Snapshot | None],
+    ) -> tuple[str, Review]:
+        """Have rejected sentences written again, once, and take what the judge then accepts."""
+        from nexi.checking.review import build_cases, can_replace, edit_text
+
+        rejected = await asyncio.to_thread(_add_passages, claims, pages)
+        offered = await rewrite(rejected)
+        if not offered:
+            return text, replace(review, asked=offered is not None)
+        new = {claims[n].index: self._stream.clean(said).strip() for n, said in offered.items() if 0 <= n < len(claims)}
+        by_index = {claim.index: claim for claim in claims}
+        good = {index: said for index, said in new.items() if said == "" or can_replace(said, by_index[index])}
+        replacements = {index: said for index, said in good.items() if said}
+        judged = await self._judge_replacements(replacements, judge, ask, pages)
+        changes = {i: said for i, said in good.items() if not said or (i in judged and judged[i].verdict is Verdict.SUPPORTED)}
+        edited, standing = edit_text(text, review.proof.claims, changes)
+        if not build_cases(standing) or self._finds_exits(edited):
+            return text, replace(review, asked=True)
+        corrections = tuple(Correction(by_index[i].text.strip(), said, by_index[i].reason) for i, said in changes.items())
+        kept = tuple(_take_verdict(c, judged[c.index]) if changes.get(c.index) else c for c in standing)
+        proof = Proof(tuple(replace(c, index=n) for n, c in enumerate(kept)))
+        corrected = sum(bool(said) for said in changes.values())
+        return edited, replace(review, proof=proof, corrections=corrections, corrected=corrected, asked=True)
+
+    async def _judge_replacements(
+        self, sentences: Mapping[int, str], judge: Judge, ask: AskJudge, pages: Mapping[int, Snapshot | None]
+    ) -> dict[int, Claim]:
+        from nexi.checking.review import soften_claims
+        from nexi.checking.rules import check_claim
+
+        if not sentences:
+            return {}
+        question = self._verifier.question if self._verifier else ""
+        cited = {i: {n: pages.get(n) for n in sorted(extract_citation_markers(said))} for i, said in sentences.items()}
+        claims = [check_claim(said, cited[i], question, index=i) for i, said in sentences.items()]
+        review = await self._judge(Review(Proof(soften_claims(claims))), judge, ask, pages)
+        return {claim.index: claim for claim in review.proof.claims}
+
+    def _leave_out(self, text: str, review: Review) -> tuple[str, Review]:
+        """A strict answer without what is neither supported nor found."""
+        from nexi.checking.review import PASSING, edit_text
+
+        gone = [claim for claim in review.proof.checked if claim.verdict not in PASSING]
+        if not gone:
+            return text, review
+        edited, standing = edit_text(text, review.proof.claims, {claim.index: "" for claim in gone})
+        if self._finds_exits(edited):  # what was left out can turn code into a link
+            edited = make_safe(edited, self._place)
+            placed = ((claim, edited.find(claim.text)) for claim in standing)
+            standing = tuple(replace(c, start=at, end=at + len(c.text)) for c, at in placed if at >= 0)
+        proof = Proof(tuple(replace(claim, index=n) for n, claim in enumerate(standing)))
+        return edited, replace(review, proof=proof, dropped=tuple(gone))
+
+    def _finds_exits(self, text: str) -> bool:
+        return bool(MarkdownGuard(self._place, guards_code=bool(self._session.private)).find_exits(text))
+
+    def _place(self, url: str) -> int | None:
+        """The number of a read page; 0 for an address that stands in the question or in a page that was read."""
+        if is_web_url(url) and (source := self._session.book.find(url)):
+            return source.number
+        asked = (message.content for message in self._session.messages if message.role == "user")
+        pages = self._session.pages.values()
+        said = any(url in text for text in asked) or any(url in page.text or url in page.links for page in pages)
+        return 0 if said else None
+
+
+def _hold_to_account(claim: Claim, pages: Mapping[int, Snapshot | None], question: str) -> Claim:
+    """A title or lead-in that states something in a strict answer: most of its words are in no page and not asked for."""
+    from nexi.checking.evidence import list_terms
+    from nexi.checking.lexicon import FRAME_WORDS
+    from nexi.checking.parsed import parse_text
+    from nexi.checking.sentences import has_verb, without_markers
+
+    if claim.needs_citation or claim.evidence:
+        return claim
+    new = [
+        term
+        for term in list_terms(claim.text)
+        if term not in FRAME_WORDS and not any(page and term in page.places for page in pages.values())
+    ]
+    own = set(new).difference(list_terms(question))
+    parsed = parse_text(without_markers(claim.text))
+    is_telling = bool(parsed.names or parsed.firm_values or has_verb(parsed))
+    most = MAX_NEW_WORDS - is_telling
+    return replace(claim, needs_citation=True, reason="states what no page says") if len(own) > most else claim
+
+
+def _find_anywhere(claim: Claim, pages: Mapping[int, Snapshot | None], question: str) -> Claim:
+    """A sentence that cites no page, found in one that was read."""
+    from nexi.checking.rules import check_claim
+
+    if claim.evidence or not claim.needs_citation or len(claim.text) > MAX_COMPARED_CHARS:
+        return claim
+    for number, page in pages.items():
+        found = check_claim(claim.text, {number: page}, question, index=claim.index, start=claim.start) if page else claim
+        if found.verdict is Verdict.FOUND:
+            return replace(found, reason=f"it cites no page; its words stand in [{number}]")
+    return claim
+
+
+def _add_passages(claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]) -> list[Rejected]:
+    """Rejected sentences with the best passages for each."""
+    from nexi.checking.judge import choose_passages
+    from nexi.checking.review import build_cases
+
+    cases = [build_cases([claim])[0] for claim in claims]
+    return [
+        Rejected(claim, tuple((p.page, p.text) for p in choose_passages(case, pages)))
+        for claim, case in zip(claims, cases, strict=True)
+    ]
+
+
+def _take_verdict(claim: Claim, judged: Claim) -> Claim:
+    """The claim of a sentence that was replaced, with what the judge says of the new one."""
+    return replace(judged, index=claim.index, text=claim.text, start=claim.start, end=claim.end)
+
+
+def is_about_code(question: str) -> bool:
+    """Whether a question asks for code, or gives some."""
+    return bool(_ABOUT_CODE.search(question))
+
+
+def expose_code(text: str, *, keeps_prose_only: bool) -> str:
+    """A text with blanks of the same length in place of fences and of the title of a list of sources, behind which nothing
+    would be read, and of code where only prose is claimed."""
+    from nexi.checking.sentences import SOURCES
+
+    lines: list[str] = []
+    inside = False
+    for line in text.splitlines(keepends=True):
+        is_fence = bool(_FENCE.match(line))
+        hides = is_fence or bool(SOURCES.match(line)) or (inside and keeps_prose_only and not _is_prose(line))
+        inside ^= is_fence
+        body = line.rstrip("\n")
+        lines.append(" " * len(body) + line[len(body) :] if hides else line)
+    return "".join(lines)
+
+
+def _is_prose(line: str) -> bool:
+    dense = "".join(line.split())
+    return len(line.split()) > 3 and sum(map(str.isalpha, dense)) >= PROSE_LETTERS * len(dense) and not _CODE_SIGNS.search(line)

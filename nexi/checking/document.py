@@ -1,0 +1,181 @@
+"""Any Markdown with links, read as an answer: text with [n], and the sources those numbers name.
+
+Pure. It understands `[n]` with a list of sources, footnotes, links with their text or by reference, and bare addresses; what is
+not prose (front matter, definitions, the list of sources) becomes blank lines, so that line numbers stay true. Code is left
+alone. Nothing is fetched and nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from nexi.answers.citations import (
+    extract_citation_markers,
+    normalise_markers,
+    outside_code,
+    strip_sources_section,
+    unlink_citations,
+)
+from nexi.answers.streaming import keep_given_addresses
+from nexi.types import Source
+from nexi.urls import dedup_key, find_urls, is_web_url
+
+MAX_SOURCES = 999  # a marker has at most three digits
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_RUN = re.compile(r"^run(?:[ _-]?id)?:\s*[\"']?([0-9a-f]{32}|[0-9a-f]{6})\b", re.MULTILINE)
+_FIGURES = re.compile(
+    r"^\**(?:(?:Verified|Checked):\s*)?\d+ of \d+ sentences? (?:supported(?:, \d+ more found)?|found in the cited pages)"
+    r"(?:, \d+ (?:left out|omitted|marked \[unverified\]))*\.?(?: [^\n]{0,40}were not judged: [^\n]{0,600})?\**[ \t]*$",
+    re.MULTILINE,
+)
+_FOOTNOTE = re.compile(r"^ {0,3}\[\^(?P<label>[^\]\s]{1,100})\]:[ \t]*(?P<rest>.*(?:\n(?: {2,}|\t)\S.*)*)$", re.MULTILINE)
+_DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\]\n^]{1,100})\]:[ \t]*<?(?P<url>https?://[^\s<>]+)>?.*$", re.MULTILINE)
+_ENTRY = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?(?:\[\^?(?P<a>[1-9]\d{0,2})\]|(?P<b>[1-9]\d{0,2})[.)])[:.]?\s*(?P<rest>.*)$")
+_OLD_MARK = " [unverified]"  # printed into answers before version 2 of the check
+_NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,100})\]")
+_REFERENCE = re.compile(r"\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,100})\]")
+_SEPARATOR = re.compile(r"\s*[-–—|:]?\s*[<\[]?$")
+
+
+class Document(Struct, frozen=True):
+    """What is to be checked. `lost` are numbers that are cited and name nothing; `run` is the run it says it comes from."""
+
+    text: str
+    sources: tuple[Source, ...] = ()
+    lost: tuple[int, ...] = ()
+    run: str = ""
+    question: str = ""
+    unread: int = 0  # addresses beyond what a document may cite
+
+
+class _Places(Struct, frozen=True):
+    """Numbers for addresses, as they are met."""
+
+    sources: dict[int, Source] = {}
+    by_key: dict[str, int] = {}
+    unread: list[str] = []
+
+    def add(self, number: int, url: str, title: str = "") -> None:
+        if number not in self.sources and is_web_url(url):
+            self.sources[number] = Source(number, url, title)
+            self.by_key.setdefault(dedup_key(url), number)
+
+    def number(self, url: str, title: str = "") -> int:
+        """The number of an address, a new one if need be; 0 for what is none or comes too late."""
+        if not is_web_url(url):
+            return 0
+        known = self.by_key.get(dedup_key(url))
+        if known:
+            return known
+        number = max(self.sources, default=0) + 1
+        if number > MAX_SOURCES:
+            self.unread.append(url)
+            return 0
+        self.add(number, url, title)
+        return number
+
+
+def read_markdown(text: str) -> Document:
+    """A Markdown text as a document."""
+    text = _remove_old_marks(unlink_citations(text.replace("\r\n", "\n").removeprefix("\ufeff")))
+    run = ""
+    if front := _FRONT_MATTER.match(text):
+        run = named[1] if (named := _RUN.search(front[0])) else ""
+        text = _blank(front) + text[front.end() :]
+    places = _Places()
+    text = _read_list(_FIGURES.sub(_blank, text), places)
+    text, labels = _read_definitions(text, places)
+    text = outside_code(text, lambda part: _resolve_references(part, labels, places))
+    text, _ = keep_given_addresses(normalise_markers(text), places.number)
+    lost = tuple(sorted(extract_citation_markers(text) - set(places.sources)))
+    return Document(text, tuple(places.sources.values()), lost, run, unread=len(places.unread))
+
+
+def read_answer(data: Mapping[str, Any]) -> Document:
+    """What `--json` printed, as a document. ValueError for anything else."""
+    if data.get("schema") != "nexi-answer-1" or not isinstance(data.get("answer"), str):
+        raise ValueError("it is no answer of nexi")
+    sources = tuple(
+        Source(entry["n"], str(entry["url"]), str(entry.get("title", "")), str(entry.get("digest", "")))
+        for entry in data.get("sources") or ()
+        if isinstance(entry, Mapping) and isinstance(entry.get("n"), int) and entry.get("url")
+    )
+    return build_answer_document(data["answer"], sources, str(data.get("id", "")), str(data.get("question", "")))
+
+
+def build_answer_document(answer: str, sources: tuple[Source, ...], run: str = "", question: str = "") -> Document:
+    """An answer of ours, whose numbers need no reading."""
+    text = _remove_old_marks(answer)
+    lost = tuple(sorted(extract_citation_markers(text) - {source.number for source in sources}))
+    return Document(text, sources, lost, run, question)
+
+
+def _read_list(text: str, places: _Places) -> str:
+    """The list of sources at the end is read, then blank."""
+    body = strip_sources_section(text.rstrip())
+    number, told = 0, ""
+    for line in text[len(body) :].split("\n"):
+        if entry := _ENTRY.match(line):
+            number, told = int(entry["a"] or entry["b"]), entry["rest"]
+        else:  # an address may stand under its title
+            told = f"{told.rstrip()} {line.strip()}" if told and line[:1].isspace() else ""
+        if urls := find_urls(told):
+            places.add(number, urls[0], _title(told, urls[0]))
+    return body + "\n" * text[len(body) :].count("\n")
+
+
+def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
+    """Footnotes and reference definitions are read, then blank; a label that is a number is that number."""
+    labels: dict[str, str] = {}
+
+    def define(label: str, url: str, title: str = "") -> None:
+        labels.setdefault(label.casefold(), url)
+        if label.isdecimal() and 0 < int(label) <= MAX_SOURCES:
+            places.add(int(label), url, title)
+
+    def footnote(found: re.Match[str]) -> str:
+        if urls := find_urls(found["rest"]):
+            define(found["label"], urls[0], _title(found["rest"], urls[0]))
+        return _blank(found)
+
+    def definition(found: re.Match[str]) -> str:
+        define(found["label"], found["url"])
+        return _blank(found)
+
+    text = outside_code(text, lambda part: _FOOTNOTE.sub(footnote, part))
+    return outside_code(text, lambda part: _DEFINITION.sub(definition, part)), labels
+
+
+def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -> str:
+    """Named footnotes and links by reference as [n]."""
+
+    def note(found: re.Match[str]) -> str:
+        number = places.number(labels.get(found[1].casefold(), ""))
+        return f"[{number}]" if number else found[0]
+
+    def reference(found: re.Match[str]) -> str:
+        number = places.number(labels.get((found[2] or found[1]).casefold(), ""))
+        return f"{found[1]} [{number}]" if number and not found[1].isdecimal() else found[0]
+
+    return _REFERENCE.sub(reference, _NOTE_MARK.sub(note, part))
+
+
+def _title(entry: str, url: str) -> str:
+    before = entry.partition(url)[0]
+    if before.endswith("](") and "[" in before:
+        return before[before.index("[") + 1 : -2].strip()
+    return _SEPARATOR.sub("", before).strip()
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "\n" * found[0].count("\n")
+
+
+def _remove_old_marks(text: str) -> str:
+    """A text of the same length with blanks where a mark stood, so that places stay what they are."""
+    return text.replace(_OLD_MARK, " " * len(_OLD_MARK))

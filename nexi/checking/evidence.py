@@ -1,0 +1,263 @@
+"""The passages that bear on the sentences of a text: what a judge is shown, each page once.
+
+Below the judge and the correction, above the prepared pages: no model, no clock, no store, and no citation is needed. For
+every sentence, windows of whole sentences are weighed by the rare words they share with it, and by vectors where somebody
+has made them. The union of the best windows of all sentences goes to the judge, as far as the budget reaches: the best
+window of every sentence first, then the second best.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import log
+
+from msgspec import Struct
+
+from nexi.checking.pages import Snapshot
+from nexi.text.wordforms import WORD, word_terms
+
+__all__ = ["EvidenceSet", "Passage", "SentenceQuery", "gather_evidence"]
+
+
+MAX_TOKENS = 5_000  # of all passages of one answer
+CHARS_PER_TOKEN = 4
+WINDOW_SENTENCES = 7
+MAX_WINDOW_CHARS = 2_400
+MAX_WINDOWS = 8  # of one sentence
+SHORT_PAGE_CHARS = 3_000  # a page that is shown whole
+TEXT_SHARE = 0.89  # of the budget; the rest is for the headings above the passages
+MAX_GAP_SENTENCES = 2  # between two passages of a page, which are then one
+MAX_HEADINGS = 3
+CITED_WORTH = 2.0  # of a window in a page that the sentence cites
+BEFORE_WORTH = 0.15  # of a word of the sentence before
+CENTRE_WORTH = 0.5  # of the sentence in the middle of a window, beside the window itself
+MAX_TERMS = 60  # of one sentence
+MAX_PLACES = 400  # of one term in one page; a word that stands everywhere says nothing
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)|<https?://[^>\s]*>")
+_BLANKS = re.compile(r"[ \t\r\f\v]+")
+_HEADING = re.compile(r"\s*(#{1,6})\s+(.*)")
+
+
+class SentenceQuery(Struct, frozen=True):
+    """One sentence to find passages for, and the numbers of the pages it cites."""
+
+    text: str
+    numbers: tuple[int, ...] = ()
+    before: str = ""  # the sentence before it, whose words count for less
+
+
+class Passage(Struct, frozen=True):
+    """A stretch of a page. `start` and `end` are offsets into the page's stored text, `page` is the page's number."""
+
+    n: int
+    page: int
+    start: int
+    end: int
+    text: str
+    trail: str = ""  # the headings above it
+
+
+class EvidenceSet(Struct, frozen=True):
+    """The passages of a text, and for each of its sentences those that were chosen for it, the best first."""
+
+    passages: tuple[Passage, ...] = ()
+    chosen: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return sum(map(_count_tokens, self.passages))
+
+
+class _Window(Struct, frozen=True):
+    weight: float
+    page: int
+    first: int
+    last: int
+
+
+# The nearness of a sentence to every sentence of a page, where somebody has made vectors of both.
+Nearness = Callable[[str, int], Mapping[int, float]]
+
+
+def gather_evidence(
+    queries: Sequence[SentenceQuery],
+    pages: Mapping[int, Snapshot | None],
+    *,
+    max_tokens: int = MAX_TOKENS,
+    size: int = WINDOW_SENTENCES,
+    nearness: Nearness | None = None,
+) -> EvidenceSet:
+    """The passages of these pages that bear on these sentences, within so many tokens; a window has `size` sentences."""
+    known = {number: page for number, page in sorted(pages.items()) if page is not None and page.bounds}
+    weights = _TermWeights(known.values())
+    found = [_find_windows(query, known, weights, size // 2, nearness) for query in queries]
+    spans = _choose_spans(found, known, max_tokens)
+    passages = tuple(_build_passages(spans, known))
+    return EvidenceSet(passages, tuple(_list_chosen(windows, passages, known) for windows in found))
+
+
+class _TermWeights:
+    """How rare a term is among the sentences of some pages."""
+
+    def __init__(self, pages: Iterable[Snapshot]) -> None:
+        self._pages = list(pages)
+        self._total = sum(len(page.bounds) for page in self._pages)
+        self._known: dict[str, float] = {}
+
+    def weigh(self, term: str) -> float:
+        if term not in self._known:
+            count = sum(len(page.places.get(term, ())) for page in self._pages)
+            self._known[term] = log(1 + self._total / count) if count else 0.0
+        return self._known[term]
+
+
+def list_terms(text: str) -> list[str]:
+    return list(dict.fromkeys(term for word in WORD.findall(text) for term in word_terms(word)))[:MAX_TERMS]
+
+
+def _find_windows(
+    query: SentenceQuery, pages: Mapping[int, Snapshot], weights: _TermWeights, half: int, nearness: Nearness | None
+) -> list[_Window]:
+    """The best windows for a sentence, in any page; those of the pages that it cites count for more."""
+    terms = dict.fromkeys(list_terms(query.before), BEFORE_WORTH) | dict.fromkeys(list_terms(query.text), 1.0)
+    windows: list[_Window] = []
+    for number, page in pages.items():
+        worth = CITED_WORTH if number in query.numbers else 1.0
+        near = nearness(query.text, number) if nearness else {}
+        windows += _windows_of_page(number, page, terms, weights, half, worth, near)
+    windows.sort(key=lambda window: (-window.weight, window.page, window.first))
+    apart: list[_Window] = []
+    for window in windows:
+        if not any(w.page == window.page and w.first <= window.first + half and window.last - half <= w.last for w in apart):
+            apart.append(window)
+        if len(apart) == MAX_WINDOWS:
+            break
+    return apart
+
+
+def _windows_of_page(
+    number: int,
+    page: Snapshot,
+    terms: Mapping[str, float],
+    weights: _TermWeights,
+    half: int,
+    worth: float,
+    near: Mapping[int, float],
+) -> list[_Window]:
+    held: dict[int, dict[str, float]] = defaultdict(dict)
+    for term, share in terms.items():
+        for at in page.places.get(term, ())[:MAX_PLACES]:
+            held[at][term] = share * weights.weigh(term)
+    for at, share in near.items():
+        held[at]["#near"] = share
+    windows = []
+    for at in held:
+        first, last = max(0, at - half), min(len(page.bounds) - 1, at + half)
+        inside: dict[str, float] = {}
+        for other in range(first, last + 1):
+            for term, weight in held.get(other, {}).items():
+                inside[term] = max(inside.get(term, 0.0), weight)
+        centre = sum(held[at].values())
+        while first < at - 1 and first not in held and first + 1 not in held:
+            first += 1
+        while last > at + 1 and last not in held and last - 1 not in held:
+            last -= 1
+        windows.append(_Window(worth * (sum(inside.values()) + CENTRE_WORTH * centre), number, first, last))
+    return windows
+
+
+Spans = dict[int, set[int]]  # the sentences of each page that are shown
+
+
+def _choose_spans(found: Sequence[Sequence[_Window]], pages: Mapping[int, Snapshot], max_tokens: int) -> Spans:
+    """Windows in rounds, the best of every sentence first, until the budget is full; short pages whole."""
+    spans: Spans = defaultdict(set)
+    left = int(max_tokens * CHARS_PER_TOKEN * TEXT_SHARE)
+    for turn in range(MAX_WINDOWS):
+        for windows in found:
+            if turn >= len(windows):
+                continue
+            window = windows[turn]
+            page = pages[window.page]
+            whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
+            wanted = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
+            new = [at for at in wanted if at not in spans[window.page]]
+            cost = sum(_length(page, at) for at in new)
+            if cost > left:
+                near = sorted(new, key=lambda at: abs(at - (window.first + window.last) // 2))
+                new, cost = _cut_to_fit(near, page, left)
+            spans[window.page].update(new)
+            left -= cost
+    return spans
+
+
+def _cut_to_fit(places: Sequence[int], page: Snapshot, left: int) -> tuple[list[int], int]:
+    fitting: list[int] = []
+    cost = 0
+    for at in places:
+        if cost + _length(page, at) > left:
+            break
+        fitting.append(at)
+        cost += _length(page, at)
+    return fitting, cost
+
+
+def _length(page: Snapshot, at: int) -> int:
+    start, end = page.bounds[at]
+    return end - start + 1
+
+
+def _build_passages(spans: Spans, pages: Mapping[int, Snapshot]) -> Iterator[Passage]:
+    n = 0
+    for number in pages:
+        page = pages[number]
+        for first, last in _join_places(sorted(spans.get(number, ()))):
+            n += 1
+            start, end = page.stored_between(first, last)
+            yield Passage(n, number, start, end, clean_text(page.text[start:end]), find_trail(page, first))
+
+
+def _join_places(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of sentences; one or two that are missing between two runs belong to them."""
+    if not places:
+        return
+    first = places[0]
+    for one, other in pairwise(places):
+        if other - one > MAX_GAP_SENTENCES:
+            yield first, one
+            first = other
+    yield first, places[-1]
+
+
+def find_trail(page: Snapshot, at: int) -> str:
+    """The headings above a sentence, from the outermost, as far as their levels tell."""
+    trail: list[str] = []
+    level, above = 7, page.above[at]
+    while above >= 0 and len(trail) < MAX_HEADINGS:
+        heading = _HEADING.match(page.words_between(above, above))
+        if heading and len(heading[1]) < level:
+            level = len(heading[1])
+            trail.insert(0, clean_text(heading[2]))
+        above = page.above[above]
+    return " > ".join(trail)
+
+
+def clean_text(text: str) -> str:
+    """A stretch of a page without links and runs of blanks."""
+    return _BLANKS.sub(" ", _LINK.sub(lambda link: link[1] or "", text)).strip()
+
+
+def _list_chosen(windows: Sequence[_Window], passages: Sequence[Passage], pages: Mapping[int, Snapshot]) -> tuple[int, ...]:
+    numbers: list[int] = []
+    for window in windows:
+        middle, _ = pages[window.page].stored_between((window.first + window.last) // 2, window.last)
+        numbers += (p.n for p in passages if p.page == window.page and p.start <= middle < p.end)
+    return tuple(dict.fromkeys(numbers))
+
+
+def _count_tokens(passage: Passage) -> int:
+    return (len(passage.text) + len(passage.trail)) // CHARS_PER_TOKEN + 1

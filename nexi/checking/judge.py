@@ -1,0 +1,360 @@
+"""Whether passages support sentences, by a model that reads: all sentences of a text in one request, verdicts by number.
+
+Above are the check of an answer and whoever checks another text; below are the LLM and PairModel ports. No citation is
+needed: sentences, pages and a question are enough. What a model replies is never trusted further than it can be read: a
+sentence that is missing, judged twice in two ways, or supported by no passage that was shown is a gap. A gap changes
+nothing: the sentence stands, and the reason says that it was not judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidenceSet, Passage, SentenceQuery, gather_evidence
+from nexi.checking.gaps import TOO_LATE, UNREADABLE
+from nexi.checking.pages import Snapshot
+from nexi.checking.quiz import Grade
+from nexi.errors import ContextOverflowError, LLMError, NexiError
+from nexi.ports import LLM, Clock, PairModel
+from nexi.prompts import render
+from nexi.structured.json_reader import find_values
+from nexi.types import JudgeFigure, Message, Usage
+
+__all__ = ["Case", "GradedJudge", "Judge", "Judgement", "Judging", "LlmJudge", "PairJudge"]
+
+
+MAX_CASES = 20  # sentences of one request
+MAX_CONCURRENT = 4
+MAX_WAIT_S = 120.0  # for one request where the caller sets no deadline
+MAX_SENTENCE_CHARS = 1_200
+MAX_REASON_CHARS = 200
+MAX_PAIRS = 3  # passages of a sentence that a pair model is shown
+PAIR_TOKENS, PAIR_SENTENCES, MAX_PAIR_CHARS = 900, 3, 900
+TOKENS_PER_CASE = 70  # of a reply
+MIN_REPLY_TOKENS = 400
+MIN_EVIDENCE_TOKENS = 300
+OVER_BUDGET = "the judge's share of the budget is used up"
+
+Finding = Literal["supported", "contradicted", "not_supported", "nothing", ""]
+FINDINGS: tuple[Finding, ...] = ("supported", "contradicted", "not_supported", "nothing")
+
+_BLANK = re.compile(r"\s+")
+
+
+class Case(Struct, frozen=True):
+    """A sentence to judge: without its citations, the pages it cites, and what rules noticed."""
+
+    text: str
+    numbers: tuple[int, ...] = ()
+    before: str = ""
+    hint: str = ""
+
+
+class Judgement(Struct, frozen=True):
+    """What a judge says of a sentence; `finding` is "" where it said nothing that counts, and `reason` then says why."""
+
+    finding: Finding = ""
+    passages: tuple[Passage, ...] = ()
+    reason: str = ""
+
+
+class Judging(Struct, frozen=True):
+    """The judgements on some sentences, in their order, and who made them."""
+
+    judgements: tuple[Judgement, ...]
+    judge: JudgeFigure | None = None
+
+
+class Judge(Protocol):
+    """Judges sentences by pages. It raises nothing for a model that fails: what was not judged is a gap."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def judge(
+        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
+    ) -> Judging: ...
+
+
+class LlmJudge:
+    """A language model as a judge. `allowance` says how many tokens may be spent in all; `spent` is what was."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        clock: Clock,
+        *,
+        allowance: Callable[[], int] | None = None,
+        prompts_folder: Path | None = None,
+        max_reply_tokens: int = 4_096,
+    ) -> None:
+        self._llm = llm
+        self._clock = clock
+        self._allowance = allowance
+        self._folder = prompts_folder
+        self._max_reply_tokens = max_reply_tokens
+        self._reserved = 0  # tokens of requests under way
+        self.spent = Usage()
+
+    @property
+    def name(self) -> str:
+        return _BLANK.sub(" ", self._llm.name).strip() or "judge"
+
+    async def judge(
+        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
+    ) -> Judging:
+        instructions = render("judge", folder=self._folder)  # raises here for a mistake in the user's own file
+        limit = asyncio.Semaphore(MAX_CONCURRENT)
+
+        async def judge_batch(batch: Sequence[Case]) -> list[Judgement]:
+            async with limit:
+                return await self._judge_batch(instructions, batch, pages, question, deadline)
+
+        async with asyncio.TaskGroup() as tasks:
+            batches = [tasks.create_task(judge_batch(batch)) for batch in cut_evenly(cases, MAX_CASES)]
+        return Judging(tuple(judgement for batch in batches for judgement in batch.result()))
+
+    async def _judge_batch(
+        self,
+        instructions: str,
+        cases: Sequence[Case],
+        pages: Mapping[int, Snapshot | None],
+        question: str,
+        deadline: float | None,
+    ) -> list[Judgement]:
+        """Judge some sentences in one request, with as many passages as the budget allows.
+
+        What the window cannot hold is asked in halves.
+        """
+        fixed = _count_tokens(instructions + build_task(question, EvidenceSet(), cases)) + TOKENS_PER_CASE * len(cases)
+        left = MAX_TOKENS if self._allowance is None else self._allowance() - self.spent.total - self._reserved - fixed
+        if left < MIN_EVIDENCE_TOKENS:
+            return [Judgement(reason=OVER_BUDGET)] * len(cases)
+        room = min(MAX_TOKENS, left)
+        self._reserved += room + fixed
+        try:
+            return await self._ask_batch(instructions, cases, pages, question, room, deadline)
+        finally:
+            self._reserved -= room + fixed
+
+    async def _ask_batch(
+        self,
+        instructions: str,
+        cases: Sequence[Case],
+        pages: Mapping[int, Snapshot | None],
+        question: str,
+        room: int,
+        deadline: float | None,
+    ) -> list[Judgement]:
+        queries = [SentenceQuery(case.text, case.numbers, case.before) for case in cases]
+        evidence = await asyncio.to_thread(gather_evidence, queries, pages, max_tokens=room)
+        task = build_task(question, evidence, cases)
+        try:
+            return read_judgements(await self._ask(instructions, task, len(cases), deadline), len(cases), evidence)
+        except ContextOverflowError as error:
+            if len(cases) == 1:
+                return [Judgement(reason=f"the judge was not asked ({error})")]
+            half = len(cases) // 2
+            first = await self._judge_batch(instructions, cases[:half], pages, question, deadline)
+            return [*first, *await self._judge_batch(instructions, cases[half:], pages, question, deadline)]
+        except LLMError as error:
+            self.spent += error.usage or Usage()
+            return [Judgement(reason=f"the judge could not be asked ({error})")] * len(cases)
+        except TimeoutError:
+            return [Judgement(reason=TOO_LATE)] * len(cases)
+
+    async def _ask(self, instructions: str, task: str, count: int, deadline: float | None) -> str:
+        until = self._clock.monotonic() + MAX_WAIT_S if deadline is None else deadline
+        async with asyncio.timeout(max(0.0, until - self._clock.monotonic())):
+            reply = await self._llm.complete(
+                [Message("system", instructions), Message("user", task)],
+                max_tokens=min(self._max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * count)),
+                temperature=0.0,
+                deadline=until,
+                schema=reply_schema(count),
+            )
+        self.spent += reply.usage
+        return reply.text
+
+
+class PairJudge:
+    """A pair model as a judge: the best passages of every sentence, one by one."""
+
+    def __init__(self, model: PairModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def judge(
+        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
+    ) -> Judging:
+        chosen = await asyncio.to_thread(lambda: [choose_passages(case, pages) for case in cases])
+        pairs = [(p.text[:MAX_PAIR_CHARS], case.text) for case, own in zip(cases, chosen, strict=True) for p in own]
+        scores = iter(await self._model.score(pairs, deadline=deadline) if pairs else ())
+        judgements = []
+        figure: JudgeFigure | None = None
+        for own in chosen:
+            scored = [(score, passage) for passage, score in zip(own, scores)]  # noqa: B905 - the iterator is shared
+            known = [(score, passage) for score, passage in scored if score.known]
+            if not known:
+                reason = scored[0][0].reason if scored else "no passage of the pages speaks of it"
+                judgements.append(Judgement(reason=reason))
+                continue
+            best, passage = max(known, key=lambda pair: pair[0].supported)
+            figure = best.judge or figure
+            finding: Finding = "supported" if best.supports else "not_supported"
+            judgements.append(Judgement(finding, (passage,), best.reason))
+        return Judging(tuple(judgements), figure)
+
+
+def choose_passages(case: Case, pages: Mapping[int, Snapshot | None]) -> tuple[Passage, ...]:
+    query = SentenceQuery(case.text, case.numbers, case.before)
+    evidence = gather_evidence([query], pages, max_tokens=PAIR_TOKENS, size=PAIR_SENTENCES)
+    by_number = {p.n: p for p in evidence.passages}
+    return tuple(by_number[n] for n in evidence.chosen[0][:MAX_PAIRS])
+
+
+class GradedJudge:
+    """A judge that is believed as far as its test allows; where it may not be asked at all, another one stands in."""
+
+    def __init__(self, judge: Judge, test: Callable[[float | None], Awaitable[Grade]], stand_in: Judge | None = None) -> None:
+        self._judge = judge
+        self._test = test
+        self._stand_in = stand_in
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    async def judge(
+        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
+    ) -> Judging:
+        try:
+            grade = await self._test(deadline)
+        except NexiError as error:
+            return await self._stand_in_or_gap(cases, pages, question, deadline, str(error))
+        if not grade.may_be_asked:
+            return await self._stand_in_or_gap(cases, pages, question, deadline, "")  # `doctor` says it, not every answer
+        judging = await self._judge.judge(cases, pages, question, deadline=deadline)
+        figure = JudgeFigure(self.name, grade.balanced_accuracy, grade.pairs)
+        if grade.may_raise:
+            return Judging(judging.judgements, figure)
+        only_lower = f"a judge that is right in {grade.balanced_accuracy:.0%} of its test may only lower"
+        lowering = (Judgement(reason=only_lower) if j.finding == "supported" else j for j in judging.judgements)
+        return Judging(tuple(lowering), figure)
+
+    async def _stand_in_or_gap(
+        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str, deadline: float | None, reason: str
+    ) -> Judging:
+        if self._stand_in:
+            return await self._stand_in.judge(cases, pages, question, deadline=deadline)
+        return Judging((Judgement(reason=reason),) * len(cases))
+
+
+def cut_evenly(cases: Sequence[Case], most: int) -> list[Sequence[Case]]:
+    """Batches of nearly the same size."""
+    count = -(-len(cases) // most)
+    bounds = [len(cases) * n // count for n in range(count + 1)] if count else [0]
+    return [cases[a:b] for a, b in pairwise(bounds)]
+
+
+def build_task(question: str, evidence: EvidenceSet, cases: Sequence[Case]) -> str:
+    """The request: pages with their passages, each once, then the sentences; as JSON strings, which no text in them can end."""
+    lines = [f"Question: {quote_text(question)}"] if question else []
+    page = 0
+    for passage in evidence.passages:
+        if passage.page != page:
+            page = passage.page
+            lines.append(f"\nPage [{page}]")
+        trail = f" (under {quote_text(passage.trail)})" if passage.trail else ""
+        lines.append(f"Passage {passage.n}{trail}: {quote_text(passage.text)}")
+    lines.append("")
+    for n, case in enumerate(cases, 1):
+        lines.append(f"Sentence {n}: {quote_text(case.text[:MAX_SENTENCE_CHARS])}")
+        if case.hint:
+            lines.append(f"  Note: {quote_text(case.hint)}")
+    return "\n".join(lines)
+
+
+def quote_text(text: str) -> str:
+    return json.dumps(_BLANK.sub(" ", text).strip().encode("utf-8", "replace").decode(), ensure_ascii=False)
+
+
+def _count_tokens(text: str) -> int:
+    return len(text) // CHARS_PER_TOKEN + 1
+
+
+def reply_schema(most: int) -> dict[str, Any]:
+    entry = {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer"},
+            "passages": {"type": "array", "items": {"type": "integer"}},
+            "differs": {"type": "string"},
+            "verdict": {"type": "string", "enum": list(FINDINGS)},
+        },
+        "required": ["n", "passages", "differs", "verdict"],
+        "additionalProperties": False,
+    }
+    entries = {"type": "array", "items": entry, "maxItems": most}
+    return {"type": "object", "properties": {"items": entries}, "required": ["items"], "additionalProperties": False}
+
+
+def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:
+    """One judgement per sentence of a reply in any order; what cannot be read, or is said in two ways, is a gap."""
+    judgements = [Judgement(reason=UNREADABLE)] * count
+    seen: dict[int, Judgement] = {}
+    for entry in _list_entries(text):
+        number = _read_number(entry.get("n"))
+        if number is None or not 1 <= number <= count:
+            continue
+        judgement = _read_judgement(entry, evidence)
+        if number in seen and seen[number].finding != judgement.finding:
+            judgement = Judgement(reason="the judge contradicts itself")
+        seen[number] = judgements[number - 1] = judgement
+    return judgements
+
+
+def _list_entries(text: str) -> Iterator[Mapping[str, Any]]:
+    """Every object with a number in a reply: under "items", in a bare list, or one by one."""
+    try:
+        values = [found.value for found in find_values(text)]
+    except ValueError:
+        return
+    while values:
+        value = values.pop(0)
+        if isinstance(value, list):
+            values.extend(value)
+        elif isinstance(value, Mapping) and isinstance(value.get("items"), list):
+            values.extend(value["items"])
+        elif isinstance(value, Mapping) and "n" in value:
+            yield value
+
+
+def _read_number(value: object) -> int | None:
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4}", value.strip()):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _read_judgement(entry: Mapping[str, Any], evidence: EvidenceSet) -> Judgement:
+    verdict, named = entry.get("verdict"), entry.get("passages")
+    finding = re.sub(r"[\s-]+", "_", verdict.strip().casefold()) if isinstance(verdict, str) else ""
+    numbers = {_read_number(value) for value in named} if isinstance(named, list) else {_read_number(named)}
+    passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
+    differs = entry.get("differs")
+    reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
+    if finding == "supported" and not passages:
+        return Judgement(reason="the judge names no passage that supports it")
+    known = next((each for each in FINDINGS if each == finding), None)
+    return Judgement(known, passages, reason) if known else Judgement(reason=UNREADABLE)

@@ -1,0 +1,183 @@
+"""Links that open a page where its evidence stands: text fragments for HTML, page numbers for PDF.
+
+Above are the doors that print sources and evidence; below is nothing. A browser looks for a text fragment in the words of the
+page it shows, so Markdown is taken off first. What the browser does not find is ignored by it, and the page opens at its
+top. Whether the evidence is any good is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from nexi.types import Claim, Evidence, Source, Verdict
+
+if TYPE_CHECKING:
+    from nexi.checking.pages import Snapshot
+
+MAX_QUOTE_CHARS = 100  # characters; a longer one is named by its beginning and its end
+MAX_PIECE_CHARS = 60
+MAX_WORD_CHARS = 40
+MIN_WORDS, MAX_WORDS = 4, 9
+CONTEXT_WORDS = 3
+MAX_PAGE_CHARS = 1_000_000  # characters searched for repetitions
+SAID = (Verdict.SUPPORTED, Verdict.FOUND, Verdict.NOT_FOUND)  # a page that is said not to hold a sentence may hold most of it
+HTML = ("text/html", "application/xhtml+xml")
+
+_IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\([^()\s]{0,2000}\)")
+_LINK = re.compile(
+    r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,500})\]\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?: \"[^\"\n]{0,300}\")?\)"
+)
+_MARKS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
+_LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-+•]\s+|\d{1,3}[.)]\s+)+")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$^'\"])")
+_CELLS = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"[\s|:=*_~`-]*")
+_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
+_EDGES = re.compile(r"^\W+|\W+$")
+_CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
+_WORD_REST = re.compile(r"(?:[*_~`]{0,3}[A-Za-z0-9])+")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+
+
+def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -> str:
+    """The URL that opens a page at `text[start:end]`; the plain URL where no such link can be made."""
+    if not 0 <= start < end <= len(text):
+        return url
+    if page := page_number(text, start, content_type, url):
+        return f"{url.partition('#')[0]}#page={page}"
+    if content_type.partition(";")[0].strip().lower() not in HTML:
+        return url
+    directive = text_directive(text, start, end)
+    if not directive:
+        return url
+    head, _, fragment = url.partition("#")
+    return f"{head}#{fragment.partition(':~:')[0]}:~:text={directive}"
+
+
+def page_number(text: str, start: int, content_type: str = "application/pdf", url: str = "") -> int:
+    """The page of a PDF on which a place stands; 0 where that is not known, or for what is no PDF."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind != "application/pdf" and not (not kind and url.partition("?")[0].lower().endswith(".pdf")):
+        return 0
+    numbers = _PAGE_MARK.findall(text, 0, start)
+    return int(numbers[-1]) if numbers else 0
+
+
+def text_directive(text: str, start: int, end: int) -> str:
+    """The value of `text=`: a quote, or its first and last words, with what stands before it where it is not the only one."""
+    start, end = _whole_words(text, start, end)
+    blocks = _cut_blocks(text[start:end])
+    if not blocks:
+        return ""
+    page = _fold_page(text)
+    if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
+        parts = [_encode_words(blocks[0])]
+        lone = _is_alone(blocks[0], page)
+    else:
+        head, tail = _find_head(blocks[0], page), _find_tail(blocks[-1])
+        if not head or not tail:
+            return ""
+        parts = [_encode_words(head), _encode_words(tail)]
+        lone = _is_alone(head, page)
+    if not lone and (before := _words_before(text, start)):
+        parts.insert(0, f"{_encode_words(before)}-")
+    return ",".join(parts)
+
+
+def with_links(
+    sources: Iterable[Source], claims: Iterable[Claim], snapshots: Mapping[int, Snapshot | None]
+) -> tuple[Source, ...]:
+    """The sources, each with a link to where it says what it is first cited for."""
+    first: dict[int, Evidence] = {}
+    for evidence in (e for claim in claims for e in claim.evidence if e.verdict in SAID and e.start < e.end):
+        first.setdefault(evidence.number, evidence)
+    return tuple(_add_link(source, first.get(source.number), snapshots.get(source.number)) for source in sources)
+
+
+def _add_link(source: Source, evidence: Evidence | None, snapshot: Snapshot | None) -> Source:
+    if evidence is None or snapshot is None:
+        return source
+    link = link_to(source.url, snapshot.text, evidence.start, evidence.end, source.imprint.content_type)
+    return replace(source, link="" if link == source.url else link)
+
+
+def show_line(line: str) -> str:
+    """A line of Markdown as a browser shows it."""
+    line = _LINK.sub(r"\1", _IMAGE.sub(" ", _LEAD.sub("", line)))
+    line = _ESCAPE.sub(r"\1", _MARKS.sub("", line))
+    return " ".join(line.split())
+
+
+def _cut_blocks(span: str) -> list[str]:
+    """The shown pieces of a span: a browser finds a quote only inside one block."""
+    found: list[str] = []
+    for line in span.split("\n"):
+        cells = _CELLS.split(line) if line.lstrip().startswith("|") else [line]
+        found += [_EDGES.sub("", show_line(cell)) for cell in cells if not _RULE.fullmatch(cell)]
+    return [block for block in found if block]
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place widened to whole words; a browser does not see the marks inside of one, as in `million*s*`."""
+    if _WORD_REST.match(text, start, start + 1):
+        before = _WORD_REST.match(text[max(0, start - MAX_WORD_CHARS) : start][::-1])
+        start -= before.end() if before else 0
+    if _WORD_REST.match(text, end - 1, end):
+        after = _WORD_REST.match(text, end, end + MAX_WORD_CHARS)
+        end = after.end() if after else end
+    return start, end
+
+
+def _fold_page(text: str) -> str:
+    return "\n".join(_cut_blocks(text[:MAX_PAGE_CHARS])).casefold()
+
+
+def _is_alone(quote_: str, page: str) -> bool:
+    wanted = quote_.casefold()
+    first = page.find(wanted)
+    return first < 0 or page.find(wanted, first + 1) < 0
+
+
+def _find_head(block: str, page: str) -> str:
+    """As few of the first words as stand nowhere else."""
+    pieces = _cut_pieces(block)
+    for count in range(min(MIN_WORDS, len(pieces)), min(MAX_WORDS, len(pieces)) + 1):
+        head = _EDGES.sub("", _join_pieces(block, pieces[:count]))
+        if _is_alone(head, page):
+            break
+    return head
+
+
+def _find_tail(block: str) -> str:
+    return _EDGES.sub("", _join_pieces(block, _cut_pieces(block)[-MIN_WORDS:], last=True))
+
+
+def _cut_pieces(block: str) -> list[tuple[int, int]]:
+    """The words of a block by their places; a script without spaces is cut at its punctuation."""
+    words = [(m.start(), m.end()) for m in re.finditer(r"\S+", block)]
+    if max(end - start for start, end in words) <= MAX_PIECE_CHARS and not _CLAUSE.search(block):
+        return words
+    clauses = [(m.start(), m.end()) for m in re.finditer(r"[^，。、；：！？「」『』\s]+", block)]
+    return clauses or words
+
+
+def _join_pieces(block: str, pieces: Sequence[tuple[int, int]], *, last: bool = False) -> str:
+    if _CLAUSE.search(block):
+        return block[slice(*pieces[-1 if last else 0])]  # a clause is enough
+    return block[pieces[0][0] : pieces[-1][1]]
+
+
+def _words_before(text: str, start: int) -> str:
+    """The last words in front of a place."""
+    blocks = _cut_blocks(text[max(0, start - 400) : start])
+    return " ".join(blocks[-1].split()[-CONTEXT_WORDS:]) if blocks else ""
+
+
+def _encode_words(words: str) -> str:
+    """Percent-encoded; a dash, a comma and an ampersand are syntax in a text directive."""
+    return quote(_INVISIBLE.sub("", words), safe="").replace("-", "%2D")

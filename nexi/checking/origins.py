@@ -1,0 +1,60 @@
+"""Which sources are one origin: pages of one owner, and copies of one text.
+
+Above sits `conflicts`, which counts support; below is plain text work. Two hosts have one owner when their registrable
+domains are the same. The list of public suffixes has ten thousand lines and changes weekly; here a short rule stands for it,
+which errs towards "one origin", so that support is rather counted too low than too high.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+
+from nexi.checking.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
+
+SHINGLE_WORDS = 5
+COPIED_SHARE = 0.5  # share of the shorter page's shingles that stand in the other
+MIN_SHINGLES = 8
+MAX_CHARS = 200_000
+
+_WORD = re.compile(r"\w+")
+
+
+def registrable_domain(host: str) -> str:
+    """The part of a host name that somebody registered: example.co.uk, someone.github.io. An address is its own."""
+    host = host.strip("[]").rstrip(".").lower()
+    labels = host.split(".")
+    if ":" in host or labels[-1].isdigit():
+        return host
+    in_country = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in SECOND_LEVEL_DOMAINS
+    shared = next((count for count in (3, 2) if ".".join(labels[-count:]) in SHARED_HOSTS), 0)
+    return ".".join(labels[-1 - (shared or 1 + in_country) :])
+
+
+def shingles(text: str) -> frozenset[int]:
+    """Every run of five words of a text, as numbers."""
+    words = _WORD.findall(text[:MAX_CHARS].casefold())
+    runs = (" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(1, len(words) - SHINGLE_WORDS + 1)))
+    return frozenset(zlib.crc32(run.encode("utf-8", "surrogatepass")) for run in runs)
+
+
+def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether the shorter of two texts stands for the most part in the longer."""
+    shorter = min(len(one), len(other))
+    return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
+
+
+def group_origins(pages: Mapping[int, tuple[str, str]]) -> dict[int, int]:
+    """For each page, given as host and text, the lowest number among the pages of its origin."""
+    group = {number: number for number in pages}
+    known = sorted(pages)
+    domains = {n: registrable_domain(pages[n][0]) for n in known}
+    prints = {n: shingles(pages[n][1]) for n in known}
+    for at, number in enumerate(known):
+        for earlier in known[:at]:
+            same = bool(domains[number]) and domains[number] == domains[earlier]
+            if group[number] != group[earlier] and (same or is_copy(prints[number], prints[earlier])):
+                low, high = sorted((group[number], group[earlier]))
+                group = {page: low if first == high else first for page, first in group.items()}
+    return group

@@ -1,0 +1,235 @@
+"""A test for pair models: labelled pairs, half of them lies, and what a model may do with the share it gets right.
+
+Any PairModel can take it. What it costs and where results are kept is the business of `app`; here are the pairs, the grade
+and the thresholds that follow from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from nexi.checking.gaps import UNREADABLE, build_gap, build_gaps
+from nexi.errors import NexiError
+from nexi.ports import PairModel
+from nexi.types import JudgeFigure, PairScore, content_digest
+
+__all__ = ["Grade", "Quiz", "grade_scores", "packaged_quiz", "take_quiz", "whole_quiz"]
+
+
+MAX_PAIRS = 24  # of the quiz that a judge takes
+MIN_TO_RAISE = 0.75  # balanced accuracy; below, a model may only lower
+MIN_TO_ASK = 0.60
+MIN_CONTRADICTION_PRECISION = 0.9
+MIN_CONTRADICTIONS = 4  # that a threshold for contradictions must rest on
+NEVER = 1.01  # a threshold that no score reaches
+
+_SUPPORTED = ("supported", "S")
+_LABELS = (*_SUPPORTED, "not_supported", "N", "contradicted", "R")
+
+
+class QuizPair(Struct, frozen=True):
+    """One pair with its label; `kind` says which kind of lie it is, or why it is true."""
+
+    id: str
+    kind: str
+    premise: str
+    hypothesis: str
+    label: str
+
+    @property
+    def is_true(self) -> bool:
+        return self.label in _SUPPORTED
+
+
+class Quiz(Struct, frozen=True):
+    pairs: tuple[QuizPair, ...]
+    digest: str
+
+    @classmethod
+    def parse(cls, text: str) -> Quiz:
+        """Raises ValueError where the text is no quiz with both true and false pairs."""
+        try:
+            pairs = tuple(QuizPair(**{name: str(p[name]) for name in _FIELDS}) for p in json.loads(text)["pairs"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a quiz: {error}") from None
+        unknown = sorted({p.label for p in pairs} - set(_LABELS))
+        if unknown or min(sum(p.is_true for p in pairs), sum(not p.is_true for p in pairs)) < 2:
+            raise ValueError(f"not a quiz: unknown labels {unknown}" if unknown else "not a quiz: too few pairs of a label")
+        return cls(pairs, content_digest(text)[:16])
+
+
+_FIELDS = ("id", "kind", "premise", "hypothesis", "label")
+
+
+@lru_cache(maxsize=1)
+def packaged_quiz() -> Quiz:
+    """The quiz that a judge takes in one request: as many true pairs of the whole one as lies, from all of it."""
+    quiz = whole_quiz()
+    halves = ([p for p in quiz.pairs if p.is_true is is_true] for is_true in (True, False))
+    most = MAX_PAIRS // 2
+    chosen = {half[len(half) * n // most].id for half in halves for n in range(min(most, len(half)))}
+    pairs = tuple(pair for pair in quiz.pairs if pair.id in chosen)
+    return Quiz(pairs, content_digest(f"{quiz.digest} {len(pairs)}")[:16])
+
+
+@lru_cache(maxsize=1)
+def whole_quiz() -> Quiz:
+    """All pairs that nexi carries; it works from a zipped package too."""
+    import pkgutil
+
+    try:
+        return Quiz.parse((pkgutil.get_data(__name__.rpartition(".")[0], "quiz.json") or b"").decode("utf-8"))
+    except (OSError, ValueError) as error:
+        fix = "install nexi again"
+        raise NexiError("the quiz for judges is missing from the installation", cause=str(error), fix=fix) from error
+
+
+class Grade(Struct, frozen=True):
+    """What a quiz says of a model: how often it is right, from which scores on it is believed, and what it cost."""
+
+    balanced_accuracy: float
+    true_kept: float
+    lies_passed: float
+    supported_from: float
+    contradicted_from: float = NEVER
+    pairs: int = 0
+    gaps: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    tested_at: str = ""
+
+    @property
+    def may_raise(self) -> bool:
+        return self.balanced_accuracy >= MIN_TO_RAISE
+
+    @property
+    def may_be_asked(self) -> bool:
+        return self.balanced_accuracy >= MIN_TO_ASK
+
+    @property
+    def role(self) -> str:
+        """What the model may do with this grade, in words."""
+        if self.may_raise:
+            return "it may raise and lower"
+        return "it may only lower" if self.may_be_asked else "it is not asked"
+
+    def apply(self, score: PairScore, name: str = "") -> PairScore:
+        """The score with one half at the model's own thresholds; support by a model that may not raise is a gap."""
+        if not score.known:
+            return score
+        supported = _rescale_score(score.supported, self.supported_from)
+        contradicted = _rescale_score(score.contradicted, self.contradicted_from)
+        if supported >= 0.5 and not self.may_raise:
+            return build_gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
+        figure = JudgeFigure(name, self.balanced_accuracy, self.pairs)
+        return PairScore(supported, contradicted, reason=score.reason, judge=figure)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Grade:
+        """Raises ValueError, TypeError or KeyError for anything but what `as_json` gives."""
+        numbers = {name: float(value[name]) for name in _SHARES}
+        if not all(0 <= number <= NEVER for number in numbers.values()):
+            raise ValueError("a share is outside of its range")
+        cost = value.get("cost")
+        return cls(
+            **numbers,
+            pairs=int(value.get("pairs", 0)),
+            gaps=int(value.get("gaps", 0)),
+            tokens=int(value.get("tokens", 0)),
+            cost=None if cost is None else float(cost),
+            seconds=float(value.get("seconds", 0)),
+            tested_at=str(value.get("tested_at", "")),
+        )
+
+
+_SHARES = ("balanced_accuracy", "true_kept", "lies_passed", "supported_from", "contradicted_from")
+
+
+async def take_quiz(model: PairModel, quiz: Quiz, *, deadline: float | None = None) -> list[PairScore]:
+    """Score every pair. Raises NexiError where the model could not be asked, which says nothing of how good it is."""
+    scores = list(await model.score([(p.premise, p.hypothesis) for p in quiz.pairs], deadline=deadline))
+    scores = (scores + build_gaps(quiz.pairs, UNREADABLE))[: len(quiz.pairs)]
+    if outage := next((s.reason for s in scores if not s.known and s.reason != UNREADABLE), ""):
+        raise NexiError(f"{model.name} could not be tested", cause=outage, code="untested")
+    return scores
+
+
+def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
+    """Thresholds are chosen on all pairs; accuracy is measured on halves whose threshold comes from the other half.
+
+    A gap is wrong for a true pair and for a lie alike: a model that does not answer is no judge.
+    """
+    answers = list(zip(quiz.pairs, scores, strict=True))
+    first, second = _split_halves(answers)
+    right = [_right_answers(first, _best_threshold(second)), _right_answers(second, _best_threshold(first))]
+    true_kept = fmean(right[0][True] + right[1][True])
+    lies_caught = fmean(right[0][False] + right[1][False])
+    return Grade(
+        round((true_kept + lies_caught) / 2, 4),
+        round(true_kept, 4),
+        round(1 - lies_caught, 4),
+        round(_best_threshold(answers), 4),
+        round(_contradiction_threshold(answers), 4),
+        pairs=len(answers),
+        gaps=sum(not score.known for _, score in answers),
+    )
+
+
+Answers = Sequence[tuple[QuizPair, PairScore]]
+
+
+def _split_halves(answers: Answers) -> tuple[Answers, Answers]:
+    """Every other pair of each label, so that both halves have as many lies."""
+    ordered = [a for is_true in (True, False) for a in answers if a[0].is_true is is_true]
+    return ordered[::2], ordered[1::2]
+
+
+def _best_threshold(answers: Answers) -> float:
+    """The threshold with the highest balanced accuracy; of several, the one nearest to one half."""
+    known = sorted({score.supported for _, score in answers if score.known})
+    candidates = [0.5, *((low + high) / 2 for low, high in pairwise(known))]
+
+    def quality(threshold: float) -> float:
+        right = _right_answers(answers, threshold)
+        return round(fmean(right[True]) + fmean(right[False]), 9)
+
+    return max(candidates, key=lambda threshold: (quality(threshold), -abs(threshold - 0.5)))
+
+
+def _right_answers(answers: Answers, threshold: float) -> dict[bool, list[bool]]:
+    """Whether each true pair was kept, and whether each lie was caught."""
+    right: dict[bool, list[bool]] = {True: [], False: []}
+    for pair, score in answers:
+        right[pair.is_true].append(score.known and (score.supported >= threshold) == pair.is_true)
+    return right
+
+
+def _contradiction_threshold(answers: Answers) -> float:
+    """The lowest threshold above which enough pairs lie, and nearly all of them do."""
+    scored = sorted(((s.contradicted, pair.is_true) for pair, s in answers if s.known and s.contradicted > 0), reverse=True)
+    lowest, lies = NEVER, 0
+    for n, (score, is_true) in enumerate(scored, 1):
+        lies += not is_true
+        is_last = n == len(scored) or scored[n][0] < score
+        if is_last and lies >= MIN_CONTRADICTIONS and lies / n >= MIN_CONTRADICTION_PRECISION:
+            lowest = max(score, 0.05)
+    return lowest
+
+
+def _rescale_score(value: float, threshold: float) -> float:
+    """The value on a scale where the threshold is one half."""
+    if threshold >= 1:
+        return value / (2 * threshold)
+    return 0.5 + (value - threshold) / (1 - threshold) / 2 if value >= threshold else value / threshold / 2

@@ -1,0 +1,131 @@
+"""Sentences of a writer who only quotes: the built-in model.
+
+Beside `edits`, below the checker. What stands in its page letter for letter is supported by it, also where the cut leaves half
+a date: as one stretch, with or without what the page says in brackets, as cells of one row, or behind the line above it that
+names what it is about. Nothing is reworded here, so nothing is compared by meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from nexi.answers.citations import set_citations
+from nexi.checking.review import find_failing
+from nexi.text.plain import strip_markdown
+from nexi.types import Claim, Verdict
+
+if TYPE_CHECKING:
+    from nexi.checking.pages import Snapshot
+
+__all__ = ["accept_quotations"]
+
+
+MIN_QUOTATION_CHARS = 30  # characters of a quotation; less may stand anywhere
+MIN_BODY_CHARS = 20  # the same behind the line that names what it is about
+MAX_DISTANCE_CHARS = 40_000  # characters that a line may stand above what it names
+
+_DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
+_BETWEEN_LETTERS = re.compile(r"(?<!\d)[\W_]+|[\W_]+(?!\d)")
+_BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
+_QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
+_PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
+_CELLS = " – "
+
+
+def accept_quotations(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+    """The claims, where a quotation is supported by the page it stands in."""
+    doubtful = {claim.index for claim in find_failing(claims)}
+    return tuple(_quotation(claim, snapshots) if claim.index in doubtful else claim for claim in claims)
+
+
+def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
+    sentence = set_citations(claim.text, ())
+    for evidence in claim.evidence:
+        snapshot = snapshots.get(evidence.number)
+        if snapshot is not None and is_quoted(sentence, snapshot.plain.text):
+            reason = "quoted letter for letter"
+            good = replace(evidence, verdict=Verdict.FOUND, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
+            others = (good if e is evidence else e for e in claim.evidence)
+            return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(others))
+    if _is_quoted_by_parts(claim.text, snapshots):
+        return replace(claim, verdict=Verdict.FOUND, reason="quoted letter for letter, part by part")
+    return claim
+
+
+def _is_quoted_by_parts(text: str, snapshots: Mapping[int, Snapshot | None]) -> bool:
+    """Several quotations in one sentence, each before its own markers."""
+    parts = _PART.findall(text)
+    return len(parts) > 1 and all(
+        any((page := snapshots.get(int(n))) is not None and is_quoted(said, page.plain.text) for n in re.findall(r"\d+", marks))
+        for said, marks in parts
+    )
+
+
+def is_quoted(sentence: str, text: str) -> bool:
+    """Whether a sentence was put together from letters of a page alone."""
+    words = _strip_decoration(sentence)
+    if len(words) < MIN_QUOTATION_CHARS:
+        return False
+    plain = _strip_decoration(text)
+    if words in plain or _is_row(sentence, text):
+        return True
+    words, plain = _strip_decoration(_remove_brackets(sentence)), _strip_decoration(_remove_brackets(text))
+    if (len(words) >= MIN_QUOTATION_CHARS and words in plain) or _is_under_its_line(sentence, text):
+        return True
+    return _is_quoted_without_markup(sentence, text)
+
+
+def _is_quoted_without_markup(sentence: str, text: str) -> bool:
+    """Letter for letter, whatever marks stand between the letters: those of reStructuredText or LaTeX for instance."""
+    letters = _keep_letters(sentence)
+    if len(letters) >= MIN_QUOTATION_CHARS and letters in _keep_letters(strip_markdown(text)):
+        return True
+    bare = _keep_letters(_remove_brackets(sentence))
+    return len(bare) >= MIN_QUOTATION_CHARS and bare in _keep_letters(strip_markdown(_remove_brackets(text)))
+
+
+def _keep_letters(text: str) -> str:
+    """Letters and digits; between two digits one mark stays, so that 1.5 is not 15."""
+    return _BETWEEN_LETTERS.sub("", _BETWEEN_DIGITS.sub(lambda marks: marks[0][0], text))
+
+
+def _is_row(sentence: str, text: str) -> bool:
+    """The cells of one row of a table, each as it stands there."""
+    cells = [bare for cell in sentence.split(_CELLS) if (bare := _strip_decoration(cell).rstrip("."))]
+    return len(cells) > 1 and any(
+        all(cell in row for cell in cells)
+        for line in text.split("\n")
+        if line.startswith("|") and (row := _strip_decoration(line))
+    )
+
+
+def _is_under_its_line(sentence: str, text: str) -> bool:
+    """`line: sentence`, where the page has the line above the sentence."""
+    plain = _strip_decoration(text)
+    for colon in re.finditer(r":\s", sentence):
+        head, body = _strip_decoration(sentence[: colon.start()]), _strip_decoration(sentence[colon.end() :])
+        if len(body) < MIN_BODY_CHARS or not head:
+            return False
+        at = plain.find(body)
+        if at >= 0 and head in plain[max(0, at - MAX_DISTANCE_CHARS) : at]:
+            return True
+        bare, shorter = _strip_decoration(_remove_brackets(body)), _strip_decoration(_remove_brackets(text))
+        at = shorter.find(bare) if len(bare) >= MIN_BODY_CHARS else -1
+        if at >= 0 and _strip_decoration(_remove_brackets(head)) in shorter[max(0, at - MAX_DISTANCE_CHARS) : at]:
+            return True
+    return False
+
+
+def _remove_brackets(text: str) -> str:
+    """Without what stands in brackets, and in brackets inside them."""
+    return _BRACKETS.sub(" ", _BRACKETS.sub("", text))
+
+
+def _strip_decoration(text: str) -> str:
+    """Letters without emphasis, ellipses and the shape of blanks and quotation marks."""
+    return " ".join(_DECORATION.sub("", text).translate(_QUOTES).split()).replace(" ,", ",").replace(" .", ".")

@@ -1,0 +1,198 @@
+"""What a check makes of the sentences of a text: verdicts put on claims, and sentences put in place of others.
+
+Pure. Above is the check of an answer, below are the rules and what a judge returns. A mark stands beside the text and never
+in it: a claim carries its place, its verdict and a reason that says what was done. Only what a judge rejected is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from nexi.answers.citations import is_row, set_citations
+from nexi.checking.evidence import Passage, list_terms
+from nexi.checking.judge import Case, Judgement, Judging
+from nexi.checking.pages import Snapshot
+from nexi.checking.sentences import without_markers
+from nexi.types import Claim, Evidence, Proof, Verdict
+
+__all__ = ["apply_judging", "build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "soften_claims"]
+
+
+PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
+SUPPORTS = "the judge finds it in this passage"
+REJECTED = "nothing in the passages shown says this"
+NOT_JUDGED = "not judged"
+MAX_GAP_REASONS = 2
+SPAN_SENTENCES = 3  # of a passage that a reader is shown
+
+_WORD = re.compile(r"\w")
+_OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
+_BLANKS = " \t"
+
+
+def find_failing(claims: Iterable[Claim]) -> list[Claim]:
+    """The claims that are neither found nor supported."""
+    return [claim for claim in Proof(tuple(claims)).checked if claim.verdict not in PASSING]
+
+
+def is_rejected(claim: Claim) -> bool:
+    """Whether a judge found no support for a sentence."""
+    return bool(claim.judge) and claim.verdict in (Verdict.NOT_FOUND, Verdict.CONTRADICTED)
+
+
+def soften_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """What rules did not find is not confirmed: they see words, and a true sentence may have others than its page."""
+    return tuple(
+        replace(c, verdict=Verdict.NOT_CONFIRMED, reason="its words do not stand together in one passage")
+        if c.verdict is Verdict.NOT_FOUND and not c.judge and (c.needs_citation or c.evidence)
+        else c
+        for c in claims
+    )
+
+
+def build_cases(claims: Sequence[Claim], question: str = "") -> list[Case]:
+    """The sentences that state something, as a judge gets them."""
+    cases = []
+    before = question
+    for claim in claims:
+        text = without_markers(claim.text)
+        if claim in Proof((claim,)).checked:
+            hint = claim.reason if claim.verdict is Verdict.CONTRADICTED else ""
+            cases.append(Case(text, claim.numbers, before, hint))
+        before = text
+    return cases
+
+
+def apply_judging(
+    claims: Sequence[Claim], judging: Judging, pages: Mapping[int, Snapshot | None], name: str
+) -> tuple[Claim, ...]:
+    """The claims with the verdicts of a judge; `judging` has one judgement for each claim that states something."""
+    judgements = iter(judging.judgements)
+    judge = judging.judge.name if judging.judge else name
+    return tuple(
+        _apply_judgement(claim, next(judgements), pages, judge) if Proof((claim,)).checked else claim for claim in claims
+    )
+
+
+def _apply_judgement(claim: Claim, judgement: Judgement, pages: Mapping[int, Snapshot | None], judge: str) -> Claim:
+    match judgement.finding:
+        case "supported":
+            evidence = _add_evidence(claim, judgement, pages, Verdict.SUPPORTED, SUPPORTS)
+            return replace(claim, verdict=Verdict.SUPPORTED, reason=SUPPORTS, evidence=evidence, judge=judge)
+        case "contradicted":
+            reason = f"a passage says otherwise: {judgement.reason}" if judgement.reason else "a passage says otherwise"
+            evidence = _add_evidence(claim, judgement, pages, Verdict.CONTRADICTED, reason)
+            return replace(claim, verdict=Verdict.CONTRADICTED, reason=reason, evidence=evidence, judge=judge)
+        case "not_supported":
+            reason = f"{REJECTED}: {judgement.reason}" if judgement.reason else REJECTED
+            evidence = _add_evidence(claim, judgement, pages, Verdict.NOT_FOUND, reason)
+            return replace(claim, verdict=Verdict.NOT_FOUND, reason=reason, evidence=evidence, judge=judge)
+        case "nothing":
+            return replace(claim, needs_citation=False, reason="it states nothing", evidence=(), judge=judge)
+    return replace(claim, reason=f"{NOT_JUDGED}: {judgement.reason}") if judgement.reason else claim
+
+
+def _add_evidence(
+    claim: Claim, judgement: Judgement, pages: Mapping[int, Snapshot | None], verdict: Verdict, reason: str
+) -> tuple[Evidence, ...]:
+    """What the passages that the judge named say, in place of what rules saw in these pages; the best passage of each."""
+    named: dict[int, Evidence] = {}
+    for passage in judgement.passages:
+        page = pages.get(passage.page)
+        if page is None or passage.page in named:
+            continue
+        start, end = narrow_span(claim.text, passage, page)
+        fit = 1.0 if verdict is Verdict.SUPPORTED else 0.0
+        named[passage.page] = Evidence(
+            passage.page, page.url, page.digest, verdict, 1.0, fit, start, end, page.text[start:end], reason
+        )
+    rest = (_lower_evidence(e, verdict) for e in claim.evidence if e.number not in named)
+    own = [named[e.number] for e in claim.evidence if e.number in named]
+    return (*own, *(e for n, e in named.items() if n not in claim.numbers), *rest)
+
+
+def _lower_evidence(evidence: Evidence, verdict: Verdict) -> Evidence:
+    """A page that the judge did not name supports nothing, whatever words it shares."""
+    if evidence.verdict is Verdict.UNCHECKED:
+        return evidence
+    reason = "the judge names another page" if verdict is Verdict.SUPPORTED else REJECTED
+    return replace(evidence, verdict=Verdict.NOT_FOUND, fit=0.0, reason=reason, missing=(), other="")
+
+
+def narrow_span(sentence: str, passage: Passage, page: Snapshot) -> tuple[int, int]:
+    """The few sentences of a passage that share most words with a sentence, as offsets into the stored text."""
+    terms = set(list_terms(sentence))
+    places = [at for at in range(len(page.bounds)) if passage.start <= page.stored_between(at, at)[0] < passage.end]
+    if len(places) <= SPAN_SENTENCES:
+        return passage.start, passage.end
+    held = {at: terms.intersection(list_terms(page.words_between(at, at))) for at in places}
+    stretches = [places[n : n + SPAN_SENTENCES] for n in range(len(places) - SPAN_SENTENCES + 1)]
+    best = max(stretches, key=lambda stretch: len(set[str]().union(*(held[at] for at in stretch))))
+    while len(best) > 1 and not held[best[0]]:
+        best = best[1:]
+    return page.stored_between(best[0], best[-1])
+
+
+def describe_gap(judgements: Sequence[Judgement]) -> str:
+    """Why sentences were not judged, in one sentence; "" where every one was."""
+    gaps = [judgement for judgement in judgements if not judgement.finding]
+    reasons = list(dict.fromkeys(gap.reason for gap in gaps if gap.reason))
+    if not reasons:
+        return ""
+    total = len(judgements)
+    count = f"{len(gaps)} of {total} sentences were" if len(gaps) < total else "The sentences were"
+    return f"{count} not judged: {'; '.join(reasons[:MAX_GAP_REASONS])}"
+
+
+def edit_text(text: str, claims: Sequence[Claim], changes: Mapping[int, str]) -> tuple[str, tuple[Claim, ...]]:
+    """The text with other sentences in place of these claims, "" for none; and the claims that stand, where they now stand.
+
+    The claim of a changed sentence keeps its index and has the new words. What opens a line stays; a line, row or item
+    without a word left goes.
+    """
+    out, position = "", 0
+    standing: list[Claim] = []
+    for claim in claims:
+        out += text[position : claim.start]
+        position = claim.end
+        said = changes.get(claim.index)
+        if said == "":
+            out, position = _take_out(out, text, position)
+            continue
+        body = claim.text if said is None else find_opening(claim.text) + said
+        standing.append(replace(claim, text=body, start=len(out), end=len(out) + len(body)))
+        out += body
+    out += text[position:]
+    lead = len(out) - len(out.lstrip())
+    shifted = (replace(claim, start=claim.start - lead, end=claim.end - lead) for claim in standing)
+    return out.strip(), tuple(shifted)
+
+
+def _take_out(out: str, text: str, position: int) -> tuple[str, int]:
+    """What stands before and where the text goes on, without a sentence; its line goes too where nothing else is in it."""
+    line_start = out.rfind("\n") + 1
+    line_end = text.find("\n", position)
+    line_end = len(text) if line_end < 0 else line_end
+    if not _WORD.search(out[line_start:]) and not _WORD.search(text[position:line_end]):
+        return out[:line_start], min(len(text), line_end + 1)
+    rest = text[position:]
+    return out, position + len(rest) - len(rest.lstrip(_BLANKS))
+
+
+def can_replace(sentence: str, claim: Claim) -> bool:
+    """Only a row can stand in for a row of a table, and nothing with several lines for a sentence."""
+    return is_row(sentence) == is_row(claim.text.strip()) and "\n" not in sentence.strip()
+
+
+def find_opening(sentence: str) -> str:
+    """The bullet, number or quotation mark of a line; a row of a table is one whole."""
+    found = _OPENING.match(sentence)
+    return found[0] if found else ""
+
+
+def plain_sentence(claim: Claim) -> str:
+    """The sentence without its citations and without the bullet or number before it."""
+    return set_citations(claim.text[len(find_opening(claim.text)) :], ()).strip()

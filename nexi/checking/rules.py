@@ -1,0 +1,239 @@
+"""The verdict on each sentence of an answer: hard facts first, then how many of its words stand in one stretch of a page.
+
+Above `segments`, `retrieval`, `alignment` and `literals`, below whoever has the stored texts. Hard facts are compared one by
+one and never averaged with the words around them: a value, quotation or name that is missing is never outweighed. What cannot
+be compared is a stated gap, never a pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.checking.alignment import NEAR_COPY, align, find_overstatements
+from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES
+from nexi.checking.links import page_number
+from nexi.checking.literals import absent_names, missing_literals, unsaid_clauses
+from nexi.checking.pages import Snapshot
+from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.retrieval import Window, find_windows
+from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
+from nexi.checking.values import find_missing
+from nexi.text.wordforms import WORD
+from nexi.types import Claim, Evidence, Proof, Verdict
+
+ENOUGH_WORDS = 0.6  # share of a sentence's words that its source must hold
+ENOUGH_UNSPACED = 0.75  # the same in scripts without spaces, whose pairs of characters meet by chance
+TOUCHED = 0.4  # share from which a source speaks of the same thing at all
+ENOUGH_TO_CONTRADICT = 0.5  # share without which two values speak of different things
+ENOUGH_QUESTION = 0.5  # share of the question's words, for an answer too short to be read alone
+FRAGMENT_WORDS = 4  # content words and values of one
+MIN_WORDS = 2  # of what is compared without its question
+MAX_WORDS, MAX_VALUES = 400, 60  # of one sentence
+MAX_CITED = 24  # sources of one sentence that are compared; a sentence with more says nothing by them
+COPY = 0.8  # share of a sentence in the order of one of the page's, which is then not looked for in parts
+ALMOST = 0.1  # two near copies no further apart than this are equally near
+
+NOTHING = "no passage holds its words"
+_SPACED_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)")  # as tokenised text has it, of which no value can be read
+_RANKS = {Verdict.FOUND: 0.0, Verdict.CONTRADICTED: 1.0, Verdict.UNCHECKED: 3.0, Verdict.NOT_FOUND: 4.0}
+_CLOSE_RANK = 2.0  # a passage that says most of a claim tells more than a gap
+Pages = Mapping[int, Snapshot | None]  # by number; None where no text of a source is stored
+
+
+class Finding(Struct, frozen=True):
+    """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why.
+
+    `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks.
+    """
+
+    verdict: Verdict
+    reason: str
+    share: float = 0.0
+    first: int = -1
+    last: int = -1
+    missing: tuple[str, ...] = ()
+    other: str = ""
+    follows: float = 0.0
+    facts: int = 0  # values that the claim has
+    is_negated: bool = False
+    is_close: bool = False
+
+    @property
+    def fit(self) -> float:
+        """How much of the claim the page says; nothing where it says otherwise."""
+        said = self.verdict is Verdict.FOUND or self.is_close
+        return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if said else 0.0
+
+    @property
+    def rank(self) -> float:
+        """The more a finding tells, the lower it ranks."""
+        return _CLOSE_RANK if self.is_close else _RANKS[self.verdict]
+
+
+def check_answer(text: str, snapshots: Pages, question: str = "") -> Proof:
+    """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
+    numbered = enumerate(read_answer(text, question))
+    return Proof(tuple(_check(s, {n: snapshots.get(n) for n in s.numbers}, question, index) for index, s in numbered))
+
+
+def check_claim(text: str, cited: Pages, question: str = "", *, index: int = 0, start: int = 0) -> Claim:
+    """One sentence against the sources it cites; a source that is None has no stored text, and the claim says so."""
+    return _check(read_sentence(text, start, question), cited, question, index)
+
+
+def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim:
+    claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.is_claim, sentence.reason)
+    if not cited or not WORD.search(sentence.plain):
+        return replace(claim, reason=sentence.reason or "needs a source and cites none")
+    parsed, pages = parse_text(sentence.plain), dict(list(cited.items())[:MAX_CITED])
+    findings = {number: find(parsed, page, question) for number, page in pages.items()}
+    too_many = Finding(Verdict.UNCHECKED, "cites more sources than one sentence is compared with")
+    evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
+    best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
+    claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
+    return _check_by_clauses(claim, sentence, pages, list(findings.values()))
+
+
+def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
+    """The best that a page has for a claim."""
+    if page is None or not page.text.strip():
+        return Finding(
+            Verdict.UNCHECKED, "the stored text of this source is empty" if page else "no stored text of this source"
+        )
+    if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
+        return Finding(Verdict.UNCHECKED, "too long to be compared as one sentence")
+    fragment = _is_fragment(claim)
+    if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
+        return Finding(Verdict.UNCHECKED, "too short to be compared without its question")
+    lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
+    best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
+    if fragment and question and best.verdict is Verdict.FOUND and not _answers(parse_text(question), best, page):
+        reason = "the passage does not speak of what was asked"
+        return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
+    if best.rank == _RANKS[Verdict.NOT_FOUND] and not page.is_whole:
+        return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
+    return best
+
+
+def _is_fragment(claim: ParsedText) -> bool:
+    """A few words without a verb, such as a name or a date: what they say depends on what was asked.
+
+    Not so a row of a table, whose first cell says what it is about.
+    """
+    is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words) and " | " not in claim.text
+    return is_short and not any(w.flat in AUXILIARIES for w in claim.words)
+
+
+def _choose(found: list[Finding]) -> Finding:
+    """The best finding: a near copy decides, or one as near that negates it; what says more of the claim outweighs a value."""
+    nearest = max((f.follows for f in found), default=0.0)
+    copies = [f for f in found if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or found
+    nothing = Finding(Verdict.NOT_FOUND, NOTHING)
+    best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first), default=nothing)
+    if best.verdict is Verdict.CONTRADICTED:
+        best = next((f for f in found if f.verdict is Verdict.FOUND and f.share > max(best.share, COPY)), best)
+    return next((f for f in copies if f.is_negated and f.share >= best.share and f.rank < nothing.rank), best)
+
+
+def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
+    """Read one stretch of a page closely."""
+    source = page.parse_between(window.first, window.last)
+    sentences = [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
+    texts = [source, *(page.parse_between(at, at) for at in window.context)]
+    others = [[*sentences[:at], *sentences[at + 1 :], *texts[1:]] for at in range(len(sentences))]
+    lent = [{term for text in lending for term in text.terms} for lending in others]
+    aligned = max((align(claim, *pair, page.places) for pair in zip(sentences, lent, strict=True)), key=lambda a: a.follows)
+    absent = [v.text.strip() for v in find_missing(claim.values, [v for text in texts for v in text.values])]
+    lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes, *find_overstatements(claim, source)]))
+    missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
+    values = len(claim.firm_values)
+    share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values) if claim.words else 0.0
+    made = Finding(
+        Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, missing, "", aligned.follows, values, aligned.is_negated
+    )
+    if aligned.contradictions and share >= ENOUGH_TO_CONTRADICT and not _SPACED_NUMBER.search(source.text):
+        claimed, stated = (value.text.strip() for value in aligned.contradictions[0])
+        reason = f"the source says {stated!r} where the sentence says {claimed!r}"
+        return replace(made, verdict=Verdict.CONTRADICTED, reason=reason, other=stated)
+    enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
+    if share < TOUCHED or (missing and share < enough):
+        return made
+    if missing or share < enough:
+        unsaid = missing or dict.fromkeys(w.text for w in claim.words if w.term and not any(w.term in t.terms for t in texts))
+        return replace(made, reason=f"not in this passage: {', '.join(list(unsaid)[:4])}", is_close=True)
+    ours, theirs = (f" {' '.join(word.flat for word in text.words)} " for text in (claim, source))
+    return replace(
+        made, verdict=Verdict.FOUND, reason="said word for word" if ours in theirs else "its words stand in this passage"
+    )
+
+
+def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
+    """Whether the passage of a fragment also holds the words of the question."""
+    wanted = {w.term for w in question.words if w.term and w.flat not in ASKING_WORDS}
+    places = {finding.first - 1, *range(finding.first, finding.last + 2), 0, page.above[finding.first]}
+    held = {t for at in places if 0 <= at < len(page.bounds) for t in page.parse_between(at, at).terms}
+    return len(wanted & held) >= ENOUGH_QUESTION * len(wanted)
+
+
+def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evidence:
+    if page is None:
+        return Evidence(number, reason=finding.reason)
+    made = Evidence(
+        number, page.url, page.digest, finding.verdict, round(finding.share, 3), round(finding.fit, 3),
+        reason=finding.reason, missing=finding.missing, other=finding.other,
+    )  # fmt: skip
+    if finding.first < 0 or finding.rank == _RANKS[Verdict.NOT_FOUND]:
+        return made
+    start, end = page.stored_between(finding.first, finding.last)
+    return replace(made, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
+
+
+# A sentence that several sources, or several places of one, say together.
+
+Part = tuple[Clause, int, Finding]  # a clause, the source that says most of it, and where
+
+
+def _check_by_clauses(claim: Claim, sentence: Sentence, pages: Pages, findings: Sequence[Finding]) -> Claim:
+    """The claim, found clause by clause where it was not found whole, or where its clauses cite sources of their own."""
+    placed = cut_at_markers(sentence.text)
+    cites_apart = len({clause.numbers for clause in placed if clause.numbers}) > 1
+    copied = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings)
+    may_be_cut = claim.verdict is not Verdict.FOUND and not copied and any(f.share > 0 for f in findings)
+    for clauses in [placed] if cites_apart else cut_at_joints(sentence.plain) if may_be_cut else ():
+        parts = [_find_clause(clause, pages) for clause in clauses]
+        if all(finding.verdict is Verdict.FOUND for _, _, finding in parts):
+            return _join_parts(claim, pages, parts)
+        denied = [finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED]
+        if cites_apart and denied and claim.verdict is not Verdict.FOUND:
+            return replace(claim, verdict=Verdict.CONTRADICTED, reason=denied[0].reason)
+    return claim
+
+
+def _find_clause(clause: Clause, pages: Pages) -> Part:
+    parsed = parse_text(clause.text)
+    parts = ((clause, number, find(parsed, pages.get(number))) for number in clause.numbers or pages)
+    return min(parts, key=lambda part: part[2].rank)
+
+
+def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
+    """The claim as found by its clauses; a source shows where it says the longest of its own."""
+    numbers = list(dict.fromkeys(number for _, number, _ in parts))
+    evidence = []
+    for e in claim.evidence:
+        own = [(clause.text, finding) for clause, number, finding in parts if number == e.number]
+        if own:
+            clause, finding = max(own, key=lambda pair: len(pair[0]))
+            others = (_make_evidence(e.number, pages[e.number], other) for _, other in own if other is not finding)
+            e = _make_evidence(e.number, pages[e.number], finding)
+            e = replace(e, places=tuple({(o.start, o.end): None for o in others if o.span and o.span not in e.span}))
+            e = e if len(numbers) == 1 else replace(e, reason=f"says its part: {clause}")
+        elif e.verdict is not Verdict.UNCHECKED:
+            e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason="nothing here rests on it")
+        evidence.append(e)
+    named = " and ".join(f"[{number}]" for number in numbers)
+    reason = f"said part by part by {named}" if len(numbers) > 1 else "said in several places of the source"
+    return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(evidence))

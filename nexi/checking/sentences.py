@@ -1,0 +1,242 @@
+"""An answer cut into claims: its sentences, the numbers each of them cites, and whether it needs to cite any.
+
+Below `verdict`, above `citations` and `language`. Code blocks, rules, headings and an answer's own list of sources claim
+nothing and are not here; a table row is a sentence, and so is a list item. Offsets are into the text as given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+from msgspec import Struct
+
+from nexi.answers.citations import INLINE_CODE, MARKERS, is_row, outside_code
+from nexi.checking.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME_WORDS
+from nexi.checking.pages import HEADING, LABEL, RULE, cut_blocks
+from nexi.checking.parsed import ParsedText, parse_text
+from nexi.text.sentences import sentence_bounds
+from nexi.text.stems import IRREGULAR
+from nexi.text.wordforms import WORD, word_terms
+
+MAX_SENTENCE_CHARS = 4_000
+MIN_CONTENT_WORDS = 2  # of a clause that can be looked for by itself
+MAX_CLAUSES = 6  # of one sentence
+QUESTION = "a question"  # why a sentence claims nothing
+
+MARKER_GROUP = re.compile(rf"(?:(?:{MARKERS.pattern})[ \t]*)+")
+_MARKERS_FIRST = re.compile(rf"(?:[ \t]*(?:{MARKERS.pattern})[ \t]*[.,;]?)+[ \t]*")
+_OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\|\s*)?")
+SOURCES = re.compile(
+    r"(?im)^\s{0,3}(?:#{1,6}\s+)?(?:\*\*|__)?(?:sources?|references?|citations?|bibliography|works cited)\s*[:*_]*\s*$"
+)
+_EMPHASIS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
+_ABOUT_ITSELF = re.compile(rf"^(?:{ABOUT_ITSELF})", re.IGNORECASE)
+_ATTRIBUTION = re.compile(rf"^(?:{ATTRIBUTIONS})", re.IGNORECASE)
+_BOLD_LEAD = re.compile(rf"{_OPENING.pattern}(?:\*\*|__)[^*_\n]{{1,200}}(?:\*\*|__)[ \t]*")
+_LEADS_IN = re.compile(r"[:：]\s*$")
+_QUESTION = re.compile(r"[?？؟][\"'”’»)\]]*\s*$")
+_ASKS = re.compile(r"(?:what|who|whom|whose|when|where|which|why|how)\b", re.IGNORECASE)
+_MASKED = re.compile(rf"{INLINE_CODE.pattern}|{MARKERS.pattern}")
+_GLUED = re.compile(rf"[.!?。！？][\"'”’)]*(?=(?:{MARKERS.pattern}))")
+_JOINT = re.compile(
+    r"\s*[;；。]\s*|\s+[-–—]+\s+|\.\s+(?=[A-Z])|，(?=而|但|并|同时)|,\s+(?=[A-Za-z]+ing\b)"
+    r"|,?\s+(?:and|but|while|whereas|although|though|which|who|where|when|with|yet|so|including|as well as|and also)\s+"
+)
+_STRONG_JOINT = re.compile(r"\s*[;；。.，]\s*|\s+[-–—]+\s+|,?\s+(?:but|while|whereas|although|though)\s+|,\s+and\s+")
+_DISPUTE = re.compile(r"\W*Sources (?:disagree|differ)(?: on (?P<subject>[^:]+))?: ")
+_COUNT = re.compile(r"^\W*\(\d+ independent\)\W*")
+_CONJUNCTION = re.compile(r"(?:and|but|while|whereas|although|though|yet|so|whilst)\s+")
+
+
+class Sentence(Struct, frozen=True):
+    """A sentence of an answer: as written, where, without its markers, what it cites, and whether it claims something."""
+
+    text: str
+    start: int
+    end: int
+    plain: str
+    numbers: tuple[int, ...]
+    is_claim: bool
+    reason: str = ""
+
+
+class Clause(Struct, frozen=True):
+    """A part of a sentence; `numbers` are its own sources, or none where the sentence's are meant."""
+
+    text: str
+    numbers: tuple[int, ...] = ()
+
+
+def read_answer(text: str, question: str = "") -> list[Sentence]:
+    """The sentences of an answer in order; markers right behind a full stop belong to the sentence before."""
+    return [
+        read_sentence(text[first:last], first, question)
+        for start, end in _find_blocks(text)
+        for first, last in _cut_sentences(text, start, end)
+    ]
+
+
+def read_sentence(text: str, start: int = 0, question: str = "") -> Sentence:
+    is_claim, reason = needs_citation(text, question)
+    return Sentence(text, start, start + len(text), without_markers(text), numbers_of(text), is_claim, reason)
+
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """The numbers a text cites outside code, in the order of their first mention."""
+    marks = (next(filter(None, match.groups())) for match in MARKERS.finditer(INLINE_CODE.sub(" ", text)))
+    return tuple(dict.fromkeys(int(number) for mark in marks for number in re.findall(r"\d+", mark)))
+
+
+def without_markers(text: str) -> str:
+    """What a sentence claims: without markers outside code, list marks, emphasis and a mention of the source itself."""
+    cut = outside_code(text, lambda part: MARKERS.sub(" ", part))
+    opening = _OPENING.match(cut)
+    cut = _EMPHASIS.sub("", cut[opening.end() :] if opening else cut).strip(" \t\n|")
+    cut = _ATTRIBUTION.sub("", re.sub(r"[ \t]{2,}", " ", cut), count=1)
+    return re.sub(r"\s+([.,;:!?。，])(?=\s|$)", r"\1", cut)
+
+
+def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
+    """Whether a sentence states something about the world, and why not.
+
+    Titles, lead-ins, questions and words about the answer itself state nothing, and neither does the reader's own question.
+    What cites a page states something, whatever it looks like.
+    """
+    bare = without_markers(HEADING.sub("", text, count=1)).strip()
+    parsed, asked = parse_text(bare[:MAX_SENTENCE_CHARS]), parse_text(question[:MAX_SENTENCE_CHARS])
+    own = set(parsed.terms) - FRAME_WORDS
+    if not own and not parsed.firm_values:
+        return False, "speaks of the answer itself" if parsed.terms else "says too little to be a claim"
+    if numbers_of(text):
+        return True, ""
+    if reason := _excuse(text, bare):
+        return False, reason
+    if question and not set(parsed.terms) - set(asked.terms) and not _new_values(parsed, asked):
+        return False, "the question itself"
+    if _ABOUT_ITSELF.match(bare) and not _new_values(parsed, asked) and not _new_names(parsed, asked):
+        return False, "speaks of the answer itself"
+    return True, ""
+
+
+def _excuse(text: str, bare: str) -> str:
+    """Why a line states nothing by its form alone."""
+    if _QUESTION.search(bare) or (is_title(text) and _ASKS.match(bare)):
+        return QUESTION
+    if is_title(text):
+        return "a heading"
+    return "leads in what follows" if _LEADS_IN.search(bare) else ""
+
+
+def _new_values(parsed: ParsedText, asked: ParsedText) -> set[str]:
+    return {value.text.strip() for value in parsed.firm_values} - {value.text.strip() for value in asked.firm_values}
+
+
+def _new_names(parsed: ParsedText, asked: ParsedText) -> set[str]:
+    return {word.term for name in parsed.names for word in name} - FRAME_WORDS - set(asked.terms)
+
+
+def is_title(line: str) -> bool:
+    """Whether a line is a heading, or a label in bold type that stands alone."""
+    return bool(HEADING.match(line) or LABEL.match(line))
+
+
+def leads_or_titles(text: str) -> bool:
+    """Whether a line is a heading or a label, or leads in what follows."""
+    return is_title(text) or bool(_LEADS_IN.search(without_markers(text).strip()))
+
+
+def has_verb(parsed: ParsedText) -> bool:
+    """Whether a heading reads like a sentence: an auxiliary, or a past form."""
+    return any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words)
+
+
+def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Stretches that may claim something: all but code, heads of tables and the list of sources."""
+    for start, end, kind in cut_blocks(text):
+        after = text.find("\n", end)
+        if kind == "code" or is_head_of_table(text[start:end], text[end : after if after >= 0 else len(text)]):
+            continue
+        sources = SOURCES.search(text, start, end)
+        yield start, sources.start() if sources else end
+        if sources:
+            return
+
+
+def is_head_of_table(line: str, after: str) -> bool:
+    """Whether a line names the columns of a table, as a heading names a section: the line after it is a rule of cells.
+
+    One that cites a source says something.
+    """
+    return is_row(line) and is_row(after) and bool(RULE.match(after)) and not numbers_of(line)
+
+
+def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Sentences of one block, each with the markers that follow it; a row of a table is one."""
+    body = text[start:end]
+    if is_row(body):
+        yield start, start + len(body.rstrip())
+        return
+    masked = _MASKED.sub(lambda m: re.sub(r"[.!?]", "_", m[0]), body)  # markers and code have no sentence ends
+    held: tuple[int, int] | None = None
+    for first, last in _find_bounds(masked):
+        lead = _MARKERS_FIRST.match(body, first, last)
+        if held and not lead and _BOLD_LEAD.fullmatch(body, *held):
+            held = held[0], last  # the words in bold that open an item are no sentence of their own
+            continue
+        if held and lead:
+            held = held[0], first + len(body[first : lead.end()].rstrip())
+            first = lead.end()
+        if first < last:
+            yield from [(start + held[0], start + held[1])] if held else []
+            held = first, last
+    yield from [(start + held[0], start + held[1])] if held else []
+
+
+def _find_bounds(masked: str) -> Iterator[tuple[int, int]]:
+    """Sentence ends also where a marker stands between the full stop and the next capital, or without any blank."""
+    cuts = [0, *(match.end() for match in _GLUED.finditer(masked)), len(masked)]
+    for start, end in pairwise(cuts):
+        yield from ((start + a, start + b) for a, b in sentence_bounds(masked[start:end], MAX_SENTENCE_CHARS))
+
+
+def cut_at_markers(text: str) -> list[Clause]:
+    """The clauses before each group of markers; what follows the last group belongs to the sentence's sources.
+
+    A sentence of `Conflict.sentence` gives one clause for each value, with the words that the values are about.
+    """
+    dispute = _DISPUTE.match(text)
+    subject = re.sub(r"[“”…]", " ", dispute["subject"] or "") if dispute else ""
+    clauses: list[Clause] = []
+    start = dispute.end() if dispute else 0
+    for group in MARKER_GROUP.finditer(text, start):
+        words = _CONJUNCTION.sub("", _COUNT.sub("", without_markers(text[start : group.start()])).strip(" ,;.“”"))
+        if _says_something(words) or dispute:
+            clauses.append(Clause(f"{subject} {words}".strip(), numbers_of(group[0])))
+        elif clauses:
+            clauses[-1] = Clause(f"{clauses[-1].text} {words}".strip(), (*clauses[-1].numbers, *numbers_of(group[0])))
+        else:
+            continue
+        start = group.end()
+    rest = _CONJUNCTION.sub("", without_markers(text[start:]).strip(" ,;."))
+    return [*clauses, Clause(rest)] if clauses and not dispute and _says_something(rest) else clauses
+
+
+def cut_at_joints(text: str) -> Iterator[list[Clause]]:
+    """Ways to cut a sentence, the surest first: at every strong joint, then in two at one joint."""
+    joints = list(_JOINT.finditer(text))
+    strong = [joint for joint in joints if _STRONG_JOINT.fullmatch(joint[0])]
+    ways = [strong[: MAX_CLAUSES - 1]] if len(strong) > 1 else []
+    ways += [[joint] for joint in sorted(joints, key=lambda joint: joint not in strong)[:MAX_CLAUSES]]
+    for way in ways:
+        cuts = [(0, 0), *(joint.span() for joint in way), (len(text), len(text))]
+        pieces = [text[one[1] : other[0]].strip(" ,;") for one, other in pairwise(cuts)]
+        if all(map(_says_something, pieces)):
+            yield [Clause(piece) for piece in pieces]
+
+
+def _says_something(text: str) -> bool:
+    """Whether a clause has content words enough, counted no further than that."""
+    terms = (term for word in WORD.finditer(text) for term in word_terms(word[0]))
+    return len(list(islice(terms, MIN_CONTENT_WORDS))) == MIN_CONTENT_WORDS

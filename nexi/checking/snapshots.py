@@ -1,0 +1,73 @@
+"""The stored texts behind the citation numbers of a session, each prepared once, off the event loop.
+
+Above it the checker asks for numbers; below it are the session's pages and the page store. A text that is gone or damaged is
+None, which the proof calls unchecked: a gap is said, never passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from nexi.errors import StoreError
+from nexi.ports import PageStore
+from nexi.runs.session import Session
+from nexi.types import Source
+
+if TYPE_CHECKING:
+    from nexi.checking.pages import Snapshot
+
+
+class Snapshots:
+    """Of one session. A page that was numbered in an earlier run is found by its digest."""
+
+    def __init__(self, session: Session, store: PageStore) -> None:
+        self._session = session
+        self._store = store
+        self._prepared: dict[int, Snapshot] = {}
+        self._running: dict[int, asyncio.Future[Snapshot]] = {}
+        self._turn = asyncio.Lock()
+
+    @property
+    def numbers(self) -> list[int]:
+        """Every number there is."""
+        return [source.number for source in self._session.book.sources]
+
+    async def of(self, numbers: Iterable[int]) -> dict[int, Snapshot | None]:
+        """The snapshots of these numbers; None for a number without a stored text."""
+        wanted = list(numbers)
+        async with self._turn:
+            for number in wanted:
+                if number not in self._prepared:
+                    await self._prepare(number)
+        return {number: self._prepared.get(number) for number in wanted}
+
+    async def prepare_all(self) -> None:
+        """Prepare whatever was numbered, so that the first sentence need not wait for it."""
+        for number in self.numbers:
+            await self.of([number])
+
+    async def _prepare(self, number: int) -> None:
+        source = self._session.book.by_number(number)
+        text = await self._text(source) if source else None
+        if source and text is not None:
+            if number not in self._running:  # a caller that is cancelled leaves its work to the next one
+                loop = asyncio.get_running_loop()
+                self._running[number] = loop.run_in_executor(None, _prepare_snapshot, text, source)
+            self._prepared[number] = await asyncio.shield(self._running[number])
+
+    async def _text(self, source: Source) -> str | None:
+        page = self._session.find_page(source.url)
+        if page and source.digest in ("", page.digest):
+            return page.text
+        try:
+            return await self._store.get(source.digest) if source.digest else None
+        except StoreError:
+            return None
+
+
+def _prepare_snapshot(text: str, source: Source) -> Snapshot:
+    from nexi.checking.pages import prepare
+
+    return prepare(text, source.url, source.digest)

@@ -1,1 +1,0 @@
-"""Models that say whether one text supports another: one file for each way, all behind the PairModel port."""
