@@ -121,7 +121,9 @@ class AnswerChecker:
         numbers = extract_citation_markers(clean)
         titles = " ".join(source.title for source in self.context.session.book.sources if source.number in numbers)
         adds = self.context.adds_answer
-        return "" if adds and not adds(self.context.question, clean, quotation, titles) else clean
+        spans = " ".join(e.span for claim in review.proof.checked for e in claim.evidence if e.verdict in PASSING)
+        support = f"{spans.replace('[', ' ')} {quotation}"  # a name may come from the passage that supports the sentence
+        return "" if adds and not adds(self.context.question, clean, support, titles) else clean
 
     async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
         """Check the rest of an answer and add the answer, as it stands at the end, to the conversation."""

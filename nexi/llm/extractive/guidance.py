@@ -24,6 +24,7 @@ MAX_PAGES = 3
 MAX_SENTENCE_WORDS = 70
 GAP = " … "
 _CITATION = re.compile(r"\[\d+\]")
+_YES_OR_NO = re.compile(r"(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may)\b", re.IGNORECASE)
 _NAME_OR_NUMBER = re.compile(r"\b(?:[^\W\d_a-z]|\d)[\w.,'’-]*")
 
 
@@ -57,7 +58,8 @@ def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
     asked, quoted = set(words.stems(f"{question} {titles}")), set(words.stems(best))
     bare = _CITATION.sub(" ", text)
     names = {stem for name in _NAME_OR_NUMBER.findall(bare) for stem in words.stems(name)}
-    return names <= asked | quoted and not asked.issuperset(words.stems(bare))
+    repeats = asked.issuperset(words.stems(bare)) and not _YES_OR_NO.match(question.strip())
+    return names <= asked | quoted and not repeats
 
 
 def _choose_sentences(ranking: SentenceRanking, quoted: Sequence[str]) -> list[Scored]:
