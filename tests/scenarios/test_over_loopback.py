@@ -122,7 +122,7 @@ def test_a_question_of_a_megabyte_on_stdin_is_a_usage_error(nexi: Run) -> None:
 def test_nothing_found_is_exit_five_with_the_reason(nexi: Run) -> None:
     done = nexi("--plain", "xyzzy plugh")
     assert (done.returncode, done.stdout) == (5, "")
-    assert "no result" in done.stderr
+    assert "SearXNG found nothing for this question" in done.stderr
 
 
 def test_a_search_service_that_is_down_is_named_with_a_fix(nexi: Run) -> None:
