@@ -8,10 +8,10 @@ folded from its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -63,6 +63,7 @@ from nexi.research.state import (
     WaitStep,
 )
 from nexi.runs.recording import Recording
+from nexi.tasks import wait_uninterrupted
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, PageView, StopReason, Usage
 
@@ -211,7 +212,10 @@ class Orchestrator:
         if self.writes_from_parts and not self.recording.is_replay_only:  # a replay takes the plan from its log
             proposal = plan_by_parts(self.state.question, context)
         else:
-            proposal = await plan_research(self.state.question, self.factory.coordinator_llm(), context)
+            planning = plan_research(self.state.question, self.factory.coordinator_llm(), context)
+            if (planned := await self._run_unless_stopped(planning)) is None:
+                return  # the next step ends the run
+            proposal = planned
         asked_at = self.clock.monotonic()
         agenda = await self._settle_plan(proposal)
         if agenda is None:
@@ -220,6 +224,17 @@ class Orchestrator:
         for meter in (self.meter, self._research_meter):
             meter.extend(waited_s)
         await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
+
+    async def _run_unless_stopped(self, work: Coroutine[Any, Any, Agenda]) -> Agenda | None:
+        """Return the work's result, or None as soon as the run is asked to stop."""
+        task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            stopping.cancel()
+            task.cancel()
+            await wait_uninterrupted(task)
 
     async def _settle_plan(self, agenda: Agenda) -> Agenda | None:
         """Return the recorded agenda, or the one the user approves; a stop while the user decides rejects it."""
