@@ -207,10 +207,11 @@ def test_what_was_not_streamed_follows_and_nothing_is_shown_twice(terminals: Ter
     assert out.getvalue() == "One.\n\nTwo.\nThree.\n"
 
 
-def test_an_answer_that_was_streamed_otherwise_is_shown_whole(terminals: Terminals) -> None:
+def test_an_answer_that_was_streamed_otherwise_is_followed_by_its_corrections(terminals: Terminals) -> None:
     out, _err = terminals()
     show(Screen(), TextDelta("Draft."), result=Result("Final."))
-    assert out.getvalue() == "Draft.\nFinal.\n"
+    changes = "\x1b[1m • \x1b[0mTaken out: Draft.\n\x1b[1m • \x1b[0mPut in: Final.\n"
+    assert out.getvalue() == f"Draft.\nCorrected after it was written:\n\n{changes}"
 
 
 def test_a_block_under_way_is_never_taller_than_the_terminal(terminals: Terminals) -> None:

@@ -21,7 +21,8 @@ def test_the_packaged_figures_are_of_the_rules_marks_and_no_others() -> None:
 
 def test_the_documents_name_the_packaged_figures() -> None:
     text = (ROOT / "docs" / "citations.md").read_text(encoding="utf-8")
-    for figure in rule_figures():
+    shown = [figure for figure in rule_figures() if figure.verdict is Verdict.FOUND]  # rules say no more of the rest
+    for figure in shown:
         assert f"{figure.right:.0f} % of {figure.sentences:,} sentences" in text
 
 

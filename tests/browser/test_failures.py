@@ -72,6 +72,7 @@ def test_a_search_out_of_reach_offers_the_knowledge_store_where_something_is_in_
         text = b"Bread is made of flour, water and salt."
         page.set_input_files("#picker", {"name": "bread.txt", "mimeType": "text/plain", "buffer": text})
         page.wait_for_selector("#files .done")
+        page = person.open()  # the file is stored, and not attached to the question
         person.ask(QUESTION)
         page.wait_for_selector(".problem button:nth-child(3)")
         assert page.locator(".problem button").all_inner_texts() == ["Retry", "Check setup", "Use the knowledge store"]

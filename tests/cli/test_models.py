@@ -120,7 +120,7 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
     assert first == "toy: does not use tools well: nexi searches and reads, and the model writes the answer from passages"
     assert second.startswith("toy: right in 100% of a test of 20 pairs: it may raise and lower")
     assert kept_approach(load_config()) == "passages"
-    assert "2,000 tokens" in said.out
+    assert "1,000 tokens" in said.out
     assert kept is not None
     assert kept.balanced_accuracy == 1.0
 
