@@ -65,22 +65,21 @@ def test_with_no_search_in_reach_the_knowledge_store_answers(look: Look, tmp_pat
         assert page.locator(".problem").count() == 0
 
 
-def test_a_search_out_of_reach_offers_the_knowledge_store_where_something_is_in_it(look: Look, tmp_path: Path) -> None:
+def test_a_search_out_of_reach_answers_from_the_knowledge_store_where_something_is_in_it(look: Look, tmp_path: Path) -> None:
     with stage(tmp_path, PAGES, None, SEARXNG_URL=NOWHERE) as there:
         person = look(there)
         page = person.open()
-        text = b"Bread is made of flour, water and salt."
-        page.set_input_files("#picker", {"name": "bread.txt", "mimeType": "text/plain", "buffer": text})
+        person.ask(QUESTION)
+        page.wait_for_selector(".problem button:nth-child(2)")
+        assert page.locator(".problem button").all_inner_texts() == ["Retry", "Check setup"]
+        page = person.open()
+        text = b"The Moon is 384,400 km from Earth on average."
+        page.set_input_files("#picker", {"name": "moon.txt", "mimeType": "text/plain", "buffer": text})
         page.wait_for_selector("#files .done")
         page = person.open()  # the file is stored, and not attached to the question
         person.ask(QUESTION)
-        page.wait_for_selector(".problem button:nth-child(3)")
-        assert page.locator(".problem button").all_inner_texts() == ["Retry", "Check setup", "Use the knowledge store"]
-        with page.expect_request("**/v1/runs") as asked:
-            page.click(".problem button >> text=Use the knowledge store")
-        assert asked.value.post_data_json["options"]["focus"] == "local"
-        page.wait_for_selector("#stop", state="hidden")
-        assert "Use the knowledge store" not in page.locator(".problem button").all_inner_texts()
+        page.wait_for_selector("text=384,400 km")
+        assert page.locator(".problem").count() == 0
 
 
 def test_what_the_person_stopped_is_no_failure(served: Stage, look: Look) -> None:
