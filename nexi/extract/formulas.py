@@ -21,7 +21,7 @@ _TEX_SCRIPT = re.compile(
     r'<script\b[^>]{0,200}type\s*=\s*["\']?math/tex[^>]{0,100}>(.{0,20000}?)</script\s*>', re.I | re.DOTALL
 )
 _NOTE_CLASS = re.compile(r"reference|footnote|noteref|fn-?ref|cite", re.IGNORECASE)
-_NOTATION = re.compile(r"<su[bp]\b|<math\b|doc-noteref|katex|mathjax|mjx-|mwe-math", re.IGNORECASE)
+_WRAPPER_MARKS = ("mwe-math", "mjx-", "katex", "MathJax")
 _UNSEEN = frozenset({"annotation", "annotation-xml", "#comment"})
 _FUNCTION_APPLICATION = re.compile("[\u2061-\u2064]")
 
@@ -34,38 +34,41 @@ def reveal_tex_scripts(html: str) -> str:
 
 
 def write_notation(tree: Any, html: str) -> None:
-    """Replace formulas, superscripts and subscripts of a page by their text. Most pages have none in their source."""
-    if not _NOTATION.search(html):
-        return
+    """Replace formulas, superscripts and subscripts of a page by their text; most pages have none in their source."""
     body = tree.body
-    for wrapper in body.query_selector_all(_WRAPPERS):
-        if wrapper.parent is not None and (text := _formula_text(wrapper)):
-            _replace_by_text(tree, wrapper, text)
-        elif wrapper.parent is not None and wrapper.matches(".MathJax_Preview, .MathJax, .MathJax_Display"):
-            wrapper.decompose()  # drawn from a script that stands beside it
-    for node in body.query_selector_all("math"):
-        if node.parent is not None and (text := _formula_text(node)):
-            _replace_by_text(tree, node, text)
-    for node in body.query_selector_all('a[role="doc-noteref"]'):
-        if node.parent is not None and node.parent.tag != "sup" and node.text.strip().isdecimal():
-            _replace_by_text(tree, node, f"[{node.text.strip()}]")
-    for node in body.query_selector_all("sup, sub"):
-        if node.parent is not None and not node.query_selector("sup, sub"):
-            _write_script(tree, node)
+    if any(mark in html for mark in _WRAPPER_MARKS):
+        for wrapper in body.query_selector_all(_WRAPPERS):
+            if wrapper.parent is not None and (text := _formula_text(wrapper)):
+                _replace_by_text(tree, wrapper, text)
+            elif wrapper.parent is not None and wrapper.matches(".MathJax_Preview, .MathJax, .MathJax_Display"):
+                wrapper.decompose()  # drawn from a script that stands beside it
+    if "<math" in html:
+        for node in body.query_selector_all("math"):
+            if node.parent is not None and (text := _formula_text(node)):
+                _replace_by_text(tree, node, text)
+    if "doc-noteref" in html:
+        for node in body.query_selector_all('a[role="doc-noteref"]'):
+            if node.parent is not None and node.parent.tag != "sup" and node.text.strip().isdecimal():
+                _replace_by_text(tree, node, f"[{node.text.strip()}]")
+    if "<su" in html or "<SU" in html:
+        for node in body.query_selector_all("sup, sub"):
+            if node.parent is not None:
+                _write_script(tree, node)
 
 
 def _write_script(tree: Any, node: Any) -> None:
-    before = _text_before(node)
-    if node.tag == "sub":
-        _replace_by_text(tree, node, notation.write_lowered(before, node.text))
-        return
-    link = node.query_selector("a")
-    if link is not None or _NOTE_CLASS.search(f"{node.class_name} {node.id}"):
-        mark = " ".join(node.text.split())
-        if mark and not mark.startswith("[") and len(mark) <= notation.MAX_NOTE_DIGITS and mark.isdecimal():
-            _replace_by_text(tree, node, f"[{mark}]")
-        return
-    _replace_by_text(tree, node, notation.write_raised(before, node.text))
+    text = " ".join(node.text.split())
+    is_note = node.tag == "sup" and (text.startswith("[") or node.first_element_child is not None or node.hasattr("class"))
+    if is_note and (text.startswith("[") or _is_note(node)):
+        if len(text) <= notation.MAX_NOTE_DIGITS and text.isdecimal():
+            _replace_by_text(tree, node, f"[{text}]")
+    elif node.first_element_child is None or not node.query_selector("sup, sub"):
+        write = notation.write_raised if node.tag == "sup" else notation.write_lowered
+        _replace_by_text(tree, node, write(_text_before(node), text))
+
+
+def _is_note(node: Any) -> bool:
+    return node.query_selector("a") is not None or bool(_NOTE_CLASS.search(f"{node.class_name} {node.id}"))
 
 
 def _text_before(node: Any) -> str:
