@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -97,6 +97,9 @@ class PlanApproval(Protocol):
     """Asks the user to approve the agenda before money is spent; returns the agenda to research, or None to stop."""
 
     async def __call__(self, agenda: Agenda) -> Agenda | None: ...
+
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -225,7 +228,7 @@ class Orchestrator:
             meter.extend(waited_s)
         await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
 
-    async def _run_unless_stopped(self, work: Coroutine[Any, Any, Agenda]) -> Agenda | None:
+    async def _run_unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return the work's result, or None as soon as the run is asked to stop."""
         task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.stop.wait())
         try:
@@ -315,10 +318,14 @@ class Orchestrator:
         coordinator = self.factory.coordinator_llm()
         if _is_built_in_model(coordinator):
             judgement = await self._judge_by_quotations(step)
-        elif self.writes_from_parts and not self._has_recorded_evaluation(coordinator, step):
-            judgement = await self._judge_by_parts(step, coordinator)
+        elif self.state.limit is StopReason.CANCELLED and not self._has_recorded_evaluation(coordinator, step):
+            judgement = judge_without_model(self.state, step)  # who stops a run does not wait for the model
         else:
-            judgement = await self._judge_by_model(step, coordinator)
+            by_parts = self.writes_from_parts and not self._has_recorded_evaluation(coordinator, step)
+            judging = self._judge_by_parts(step, coordinator) if by_parts else self._judge_by_model(step, coordinator)
+            if (outcome := await self._run_unless_stopped(judging)) is None:
+                return  # the next step has the limit
+            judgement = outcome
         if judgement.decision == "synthesise" and judgement.by == "built-in":
             await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
         if judgement.reached_output_limit:
