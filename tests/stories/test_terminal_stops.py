@@ -59,10 +59,9 @@ def test_an_early_stop_of_research_says_stopped_and_is_no_error(world: World, ga
 def test_a_late_stop_of_research_writes_the_report_that_was_promised(world: World) -> None:
     done = stop_at(world, "judge", "research", "--yes", QUESTION)
     assert done.code == 130
-    assert done.out.startswith(
-        ESTIMATE + "Warning: the research was stopped; the report uses what was found until then\n"
-        "Warning: the report was assembled from the researchers' reports without a model\n"
-    )
+    assert done.out.startswith(ESTIMATE)
+    assert "Warning: the research was stopped; the report uses what was found until then\n" in done.out
+    assert "Warning: the report was assembled from the researchers' reports without a model\n" in done.out
     assert "The Moon is 384,400 km from Earth on average [1]." in done.out
     assert "Error" not in done.out
     assert [entry["query"] for entry in world.history()] == [QUESTION]
