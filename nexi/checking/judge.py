@@ -28,7 +28,7 @@ from nexi.prompts import render
 from nexi.structured.json_reader import find_values
 from nexi.types import JudgeFigure, Message, Usage
 
-__all__ = ["Case", "GradedJudge", "Judge", "Judgement", "Judging", "LlmJudge", "PairJudge"]
+__all__ = ["Case", "GradedJudge", "Judge", "Judgement", "Judging", "LlmJudge", "PairJudge", "list_entries", "read_number"]
 
 
 MAX_CASES = 20  # sentences of one request
@@ -314,8 +314,8 @@ def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgem
     """One judgement per sentence of a reply in any order; what cannot be read, or is said in two ways, is a gap."""
     judgements = [Judgement(reason=UNREADABLE)] * count
     seen: dict[int, Judgement] = {}
-    for entry in _list_entries(text):
-        number = _read_number(entry.get("n"))
+    for entry in list_entries(text):
+        number = read_number(entry.get("n"))
         if number is None or not 1 <= number <= count:
             continue
         judgement = _read_judgement(entry, evidence)
@@ -325,7 +325,7 @@ def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgem
     return judgements
 
 
-def _list_entries(text: str) -> Iterator[Mapping[str, Any]]:
+def list_entries(text: str) -> Iterator[Mapping[str, Any]]:
     """Every object with a number in a reply: under "items", in a bare list, or one by one."""
     try:
         values = [found.value for found in find_values(text)]
@@ -341,7 +341,7 @@ def _list_entries(text: str) -> Iterator[Mapping[str, Any]]:
             yield value
 
 
-def _read_number(value: object) -> int | None:
+def read_number(value: object) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4}", value.strip()):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -350,7 +350,7 @@ def _read_number(value: object) -> int | None:
 def _read_judgement(entry: Mapping[str, Any], evidence: EvidenceSet) -> Judgement:
     verdict, named = entry.get("verdict"), entry.get("passages")
     finding = re.sub(r"[\s-]+", "_", verdict.strip().casefold()) if isinstance(verdict, str) else ""
-    numbers = {_read_number(value) for value in named} if isinstance(named, list) else {_read_number(named)}
+    numbers = {read_number(value) for value in named} if isinstance(named, list) else {read_number(named)}
     passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
     differs = entry.get("differs")
     reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""

@@ -18,10 +18,10 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
+from nexi.checking.judge import list_entries, read_number
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.ports import LLM, Clock
 from nexi.prompts import render
-from nexi.structured.json_reader import find_values
 from nexi.types import Message, PairScore, Usage
 
 __all__ = ["CHARS_PER_TOKEN", "MAX_ITEMS", "TOKENS_PER_ITEM", "JudgePairModel"]
@@ -198,36 +198,14 @@ def read_verdicts(text: str, count: int) -> list[PairScore]:
     """One score per item of a reply in any order; an item that is missing, unreadable or judged twice is a gap."""
     scores = [build_gap(UNREADABLE)] * count
     seen: set[int] = set()
-    for entry in _reply_entries(text):
-        number = _number_of(entry.get("n"))
+    for entry in list_entries(text):
+        number = read_number(entry.get("n"))
         if number is None or not 1 <= number <= count:
             continue
         repeated = number in seen
         seen.add(number)
         scores[number - 1] = build_gap(UNREADABLE) if repeated else _score_of(entry)
     return scores
-
-
-def _reply_entries(text: str) -> Iterator[Mapping[str, Any]]:
-    """Every object with a number in a reply: under "items", in a bare list, or one by one."""
-    try:
-        values = [found.value for found in find_values(text)]
-    except ValueError:
-        return
-    while values:
-        value = values.pop(0)
-        if isinstance(value, list):
-            values.extend(value)
-        elif isinstance(value, Mapping) and isinstance(value.get("items"), list):
-            values.extend(value["items"])
-        elif isinstance(value, Mapping) and "n" in value:
-            yield value
-
-
-def _number_of(value: object) -> int | None:
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4}", value.strip()):
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _score_of(entry: Mapping[str, Any]) -> PairScore:
