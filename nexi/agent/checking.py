@@ -29,7 +29,7 @@ from nexi.runs.recording import EarlierCheck
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.tools.toolbox import LOCAL_BACKEND
-from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason
+from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
 
 JUDGE_PATIENCE_S = 60.0  # of a run without a time target
@@ -186,9 +186,12 @@ class AnswerChecker:
         views, rate = self.context.read_pages(), self.context.rate_pages
         if rate is None or rating in ("", "yes") or self.verifier is None or not self.verifier.rewrites:
             return rating
-        passed = [claim.text for claim in (review.proof.checked if review else ()) if claim.verdict in PASSING]
+        checked = review.proof.checked if review else ()
+        passed = [claim.text for claim in checked if claim.verdict in PASSING]
         views.append(PageView("", 0, "", "\n\n".join(passed)))  # a model has words of its own; quotations have not
-        return await asyncio.to_thread(rate, self.context.question, views)
+        rating = await asyncio.to_thread(rate, self.context.question, views)
+        is_judged_true = bool(checked) and all(claim.verdict is Verdict.SUPPORTED for claim in checked)
+        return "yes" if rating == "likely" and is_judged_true else rating  # words stop counting where a judge has read it all
 
     async def _rate_read_pages(self) -> Answered:
         """Whether the pages that were read answer the question; "" where there is nothing to rate."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import log
 
 from msgspec.structs import replace
 
@@ -26,11 +27,13 @@ SUPPORTS = "the judge finds it in this passage"
 REJECTED = "nothing in the passages shown says this"
 NOT_JUDGED = "not judged"
 MAX_GAP_REASONS = 2
-SPAN_SENTENCES = 3  # of a passage that a reader is shown
+MAX_SPAN_SENTENCES = 4  # of a passage that a reader is shown
+MIN_SPAN_SHARE = 0.07  # of the words of a sentence that one more sentence of its span must bring
 
 _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _BLANKS = " \t"
+_SILENT_LINE = re.compile(r"[ \t]*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:#{1,6}\s[^\n]*|(?:!?\[[^\]\n]*\]\([^()\s]*\)[\s|,;·]*)+)\s*")
 
 
 def find_failing(claims: Iterable[Claim]) -> list[Claim]:
@@ -45,9 +48,10 @@ def is_rejected(claim: Claim) -> bool:
 
 def soften_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """What rules did not find is not confirmed: they see words, and a true sentence may have others than its page."""
+    reasons = {True: "its words do not stand together in one passage", False: "it states nothing"}
     return tuple(
-        replace(c, verdict=Verdict.NOT_CONFIRMED, reason="its words do not stand together in one passage")
-        if c.verdict is Verdict.NOT_FOUND and not c.judge and (c.needs_citation or c.evidence)
+        replace(c, verdict=Verdict.NOT_CONFIRMED, reason=reasons[c.needs_citation or bool(c.evidence)])
+        if c.verdict is Verdict.NOT_FOUND and not c.judge
         else c
         for c in claims
     )
@@ -100,15 +104,13 @@ def _add_evidence(
 ) -> tuple[Evidence, ...]:
     """What the passages that the judge named say, in place of what rules saw in these pages; the best passage of each."""
     named: dict[int, Evidence] = {}
-    for passage in judgement.passages:
-        page = pages.get(passage.page)
-        if page is None or passage.page in named:
+    for number in dict.fromkeys(passage.page for passage in judgement.passages):
+        page = pages.get(number)
+        if page is None:
             continue
-        start, end = narrow_span(claim.text, passage, page)
+        start, end = narrow_span(claim.text, [p for p in judgement.passages if p.page == number], page)
         fit = 1.0 if verdict is Verdict.SUPPORTED else 0.0
-        named[passage.page] = Evidence(
-            passage.page, page.url, page.digest, verdict, 1.0, fit, start, end, page.text[start:end], reason
-        )
+        named[number] = Evidence(number, page.url, page.digest, verdict, 1.0, fit, start, end, page.text[start:end], reason)
     rest = (_lower_evidence(e, verdict) for e in claim.evidence if e.number not in named)
     own = [named[e.number] for e in claim.evidence if e.number in named]
     return (*own, *(e for n, e in named.items() if n not in claim.numbers), *rest)
@@ -122,18 +124,27 @@ def _lower_evidence(evidence: Evidence, verdict: Verdict) -> Evidence:
     return replace(evidence, verdict=Verdict.NOT_FOUND, fit=0.0, reason=reason, missing=(), other="")
 
 
-def narrow_span(sentence: str, passage: Passage, page: Snapshot) -> tuple[int, int]:
-    """The few sentences of a passage that share most words with a sentence, as offsets into the stored text."""
-    terms = set(list_terms(sentence))
-    places = [at for at in range(len(page.bounds)) if passage.start <= page.stored_between(at, at)[0] < passage.end]
-    if len(places) <= SPAN_SENTENCES:
-        return passage.start, passage.end
-    held = {at: terms.intersection(list_terms(page.words_between(at, at))) for at in places}
-    stretches = [places[n : n + SPAN_SENTENCES] for n in range(len(places) - SPAN_SENTENCES + 1)]
-    best = max(stretches, key=lambda stretch: len(set[str]().union(*(held[at] for at in stretch))))
-    while len(best) > 1 and not held[best[0]]:
-        best = best[1:]
-    return page.stored_between(best[0], best[-1])
+def narrow_span(sentence: str, passages: Sequence[Passage], page: Snapshot) -> tuple[int, int]:
+    """The few sentences of these passages that say most of a sentence, as offsets into the stored text.
+
+    Rare words count for more, and one more sentence must bring its share of them. A heading or a line of links says nothing.
+    """
+    terms = [term for term in list_terms(sentence) if term in page.places]
+    weights = {term: log(1 + len(page.bounds) / len(page.places[term])) for term in terms}
+    price = MIN_SPAN_SHARE * sum(weights.values())
+    best, place = -1.0, (passages[0].start, passages[0].end)
+    for passage in passages:
+        places = [at for at in range(len(page.bounds)) if passage.start <= page.stored_between(at, at)[0] < passage.end]
+        for n, first in enumerate(places):
+            held: set[str] = set()
+            for more, last in enumerate(places[n : n + MAX_SPAN_SENTENCES]):
+                start, _ = page.stored_between(last, last)
+                if not _SILENT_LINE.match(page.text, page.text.rfind("\n", 0, start) + 1):
+                    held |= weights.keys() & set(list_terms(page.words_between(last, last)))
+                score = sum(weights[term] for term in held) - more * price
+                if score > best:
+                    best, place = score, page.stored_between(first, last)
+    return place
 
 
 def describe_gap(judgements: Sequence[Judgement]) -> str:

@@ -103,6 +103,14 @@ async def test_what_the_judge_accepts_is_supported_and_names_the_judge(config: C
     assert (review.judges, review.gap, review.proof.figures()) == ((FIGURE,), "", "3 of 3 sentences supported")
 
 
+async def test_an_answer_that_a_judge_supports_whole_is_answered_whatever_words_it_shares_with_the_question(
+    config: Config,
+) -> None:
+    judged, refused = [await world_of(config, step).ask(QUESTION) for step in (judging(), judging("330"))]
+    unjudged = await world_of(config.override(verify_judge=False)).ask(QUESTION)
+    assert [result.answer.answered for result in (judged, refused, unjudged)] == ["yes", "likely", "likely"]
+
+
 async def test_all_sentences_go_in_one_request_also_those_that_rules_did_not_find(config: Config) -> None:
     world = world_of(config, judging(), answer=f"{ANSWER} Strauss led the whole undertaking [1].")
     review = await review_of(world)

@@ -1,0 +1,47 @@
+"""What a reader is shown of the passages that a judge named: the sentences that say it, not their neighbours."""
+
+from __future__ import annotations
+
+from nexi.checking.evidence import Passage
+from nexi.checking.pages import prepare
+from nexi.checking.review import narrow_span
+
+PAGE = prepare(
+    "# Reset\n\n"
+    "- [The soft reset](http://git.test/soft)\n- [The hard reset](http://git.test/hard)\n\n"
+    "Submodules may be reset too, with an option of their own. The tip of the branch is kept elsewhere first. "
+    "A soft reset leaves the index alone. Files are left as they are. "
+    "A hard reset discards every change to the files that are tracked. Nothing brings such a change back."
+)
+WHOLE = Passage(1, 1, 0, len(PAGE.text), PAGE.text)
+
+
+def shown(sentence: str, *passages: Passage) -> str:
+    start, end = narrow_span(sentence, passages or (WHOLE,), PAGE)
+    return PAGE.text[start:end]
+
+
+def test_only_the_sentence_that_says_it_is_shown() -> None:
+    assert shown("With hard, tracked files lose their changes.") == (
+        "A hard reset discards every change to the files that are tracked."
+    )
+
+
+def test_a_second_sentence_is_shown_where_it_says_the_rest() -> None:
+    assert shown("A soft reset leaves both the index and the files as they are.") == (
+        "A soft reset leaves the index alone. Files are left as they are."
+    )
+
+
+def test_a_heading_or_a_line_of_links_is_never_what_says_it() -> None:
+    assert shown("There is a soft reset.") == "A soft reset leaves the index alone."
+
+
+def test_the_best_of_several_passages_is_taken() -> None:
+    cut = PAGE.text.index("A soft reset")
+    first, second = Passage(1, 1, 0, cut, PAGE.text[:cut]), Passage(2, 1, cut, len(PAGE.text), PAGE.text[cut:])
+    assert shown("Nothing brings it back.", first, second) == "Nothing brings such a change back."
+
+
+def test_a_sentence_without_a_word_of_the_passage_shows_the_beginning_of_it() -> None:
+    assert shown("Zebras graze.").startswith("# Reset")
