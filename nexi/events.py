@@ -27,6 +27,7 @@ from nexi.types import (
     Hit,
     Imprint,
     Purpose,
+    ReplyDefect,
     Review,
     Source,
     StopReason,
@@ -80,6 +81,7 @@ class ModelReplied(Struct, frozen=True):
     finish: Finish
     seconds: float
     agent: str = ""
+    defect: ReplyDefect | None = None
 
 
 class ModelFailed(Struct, frozen=True):
@@ -475,8 +477,8 @@ def is_fact(event: Event) -> typing.TypeGuard[Fact]:
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """A JSON object with `kind` first; the run's own facts name no agent."""
-    fields = {name: value for name, value in _to_plain(event).items() if name != "agent" or value}
+    """A JSON object with `kind` first; the run's own facts name no agent, and a sound reply no defect."""
+    fields = {name: value for name, value in _to_plain(event).items() if value or name not in ("agent", "defect")}
     return {"kind": event.kind, **fields}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVarTuple
@@ -25,7 +25,7 @@ from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
 from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
-from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
+from nexi.types import Message, Purpose, Reply, ReplyDefect, StopReason, ToolCall, ToolSpec, Usage
 
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
@@ -94,10 +94,38 @@ class MeteredLLM(Struct, frozen=True):
         on_asked: Callable[[], None] | None = None,
         retries: bool = True,
     ) -> Reply:
+        """Ask, and where the reply cannot be read, ask once more for a corrected one: two calls, each counted and logged."""
+
+        def ask(conversation: Sequence[Message], on_asked: Callable[[], None] | None) -> Awaitable[Reply]:
+            stream = _StreamRecorder(on_text, on_call, on_arguments, self.clock)
+            options = {"temperature": temperature, "deadline": deadline, "schema": schema, "retries": retries}
+            return self._ask(conversation, tools, stream, on_asked, max_tokens, options)
+
+        reply = await ask(messages, on_asked)
+        shown, usage = "", reply.usage
+        if reply.defect and retries:
+            try:
+                repaired = await ask((*messages, *_request_repair(reply, reply.defect, tools)), None)
+            except LLMError:
+                pass  # the first reply stands as text
+            else:
+                shown, usage, reply = reply.defect.shown, usage + repaired.usage, repaired
+        if reply.defect and on_text and reply.text.startswith(reply.defect.shown):
+            on_text(reply.text[len(reply.defect.shown) :])
+        return replace(reply, text=_join_texts(shown, reply.text), usage=usage, defect=None)
+
+    async def _ask(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        stream: _StreamRecorder,
+        on_asked: Callable[[], None] | None,
+        max_tokens: int,
+        options: Mapping[str, Any],
+    ) -> Reply:
         prompt = count_prompt_tokens(self.counter, messages, tools, self.max_context)
         max_reply = self._reply_tokens(prompt)
-        digest = _digest_request(messages, tools, schema)
-        stream = _StreamRecorder(on_text, on_call, on_arguments, self.clock)
+        digest = _digest_request(messages, tools, options["schema"])
         if recorded := await self.replay.next_reply(digest):
             return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
@@ -115,13 +143,10 @@ class MeteredLLM(Struct, frozen=True):
                         messages,
                         tools,
                         max_tokens=max_tokens,
-                        temperature=temperature,
-                        deadline=deadline,
-                        schema=schema,
                         on_text=stream.on_text,
                         on_call=stream.on_call,
                         on_arguments=stream.on_arguments,
-                        retries=retries and self.meter.can_make_calls(1),  # a repair is another request
+                        **{**options, "retries": options["retries"] and self.meter.can_make_calls(1)},
                     )
             began_at = stream.began_at or self.clock.monotonic()
             self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - started)
@@ -138,9 +163,8 @@ class MeteredLLM(Struct, frozen=True):
             raise
         finally:
             self.meter.settle_call(reservation, usage)
-        await self.emit(
-            ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._seconds_since(started))
-        )
+        replied = ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._seconds_since(started))
+        await self.emit(replace(replied, defect=reply.defect))
         return reply
 
     @contextmanager
@@ -201,8 +225,8 @@ class MeteredLLM(Struct, frozen=True):
         if isinstance(outcome, ModelFailed):
             stream.replay(outcome.text, outcome.arrived)
             raise rebuild_error(outcome)
-        stream.replay(outcome.text, outcome.tool_calls)
-        return Reply(outcome.text, outcome.tool_calls, outcome.usage, outcome.finish)
+        stream.replay(outcome.defect.shown if outcome.defect else outcome.text, outcome.tool_calls)
+        return Reply(outcome.text, outcome.tool_calls, outcome.usage, outcome.finish, outcome.defect)
 
     async def _refuse_unrecorded(self, digest: str) -> None:
         if self.replay.is_replay_only:
@@ -290,6 +314,20 @@ def _chain_callbacks(
         second(*args)
 
     return call_both
+
+
+def _request_repair(reply: Reply, defect: ReplyDefect, tools: Sequence[ToolSpec]) -> tuple[Message, Message]:
+    """The reply that cannot be read, and the request to write it again."""
+    wanted = "a tool call" if tools else "the JSON object that was asked for"
+    problems = "\n".join(f"- {problem}" for problem in defect.problems)
+    request = (
+        f"Your reply could not be read as {wanted}:\n{problems}\nWrite it again, complete and corrected, and nothing else."
+    )
+    return Message("assistant", reply.text), Message("user", request)
+
+
+def _join_texts(first: str, second: str) -> str:
+    return f"{first.rstrip()}\n\n{second}" if first.strip() else second
 
 
 def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], max_context: int) -> int:

@@ -79,8 +79,8 @@ class LLM(Protocol):
 
         `deadline` is a time of the run's Clock. `on_text` gets pieces of the text, `on_arguments` the tool's name and
         pieces of its arguments, and `on_call` each tool call as soon as its arguments are complete; every call passed to
-        `on_call` is in the reply. Without `retries` nothing is asked twice: a reply that does not fit the schema is returned
-        as it came, and a failure stands. Raises LLMError.
+        `on_call` is in the reply. A reply that attempts a call or an object and cannot be read as one has a `defect`; what
+        `on_text` was not given of it is held back. Without `retries` a failed request is not sent again. Raises LLMError.
         """
         ...
 

@@ -268,6 +268,13 @@ class Usage(Struct, frozen=True):
         )
 
 
+class ReplyDefect(Struct, frozen=True):
+    """Why a reply cannot be read as the tool call or the object that it attempts, and how much of its text was passed on."""
+
+    problems: tuple[str, ...]
+    shown: str = ""
+
+
 class Reply(Struct, frozen=True):
     """One answer of a model."""
 
@@ -275,6 +282,7 @@ class Reply(Struct, frozen=True):
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     finish: Finish = "stop"
+    defect: ReplyDefect | None = None
 
 
 class ConflictValue(Struct, frozen=True):

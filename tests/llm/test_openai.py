@@ -13,9 +13,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from nexi.app.emit import QuietEmit
+from nexi.budget import Budget, Meter
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.llm.openai.client import OpenAICompatible
 from nexi.llm.openai.prices import Price
+from nexi.model import MeteredLLM
+from nexi.token_counter import TokenCounter
 from nexi.types import Message, Reply, ToolCall, ToolSpec, Usage
 from tests.llm.server import USAGE, Canned, Server, call_delta, data, delta, plain, refused, said, serving, sse
 
@@ -96,6 +100,16 @@ async def model(*script: Canned, **options: Any) -> AsyncIterator[tuple[OpenAICo
 async def ask(llm: OpenAICompatible, tools: Sequence[ToolSpec] = (), heard: Heard | None = None, **options: Any) -> Reply:
     callbacks = heard.callbacks if heard else {}
     return await llm.complete(options.pop("messages", QUESTION), tools, max_tokens=100, **callbacks, **options)
+
+
+async def ask_metered(
+    llm: OpenAICompatible, tools: Sequence[ToolSpec] = (), heard: Heard | None = None, **options: Any
+) -> Reply:
+    """Ask as the gate does, which has an unreadable reply written again."""
+    clock = InstantClock()
+    metered = MeteredLLM(llm, "answer", Meter(Budget()), QuietEmit(), clock, TokenCounter(), 10_000)
+    callbacks = heard.callbacks if heard else {}
+    return await metered.complete(QUESTION, tools, max_tokens=100, **callbacks, **options)
 
 
 async def failure(*script: Canned, tools: Sequence[ToolSpec] = (), heard: Heard | None = None, **options: Any) -> LLMError:
@@ -890,7 +904,7 @@ async def test_a_call_that_does_not_fit_is_repaired_once() -> None:
     )
     heard = Heard()
     async with model(said(bad), said(good)) as (llm, server):
-        reply = await ask(llm, TOOLS, heard)
+        reply = await ask_metered(llm, TOOLS, heard)
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [("web_search", '{"queries": ["x"]}')]
     assert reply.usage == Usage(20, 10, False, None)
     assert heard.text == ""
@@ -899,11 +913,21 @@ async def test_a_call_that_does_not_fit_is_repaired_once() -> None:
     assert "web_search: queries: expected 1 to 5 items, got 0" in told["content"]
 
 
+async def test_a_reply_that_cannot_be_read_is_one_request_and_says_what_is_wrong_with_it() -> None:
+    bad = 'Let me look.\n<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
+    heard = Heard()
+    async with model(said(bad), said("never")) as (llm, server):
+        reply = await ask(llm, TOOLS, heard)
+    assert (reply.text, reply.usage, len(server.bodies)) == (bad, SEEN, 1)
+    assert reply.defect
+    assert ("rm" in reply.defect.problems[0], heard.text) == (True, reply.defect.shown)
+
+
 async def test_a_call_that_does_not_fit_twice_is_given_up_as_text() -> None:
     bad = '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'
     heard = Heard()
     async with model(said(bad), said(bad), said("never")) as (llm, server):
-        reply = await ask(llm, TOOLS, heard)
+        reply = await ask_metered(llm, TOOLS, heard)
     assert reply == Reply(bad, (), Usage(20, 10, False, None), "stop")
     assert heard.text == bad
     assert len(server.asked) == 2
@@ -912,7 +936,7 @@ async def test_a_call_that_does_not_fit_twice_is_given_up_as_text() -> None:
 async def test_a_repair_that_fails_leaves_the_first_reply_as_text() -> None:
     bad = '{"tool": "web_search", "arguments": {"queries": 3}}'
     async with model(said(bad), refused(400), said("never")) as (llm, _):
-        assert await ask(llm, TOOLS) == Reply(bad, (), SEEN, "stop")
+        assert await ask_metered(llm, TOOLS) == Reply(bad, (), SEEN, "stop")
 
 
 # --- structured output
@@ -942,8 +966,8 @@ async def test_structured_output_falls_back_to_any_json_and_then_to_words() -> N
 
 async def test_structured_output_that_does_not_fit_is_repaired_once_and_then_returned_as_it_is() -> None:
     async with model(said('{"ok": 1}'), said('{"ok": false}'), said("no"), said("no JSON")) as (llm, server):
-        assert (await ask(llm, schema=WANTED)).text == '{"ok": false}'
-        assert (await ask(llm, schema=WANTED)).text == "no JSON"
+        assert (await ask_metered(llm, schema=WANTED)).text == '{"ok": false}'
+        assert (await ask_metered(llm, schema=WANTED)).text == "no JSON"
     assert "ok: expected a boolean, got an integer" in server.bodies[1]["messages"][-1]["content"]
 
 
@@ -951,7 +975,7 @@ async def test_structured_output_that_does_not_fit_is_repaired_once_and_then_ret
 async def test_without_retries_a_reply_that_does_not_fit_is_returned_as_it_came(text: str) -> None:
     heard = Heard()
     async with model(said(text), said('{"ok": true}')) as (llm, server):
-        assert (await ask(llm, heard=heard, schema=WANTED, retries=False)).text == text
+        assert (await ask_metered(llm, heard=heard, schema=WANTED, retries=False)).text == text
     assert (heard.text, len(server.bodies)) == (text, 1)
 
 

@@ -32,7 +32,7 @@ from nexi.net.retry import RetryPolicy, retry_after
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.structured import json_reader, schema_check
-from nexi.types import Finish, Message, Reply, ToolCall, ToolSpec, Usage
+from nexi.types import Finish, Message, Reply, ReplyDefect, ToolCall, ToolSpec, Usage
 
 CONNECT_S = 10.0
 GRACE_S = 2.0  # for usage and the end mark, once the reply itself has finished
@@ -158,39 +158,20 @@ class OpenAICompatible:
         turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline, retries)
         try:
             async with asyncio.timeout(self._seconds_left(turn)):
-                reply = await self._complete_turn(turn)
+                reply = self._read_reply(turn.ask, await self._ask_with_retries(turn))
         except TimeoutError:
             raise self._add_usage(turn, faults.past_deadline(self._endpoint)) from None
         except LLMError as fault:
             raise self._add_usage(turn, fault) from fault.__cause__
         return replace(reply, usage=turn.spent + reply.usage)
 
-    async def _complete_turn(self, turn: _Turn) -> Reply:
-        """A reply, with one repair where it attempts something that cannot be read."""
-        draft = await self._ask_with_retries(turn, turn.ask)
-        reply, wrong = self._read_reply(turn.ask, draft)
-        if not wrong:
-            return reply
-        if not turn.retries:
-            return self._as_text(draft, reply)
-        turn.spent += reply.usage
-        turn.partial = reply.text
-        try:
-            again = await self._ask_with_retries(turn, turn.ask.repair_request(reply.text, wrong))
-        except LLMError:
-            return replace(self._as_text(draft, reply), usage=Usage())
-        repaired, still_wrong = self._read_reply(turn.ask, again)
-        if still_wrong:
-            repaired = self._as_text(again, repaired)
-        return replace(repaired, text=_join_texts(draft.released_text, repaired.text))
-
-    async def _ask_with_retries(self, turn: _Turn, ask: Ask) -> ReplyBuffer:
+    async def _ask_with_retries(self, turn: _Turn) -> ReplyBuffer:
         """Ask until there is a reply: in another dialect, with another key, or later. Raises the failure that stands."""
         dialect, attempt = self._dialect, 0
         while True:
-            body = request_body(ask, self._model, dialect)
+            body = request_body(turn.ask, self._model, dialect)
             try:
-                draft = await self._exchange_once(turn, ask, body)
+                draft = await self._exchange_once(turn, body)
             except LLMError as fault:
                 adapted = None if turn.listener.told else adapt_dialect(dialect, body, fault)
                 if adapted:
@@ -224,27 +205,28 @@ class OpenAICompatible:
 
     # one request
 
-    async def _exchange_once(self, turn: _Turn, ask: Ask, body: Mapping[str, Any]) -> ReplyBuffer:
-        reader = BodyReader(self._new_draft(turn, ask))
+    async def _exchange_once(self, turn: _Turn, body: Mapping[str, Any]) -> ReplyBuffer:
+        reader = BodyReader(self._new_draft(turn))
         try:
             async with self._send_request("POST", "/chat/completions", body) as response:
                 await self._receive_body(response, reader)
             self._check_reply(reader)
         except (LLMError, asyncio.CancelledError):
-            self._record_broken_reply(turn, ask, reader.draft)
+            self._record_broken_reply(turn, reader.draft)
             raise
         return reader.draft
 
-    def _new_draft(self, turn: _Turn, ask: Ask) -> ReplyBuffer:
+    def _new_draft(self, turn: _Turn) -> ReplyBuffer:
+        ask = turn.ask
         hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
         used = (call.id for message in ask.messages for call in message.tool_calls)
         return ReplyBuffer(turn.listener, ask.tools, CallIds(used), hold)
 
-    def _record_broken_reply(self, turn: _Turn, ask: Ask, draft: ReplyBuffer) -> None:
+    def _record_broken_reply(self, turn: _Turn, draft: ReplyBuffer) -> None:
         """Keep what a broken reply said and cost."""
         turn.partial = draft.text or turn.partial
         if draft.events:
-            turn.spent += self._read_usage(ask, draft)
+            turn.spent += self._read_usage(turn.ask, draft)
 
     @asynccontextmanager
     async def _send_request(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
@@ -318,36 +300,35 @@ class OpenAICompatible:
 
     # what a reply means
 
-    def _read_reply(self, ask: Ask, draft: ReplyBuffer) -> tuple[Reply, list[str]]:
-        """The reply, and what is wrong with it if it attempts what was asked for and fails."""
+    def _read_reply(self, ask: Ask, draft: ReplyBuffer) -> Reply:
+        """The reply, with its defect if it attempts what was asked for and fails."""
         reply = Reply(draft.text, draft.calls, self._read_usage(ask, draft), _finish_reason(draft.finish, draft.calls))
         if ask.tools and not draft.calls:
             return self._read_calls(ask, draft, reply)
         if ask.schema is not None and not ask.tools:
             return self._read_json(ask.schema, draft, reply)
-        return self._as_text(draft, reply), []
+        return self._as_text(draft, reply)
 
-    def _read_calls(self, ask: Ask, draft: ReplyBuffer, reply: Reply) -> tuple[Reply, list[str]]:
-        rest, found = calls_from_text(reply.text, ask.tools)
-        if not found:
-            wrong = find_problems(reply.text, ask.tools)
-            return (reply, wrong) if wrong else (self._as_text(draft, reply), [])
-        calls = tuple(replace(call, id=draft.ids.claim("")) for call in found)
+    def _read_calls(self, ask: Ask, draft: ReplyBuffer, reply: Reply) -> Reply:
+        rest, written_calls = calls_from_text(reply.text, ask.tools)
+        if not written_calls:
+            problems = find_problems(reply.text, ask.tools)
+            return _with_defect(reply, draft, problems) if problems else self._as_text(draft, reply)
+        calls = tuple(replace(call, id=draft.ids.claim("")) for call in written_calls)
         reply = self._as_text(draft, replace(reply, text=rest))
         for call in calls:
             draft.listener.arguments(call.name, call.arguments)
             draft.listener.call(call)
-        return replace(reply, tool_calls=calls, finish=_finish_reason(draft.finish, calls)), []
+        return replace(reply, tool_calls=calls, finish=_finish_reason(draft.finish, calls))
 
-    def _read_json(self, wanted: Mapping[str, Any], draft: ReplyBuffer, reply: Reply) -> tuple[Reply, list[str]]:
+    def _read_json(self, wanted: Mapping[str, Any], draft: ReplyBuffer, reply: Reply) -> Reply:
         try:
             value = json_reader.parse_lenient(reply.text)
         except ValueError:
-            return reply, ["it holds no JSON object"]
-        wrong = schema_check.check_schema(value, wanted)
-        if wrong:
-            return reply, wrong
-        return self._as_text(draft, replace(reply, text=_json_text(reply.text, value))), []
+            return _with_defect(reply, draft, ["it holds no JSON object"])
+        if problems := schema_check.check_schema(value, wanted):
+            return _with_defect(reply, draft, problems)
+        return self._as_text(draft, replace(reply, text=_json_text(reply.text, value)))
 
     def _as_text(self, draft: ReplyBuffer, reply: Reply) -> Reply:
         """The reply as it is; what was held back of its text is told now."""
@@ -468,8 +449,8 @@ def _json_text(text: str, value: object) -> str:
     return text.strip()
 
 
-def _join_texts(first: str, second: str) -> str:
-    return f"{first.rstrip()}\n\n{second}" if first.strip() else second
+def _with_defect(reply: Reply, draft: ReplyBuffer, problems: Sequence[str]) -> Reply:
+    return replace(reply, defect=ReplyDefect(tuple(problems), draft.released_text))
 
 
 def _token_count(usage: Mapping[str, Any], *names: str) -> int:

@@ -34,13 +34,6 @@ class Ask(Struct, frozen=True):
     temperature: float | None = None
     schema: Mapping[str, Any] | None = None
 
-    def repair_request(self, reply: str, problems: Sequence[str]) -> Ask:
-        """The same question again, with the reply that could not be used and what was wrong with it."""
-        wanted = "a tool call" if self.tools else "the JSON object that was asked for"
-        told = "\n".join(f"- {problem}" for problem in problems)
-        again = f"Your reply could not be read as {wanted}:\n{told}\nWrite it again, complete and corrected, and nothing else."
-        return replace(self, messages=(*self.messages, Message("assistant", reply), Message("user", again)))
-
 
 class Dialect(Struct, frozen=True):
     """What a server is known to take. `room` is for one request only: what its prompt leaves of the window."""
