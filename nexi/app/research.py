@@ -200,11 +200,10 @@ class ResearchAssembly:
 
         return write_report(question, parts, self._read_pages())
 
-    def find_evidence(self, question: str, sections: Sequence[Section]) -> list[list[PageView]]:
-        from nexi.llm.extractive.report import choose_evidence
+    def find_evidence(self, sections: Sequence[Section], findings: Sequence[Sequence[str]]) -> list[list[PageView]]:
+        from nexi.research.evidence import choose_evidence
 
-        wanted = [(section.subject, frozenset(section.sources)) for section in sections]
-        return choose_evidence(question, wanted, self._read_pages())
+        return choose_evidence(sections, findings, self._read_pages())
 
     def _read_pages(self) -> list[PageView]:
         """The pages that were read, in the order of their numbers."""

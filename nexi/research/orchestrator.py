@@ -48,7 +48,13 @@ from nexi.research.outline import Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
-from nexi.research.sections import MAX_EVIDENCE_BYTES, MAX_SECTION_TOKENS, SectionWriter, write_introduction
+from nexi.research.sections import (
+    MAX_EVIDENCE_BYTES,
+    MAX_SECTION_TOKENS,
+    SectionWriter,
+    list_findings,
+    write_introduction,
+)
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     NEAR_LIMIT_SHARE,
@@ -88,8 +94,8 @@ class _CoordinatorFactory(ResearcherFactory, Protocol):
         """Write a report with a section for each part from the pages that were read, without a model; "" without any."""
         ...
 
-    def find_evidence(self, question: str, sections: Sequence[Section]) -> list[list[PageView]]:
-        """Find the passages of the pages that were read for each section, best first."""
+    def find_evidence(self, sections: Sequence[Section], findings: Sequence[Sequence[str]]) -> list[list[PageView]]:
+        """Find the passages of the pages that were read for each section and for what was found on it, best first."""
         ...
 
 
@@ -389,7 +395,9 @@ class Orchestrator:
     async def _write_sections(self, step: EvaluateStep, sections: Sequence[Section], coordinator: MeteredLLM) -> Judgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
         question, state = self.state.question, self.state
-        evidence = await asyncio.to_thread(self.factory.find_evidence, question, sections)
+        reports = [r.report for r in sort_researchers(state.reported_researchers)]
+        findings = [list_findings(section, reports) for section in sections]
+        evidence = await asyncio.to_thread(self.factory.find_evidence, sections, findings)
         writer = SectionWriter(
             question,
             sections,
@@ -397,7 +405,7 @@ class Orchestrator:
             coordinator,
             self._evaluation_limits(coordinator),
             self.concurrency,
-            [r.report for r in sort_researchers(state.reported_researchers)],
+            reports,
             lambda text: self.emit.delta(StatusDelta(text)),
         )
         report = await writer.write_report()

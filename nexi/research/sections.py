@@ -32,9 +32,9 @@ from nexi.text.sentences import sentence_bounds
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message, PageView
 
-MAX_SECTION_WORDS = 220
-MAX_SECTION_TOKENS = 1_200
-MAX_EVIDENCE_BYTES = 9_000
+MAX_SECTION_WORDS = 400
+MAX_SECTION_TOKENS = 1_600
+MAX_EVIDENCE_BYTES = 14_000
 MAX_FINDINGS_BYTES = 2_000
 QUOTED_PASSAGES = 2  # of a section that the model did not write
 MAX_QUOTED_SENTENCES = 4  # of each of them
@@ -96,12 +96,13 @@ class SectionWriter:
         section, evidence = self.sections[place], self.evidence[place]
         if not evidence:
             return _WrittenSection("")
-        numbers = {page.number for page in evidence}
+        findings = list_findings(section, self.reports)
+        numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
         async with self.concurrency:
             self.show_progress(f"writing section {place + 1} of {len(self.sections)}: {section.heading}")
             try:
                 reply = await _request_text(
-                    self._section_rules(), self._render_request(section, evidence), self.llm, self.limits
+                    self._section_rules(), self._render_request(section, evidence, findings), self.llm, self.limits
                 )
             except LLMError as error:
                 return _WrittenSection(quote_evidence(evidence), is_quoted=True, reason=str(error))
@@ -118,19 +119,21 @@ class SectionWriter:
             most_words=MAX_SECTION_WORDS,
         )
 
-    def _render_request(self, section: Section, evidence: Sequence[PageView]) -> str:
+    def _render_request(self, section: Section, evidence: Sequence[PageView], findings: Sequence[str]) -> str:
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
-        findings = cut_to_bytes("\n".join(self._find_findings(section)), min(MAX_FINDINGS_BYTES, room // 4))
-        passages = _render_evidence(evidence, room - len(findings.encode()))
-        notes = f"\n\nNotes of the researchers:\n{findings}" if findings else ""
-        return f"{passages}{notes}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
+        notes = cut_to_bytes("\n".join(f"- {finding}" for finding in findings), min(MAX_FINDINGS_BYTES, room // 4))
+        passages = _render_evidence(evidence, room - len(notes.encode()))
+        reported = f"\n\nNotes of the researchers:\n{notes}" if notes else ""
+        return f"{passages}{reported}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
 
-    def _find_findings(self, section: Section) -> list[str]:
-        """The statements of the researchers that cite sources of this section, those with most of its words first."""
-        wanted = content_stems(section.subject)
-        units = [u for report in self.reports for line in report.split("\n") for u in _AFTER_CITATION.split(line)]
-        cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
-        return [f"- {unit}" for unit in sorted(dict.fromkeys(cited), key=lambda u: -len(wanted & content_stems(u)))]
+
+def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
+    """The statements of the researchers that cite sources of a section, those with most of its words first."""
+    wanted = content_stems(section.subject)
+    units = [u for report in reports for line in report.split("\n") for u in _AFTER_CITATION.split(line)]
+    cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
+    stated = [unit for unit in dict.fromkeys(cited) if content_stems(unit)]
+    return sorted(stated, key=lambda unit: -len(wanted & content_stems(unit)))
 
 
 async def write_introduction(question: str, body: str, llm: LLM, limits: EvaluationLimits) -> str:

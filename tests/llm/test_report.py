@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.llm.extractive.report import TOO_BROAD, choose_evidence, write_report
+from nexi.llm.extractive.report import TOO_BROAD, write_report
 from nexi.types import PageView
 
 TIDES = PageView(
@@ -71,13 +71,3 @@ def test_a_question_that_no_page_answers_gets_an_outline_of_its_sources() -> Non
 def test_without_a_page_or_with_one_fact_asked_for_there_is_no_report() -> None:
     assert write_report(QUESTION, PARTS, []) == ""
     assert write_report("Who painted the ocean tide?", ["Who painted the ocean tide?"], [TIDES]) == ""
-
-
-def test_the_evidence_of_a_section_comes_from_its_pages_about_its_subject() -> None:
-    pages = [
-        PageView("https://a.example", 1, "Harvard", "# Harvard\n\nHarvard is funded by its endowment, which is large."),
-        PageView("https://b.example", 2, "Chicago", "# Chicago\n\nThe campus was funded by donors, who funded its halls."),
-    ]
-    sections = [("How Harvard is funded", frozenset((1, 2))), ("How the campus is funded", frozenset((2,)))]
-    found = choose_evidence("How is Harvard funded?", sections, pages)
-    assert [[page.number for page in passages] for passages in found] == [[1], [2]]

@@ -120,6 +120,15 @@ def test_a_section_is_asked_for_with_its_own_evidence_and_the_notes_on_its_sourc
     assert introduction[1] == f"## The distance of the Moon\n\n{FAR}\n\n## The tides\n\n{WET}"
 
 
+def test_a_paragraph_that_cites_only_the_notes_of_the_researchers_stays() -> None:
+    reports = ("- High tides are about 12 hours and 25 minutes apart [2].",)
+    wide = (replace(SECTIONS[0], sources=(1, 2)), SECTIONS[1])
+    model = ScriptedLLM(Reply(f"{FAR}\n\n{WET}\n\nMars is red [3]."), Reply(WET), Reply(""))
+    writer = SectionWriter(QUESTION, wide, ((MOON,), (TIDE,)), model, LIMITS, asyncio.Semaphore(1), reports)
+    report = asyncio.run(writer.write_report())
+    assert report.text.split("## ")[1] == f"The distance of the Moon\n\n{FAR}\n\n{WET}\n\n"
+
+
 def test_evidence_is_cut_to_the_window_and_keeps_its_best_passage() -> None:
     model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
     many = tuple(PageView("u", 1, "Moon", f"Passage {n}. " + "The Moon is far. " * 60) for n in range(9))
@@ -177,7 +186,7 @@ class OutlineModel(PromptModel):
     def reply(self, messages: Sequence[Message], tools: Sequence[str]) -> Reply:
         rules, last = messages[0].content, messages[-1].content
         if rules.startswith("You write a report"):
-            number, text = re.findall(r"Source \[(\d+)\], .*:\n(.+?)\.(?:\s|$)", last)[0]
+            number, text = re.findall(r"Source \[(\d+)\], .*:\n(?:#.*\s+)*(.+?)\.(?:\s|$)", last)[0]
             return _said(f"{text} [{number}].")
         if rules.startswith("You write the introduction"):
             numbers = sorted(set(re.findall(r"\[\d+\]", last)))

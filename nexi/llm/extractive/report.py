@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
 from nexi.types import PageView
 
-__all__ = ["choose_evidence", "write_report"]
+__all__ = ["write_report"]
 
 
 MAX_PASSAGE_WORDS = 120
@@ -38,8 +38,6 @@ WEAK = 0.3  # what a word counts that says little
 BESIDE, ASPECT, PAIR = 0.7, 0.6, 0.25  # what a word counts beside the best sentence, as another word for it, with its neighbour
 OPENING_SENTENCES = 60
 MAX_OUTLINE_PAGES = 8
-MAX_EVIDENCE_WORDS = 600  # of a section that a model writes
-MIN_OF_BEST_EVIDENCE = 0.4  # of the best passage of a section, from which another is evidence
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
 
 _COMMANDS = frozenset(map(stem, word_set("describe compare explain discuss list outline summarise summarize")))
@@ -110,25 +108,6 @@ def _make_heading(part: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def choose_evidence(
-    question: str, sections: Sequence[tuple[str, frozenset[int]]], pages: Sequence[PageView]
-) -> list[list[PageView]]:
-    """The passages from which a model writes each section, best first, each passage in one section.
-
-    A section has its subject and the numbers of its pages; without any that can be read it has all pages about its subject.
-    Of its pages, those about its subject come alone where there are any: a model also names pages it read for other parts.
-    """
-    readable = [page for page in pages if page.text and not page.error and page.number > 0]
-    if not readable:
-        return [[] for _ in sections]
-    writer = _ReportWriter(question, [subject for subject, _ in sections], readable)
-    for place, (_, numbers) in enumerate(sections):
-        if named := frozenset(n for n, page in enumerate(readable) if page.number in numbers):
-            writer.allowed[place] = named & writer.allowed[place] or named
-            writer.names[place] = frozenset()
-    return [[writer.cut_passage(quotation) for quotation in found] for found in writer.choose_evidence()]
-
-
 class _ReportWriter:
     """The pages about the question, as passages, and how well each speaks to each part."""
 
@@ -185,30 +164,12 @@ class _ReportWriter:
 
     def choose_quotations(self) -> list[list[_Quotation]]:
         """The passages of each part, each passage once, in the order of their pages."""
-        chosen = self._choose_passages(MIN_SHARE, MIN_OF_BEST, lambda section, _: len(section) < MAX_PASSAGES)
+        chosen = self._choose_passages()
         return [sorted(section, key=lambda q: (q.passage.page, q.passage.block)) for section in chosen]
 
-    def choose_evidence(self) -> list[list[_Quotation]]:
-        """The passages of each part while they are within the limit on words, each passage once, best first."""
-
-        def has_room(section: Sequence[_Quotation], more: _Quotation) -> bool:
-            return (
-                sum(min(MAX_PASSAGE_WORDS, _count_words(q.passage.sentences)) for q in (*section, more)) <= MAX_EVIDENCE_WORDS
-            )
-
-        chosen = self._choose_passages(0.0, MIN_OF_BEST_EVIDENCE, has_room)
-        return [found or self._open_pages(part) for part, found in enumerate(chosen)]
-
-    def _open_pages(self, part: int) -> list[_Quotation]:
-        """How the pages of a part begin, for a part whose own words stand nowhere in them."""
-        own = [p for p in self.passages if p.page in self.allowed[part] and len(p.sentences[0].split()) >= MIN_SENTENCE_WORDS]
-        return [_Quotation(0.0, part, passage, 0) for passage in own[:MAX_PASSAGES]]
-
-    def _choose_passages(
-        self, min_share: float, min_of_best: float, has_room: Callable[[Sequence[_Quotation], _Quotation], bool]
-    ) -> list[list[_Quotation]]:
+    def _choose_passages(self) -> list[list[_Quotation]]:
         parts = range(len(self.asked))
-        found = [q for part in parts for p in self.passages if (q := self._rate_passage(part, p, min_share))]
+        found = [q for part in parts for p in self.passages if (q := self._rate_passage(part, p))]
         best = [max((q.score for q in found if q.part == part), default=0.0) for part in parts]
         chosen: list[list[_Quotation]] = [[] for _ in self.asked]
         taken: list[frozenset[str]] = []
@@ -216,7 +177,7 @@ class _ReportWriter:
         for q in sorted(found, key=lambda q: (-q.score / best[q.part], q.passage.page, q.passage.block)):
             words = frozenset(stem for stems in q.passage.stems for stem in stems)
             place = (q.passage.page, q.passage.block)
-            is_full = q.score < min_of_best * best[q.part] or not has_room(chosen[q.part], q)
+            is_full = q.score < MIN_OF_BEST * best[q.part] or len(chosen[q.part]) == MAX_PASSAGES
             if is_full or place in places or any(_is_double(words, other) for other in taken):
                 continue
             chosen[q.part].append(q)
@@ -224,7 +185,7 @@ class _ReportWriter:
             places.add(place)
         return chosen
 
-    def _rate_passage(self, part: int, passage: _Passage, min_share: float) -> _Quotation | None:
+    def _rate_passage(self, part: int, passage: _Passage) -> _Quotation | None:
         if passage.page not in self.allowed[part]:
             return None
         title = self.titles[passage.page]
@@ -244,7 +205,7 @@ class _ReportWriter:
             return None
         dense = 1 - DENSITY + DENSITY * self._measure_density(wanted, passage)
         dense *= 1 + SUBJECT * bool(title.intersection(passage.stems[place]))
-        return _Quotation(share * dense, part, passage, place) if share >= min_share and share > 0 else None
+        return _Quotation(share * dense, part, passage, place) if share >= MIN_SHARE else None
 
     def _measure_density(self, wanted: Mapping[str, float], passage: _Passage) -> float:
         """The share of a passage's sentences with a word that was asked for, or another word for it."""
@@ -288,13 +249,6 @@ class _ReportWriter:
         number = self.pages[quotation.passage.page].number
         first = _PRONOUN.sub(self.subjects[quotation.passage.page], sentences[start], count=1)
         return " ".join(f"{text} [{number}]" for text in (first, *sentences[start + 1 : end + 1]))
-
-    def cut_passage(self, quotation: _Quotation) -> PageView:
-        """The same sentences without citations, as a view of their page."""
-        start, end = self._find_window(quotation)
-        page = self.pages[quotation.passage.page]
-        title = self.subjects[quotation.passage.page] or page.title
-        return PageView(page.url, page.number, title, " ".join(quotation.passage.sentences[start : end + 1]))
 
     def _find_window(self, quotation: _Quotation) -> tuple[int, int]:
         """The first and the last sentence to show of a passage."""
