@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,19 +34,29 @@ MIN_OUTPUT_TOKENS = 256
 MIN_AFFORDABLE_TOKENS = 1_024  # a shorter reply would break off in the middle
 STALL_S = 1.0  # past the time target, a call may not be silent for longer
 MIN_CHARS_PER_S = 8  # less is a drip, not a reply
+MIN_BILLED_RATIO, MAX_BILLED_RATIO = 1.1, 2.0  # tokens billed for one that was counted: tokenizers and templates differ
 SLOW_START_FACTOR = 2.0  # a model that was slow to begin before may be as slow again, and a bit more
 
 
 @dataclass
 class CallCounter:
-    """Numbers the model calls of one run, whichever role makes them, and keeps the longest time until one began to reply."""
+    """Numbers the model calls of one run, whichever role makes them, and keeps what they taught.
+
+    That is the longest time until one began to reply, and how many tokens a server bills for one that was counted.
+    """
 
     made: int = 0
     slowest_start_s: float = 0.0
+    billed_ratio: float = MIN_BILLED_RATIO
 
     def next(self) -> int:
         self.made += 1
         return self.made
+
+    def learn_ratio(self, prompt: int, usage: Usage) -> None:
+        """Reserve more for later prompts where a server bills more tokens than were counted."""
+        if prompt and not usage.estimated:
+            self.billed_ratio = min(MAX_BILLED_RATIO, max(self.billed_ratio, usage.input_tokens / prompt))
 
 
 class MeteredLLM(Struct, frozen=True):
@@ -123,14 +134,17 @@ class MeteredLLM(Struct, frozen=True):
         max_tokens: int,
         options: Mapping[str, Any],
     ) -> Reply:
-        prompt = count_prompt_tokens(self.counter, messages, tools, self.max_context)
+        room = self.meter.reply_room
+        limit = self.max_context if room is None else min(self.max_context, max(0, room))
+        prompt = count_prompt_tokens(self.counter, messages, tools, limit)
         max_reply = self._reply_tokens(prompt)
         digest = _digest_request(messages, tools, options["schema"])
         if recorded := await self.replay.next_reply(digest):
             return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
-        max_tokens = self._affordable_tokens(prompt, min(max_tokens, max_reply))
-        reservation = await self._reserve(prompt + max_tokens, digest)
+        billed_prompt = math.ceil(prompt * self.calls.billed_ratio)
+        max_tokens = self._affordable_tokens(billed_prompt, min(max_tokens, max_reply))
+        reservation = await self._reserve(billed_prompt + max_tokens, digest)
         call, started = self.calls.next(), self.clock.monotonic()
         await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
         if on_asked:
@@ -151,6 +165,7 @@ class MeteredLLM(Struct, frozen=True):
             began_at = stream.began_at or self.clock.monotonic()
             self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - started)
             usage = reply.usage
+            self.calls.learn_ratio(prompt, usage)
         except LLMError as error:
             usage = error.usage or Usage()
             failed = ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(started), usage=usage)
@@ -330,11 +345,11 @@ def _join_texts(first: str, second: str) -> str:
     return f"{first.rstrip()}\n\n{second}" if first.strip() else second
 
 
-def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], max_context: int) -> int:
-    """Count the tokens of a request: a cheap estimate while far from the window, exact when near it."""
+def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], limit: int) -> int:
+    """Count the tokens of a request: a cheap estimate while far from the limit, exact when near it."""
     extra = sum(len(_spec_to_json(t).encode()) for t in tools)
     bytes_bound = counter.upper_bound(messages) + extra
-    if bytes_bound * 2 < max_context:
+    if bytes_bound * 2 < limit:
         return bytes_bound // 3
     return counter.count_messages(messages) + sum(counter.count(_spec_to_json(t)) + 3 for t in tools)
 

@@ -129,6 +129,7 @@ class Orchestrator:
     writes_from_parts: bool = False  # a small model, which plans no report
     names_limit: bool = True  # to the evaluator
     _researcher_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _researcher_meters: dict[str, Meter] = field(default_factory=dict)
     _tasks: asyncio.TaskGroup | None = None
     _checker: AnswerChecker | None = None
     _streamed_report: StreamedAnswerCheck | None = None
@@ -275,9 +276,21 @@ class Orchestrator:
             if researcher.id not in self._researcher_tasks:
                 task = self._build_task(researcher)
                 meter = self._research_meter.child(self._researcher_budget(), started=self.clock.monotonic())
+                self._researcher_meters[researcher.id] = meter
                 self._researcher_tasks[researcher.id] = tasks.create_task(
                     task.run(self.factory, meter), name=f"researcher {researcher.id}"
                 )
+        self._share_unspent_tokens()
+
+    def _share_unspent_tokens(self) -> None:
+        """Let the running researchers use what those before them have left of their shares."""
+        limit, running = self._research_meter.budget.max_tokens, self.state.running_researchers
+        if limit is None or not running:
+            return
+        share = (limit - self._research_meter.usage.total) // len(running)
+        for meter in (self._researcher_meters[r.id] for r in running):
+            own_limit = max(meter.budget.max_tokens or 0, meter.usage.total + share)
+            meter.budget = replace(meter.budget, max_tokens=own_limit)
 
     def _build_task(self, researcher: Researcher) -> ResearcherTask:
         return ResearcherTask(

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app import Nexi, RunLimits, RunRequest, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import LLMError, NoEvidenceError
 from nexi.events import LimitReached, ModelAsked, ModelFailed, ModelReplied, PageFetched, ResearcherReported, Warned
+from nexi.model import count_prompt_tokens
 from nexi.runs.directory import RunDirectory
+from nexi.token_counter import TokenCounter
 from nexi.types import Reply, StopReason, Usage
 from tests.research.world import MOON, PAGES, QUESTION, LoopClock, PromptModel, SlowWeb, nexi_over, play
 
@@ -329,3 +332,32 @@ def test_a_small_token_budget_is_used_by_shorter_replies_and_never_called_spent_
     result = research(make_config(max_tokens=9_000), model)
     assert len(model.asked) > 3
     assert result.finished.usage.total <= 9_000
+
+
+class BillingModel(PromptModel):
+    """Bills the tokens that it is sent, tools included, by a tokenizer that may make more of them than the one of the run."""
+
+    def __init__(self, ratio: float) -> None:
+        super().__init__()
+        self.ratio, self.counter = ratio, TokenCounter()
+
+    async def complete(self, messages: Any, tools: Any = (), **rest: Any) -> Reply:
+        reply = await super().complete(messages, tools, **rest)
+        sent = count_prompt_tokens(self.counter, messages, tools, 0)
+        written = self.counter.count(reply.text + "".join(call.arguments for call in reply.tool_calls))
+        return replace(reply, usage=Usage(int(sent * self.ratio), written, cost=0.0))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.4])
+@pytest.mark.parametrize("tokens", [12_000, 15_000, 20_000])
+def test_a_small_token_budget_is_spent_on_a_report_and_never_overrun(make_config: Make, tokens: int, ratio: float) -> None:
+    result = research(make_config(max_tokens=tokens), BillingModel(ratio))
+    assert tokens * 0.75 <= result.finished.usage.total <= tokens
+    assert result.answer.sources
+
+
+def test_a_researcher_may_spend_what_those_before_it_left(make_config: Make) -> None:
+    plenty, scarce = BillingModel(1.0), BillingModel(1.0)
+    research(make_config(), plenty)
+    research(make_config(max_tokens=20_000), scarce)
+    assert len(scarce.asked) == len(plenty.asked)
