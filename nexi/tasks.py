@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from nexi.errors import NexiError
+from nexi.types import StopReason
 
 T = TypeVar("T")
 CANCEL_AGAIN_S = 0.5
@@ -63,6 +64,29 @@ async def run_in_group(work: Callable[[asyncio.TaskGroup], Awaitable[T]]) -> T:
     async with asyncio.TaskGroup() as tasks:
         outcome = await catch_error(work(tasks))
     return raise_error(outcome)
+
+
+async def run_unless_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) -> T | StopReason:
+    """Return the work's result, or CANCELLED as soon as `stop` is set, once the work has ended."""
+    task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return _unwrap_result(task) if task.done() else StopReason.CANCELLED
+    finally:
+        stopping.cancel()
+        task.cancel()
+        await wait_uninterrupted(task)
+
+
+def _unwrap_result(task: asyncio.Future[T]) -> T:
+    """Return a task's result; a NexiError that is alone in a task group's exception group is raised by itself."""
+    try:
+        return task.result()
+    except BaseExceptionGroup as bundle:
+        errors = [e for e in bundle.exceptions if isinstance(e, NexiError)]
+        if len(errors) == 1 and len(bundle.exceptions) == 1:
+            raise errors[0] from None
+        raise
 
 
 async def catch_error(work: Awaitable[T]) -> T | NexiError:

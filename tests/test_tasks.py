@@ -7,7 +7,9 @@ import gc
 
 import pytest
 
-from nexi.tasks import cancel_until_ended, pause_timeout, start_task, wait_uninterrupted
+from nexi.errors import LLMError
+from nexi.tasks import cancel_until_ended, pause_timeout, run_unless_stopped, start_task, wait_uninterrupted
+from nexi.types import StopReason
 
 
 async def pass_turns(count: int) -> None:
@@ -169,3 +171,30 @@ async def test_a_task_that_swallows_a_cancellation_is_cancelled_again() -> None:
     await asyncio.sleep(0)
     await cancel_until_ended([task])
     assert (task.cancelled(), len(swallowed)) == (True, 2)
+
+
+async def test_stopped_work_has_ended_when_the_stop_is_returned() -> None:
+    stop, ends = asyncio.Event(), list[str]()
+
+    async def work() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ends.append("cleaned up")
+        return "never"
+
+    running = asyncio.ensure_future(run_unless_stopped(work(), stop))
+    await pass_turns(2)
+    stop.set()
+    assert (await running, ends) == (StopReason.CANCELLED, ["cleaned up"])
+
+
+async def test_work_that_ends_first_gives_its_result_or_its_own_error() -> None:
+    async def fail_in_group() -> str:
+        async with asyncio.TaskGroup():
+            raise LLMError("gone")
+
+    assert await run_unless_stopped(asyncio.sleep(0, "done"), asyncio.Event()) == "done"
+    with pytest.raises(LLMError):
+        await run_unless_stopped(fail_in_group(), asyncio.Event())

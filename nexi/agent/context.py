@@ -17,12 +17,11 @@ from msgspec import Struct
 from nexi.agent.repeats import RepeatedCalls
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
-from nexi.errors import NexiError
 from nexi.events import LimitApplied, Warned
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
 from nexi.runs.session import Session
-from nexi.tasks import wait_uninterrupted
+from nexi.tasks import run_unless_stopped
 from nexi.token_counter import TokenCounter
 from nexi.types import Answered, Approach, Message, Page, PageView, Reply, StopReason, ToolResult
 
@@ -138,25 +137,4 @@ class RunContext:
 
     async def run_unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
         """Return the work's result, or CANCELLED as soon as the run is asked to stop."""
-        task = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self.stop.wait())
-        try:
-            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return _unwrap_result(task)
-            return StopReason.CANCELLED
-        finally:
-            stopping.cancel()
-            task.cancel()
-            await wait_uninterrupted(task)
-
-
-def _unwrap_result(task: asyncio.Task[T] | asyncio.Future[T]) -> T:
-    """Return a task's result; a NexiError that is alone in a task group's exception group is raised by itself."""
-    try:
-        return task.result()
-    except BaseExceptionGroup as bundle:
-        errors = [e for e in bundle.exceptions if isinstance(e, NexiError)]
-        if len(errors) == 1 and len(bundle.exceptions) == 1:
-            raise errors[0] from None
-        raise
+        return await run_unless_stopped(work, self.stop)

@@ -8,10 +8,10 @@ folded from its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -69,7 +69,7 @@ from nexi.research.state import (
     WaitStep,
 )
 from nexi.runs.recording import Recording
-from nexi.tasks import wait_uninterrupted
+from nexi.tasks import run_unless_stopped
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, PageView, StopReason, Usage
 
@@ -103,9 +103,6 @@ class PlanApproval(Protocol):
     """Asks the user to approve the agenda before money is spent; returns the agenda to research, or None to stop."""
 
     async def __call__(self, agenda: Agenda) -> Agenda | None: ...
-
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -223,7 +220,7 @@ class Orchestrator:
             proposal = plan_by_parts(self.state.question, context)
         else:
             planning = plan_research(self.state.question, self.factory.coordinator_llm(), context)
-            if (planned := await self._run_unless_stopped(planning)) is None:
+            if isinstance(planned := await run_unless_stopped(planning, self.stop), StopReason):
                 return  # the next step ends the run
             proposal = planned
         asked_at = self.clock.monotonic()
@@ -234,17 +231,6 @@ class Orchestrator:
         for meter in (self.meter, self._research_meter):
             meter.extend(waited_s)
         await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
-
-    async def _run_unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return the work's result, or None as soon as the run is asked to stop."""
-        task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.stop.wait())
-        try:
-            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else None
-        finally:
-            stopping.cancel()
-            task.cancel()
-            await wait_uninterrupted(task)
 
     async def _settle_plan(self, agenda: Agenda) -> Agenda | None:
         """Return the recorded agenda, or the one the user approves; a stop while the user decides rejects it."""
@@ -342,7 +328,7 @@ class Orchestrator:
         else:
             by_parts = self.writes_from_parts and not self._has_recorded_evaluation(coordinator, step)
             judging = self._judge_by_parts(step, coordinator) if by_parts else self._judge_by_model(step, coordinator)
-            if (outcome := await self._run_unless_stopped(judging)) is None:
+            if isinstance(outcome := await run_unless_stopped(judging, self.stop), StopReason):
                 return  # the next step has the limit
             judgement = outcome
         if judgement.decision == "synthesise" and judgement.by == "built-in":
