@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from nexi.text.sentences import is_day_of_month
+from nexi.text.sentences import CLOSER, STOPS, WIDE_STOPS, ends_sentence, is_undecided
 from nexi.types import Imprint, Source
 
 UNSAID = Imprint()
@@ -45,7 +45,7 @@ _ENTRY = re.compile(
 _DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{MARKER_NUMBER}\]:\s*\S")
 _ONLY_MARKERS = re.compile(rf"(?:\[\^?{MARKER_NUMBER}\]|[\s,;.])+$")
 _RULE = re.compile(r"\s{0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
-_SENTENCE_END = re.compile(r"""(?P<stop>[.!?…]+)["'”’»)\]*_]*|(?P<wide>[。！？]+)[”’」』）]*""")
+_SENTENCE_END = re.compile(rf"(?P<stop>[{STOPS}]+){CLOSER}*|(?P<wide>[{WIDE_STOPS}]+){CLOSER}*")
 _LAST_STOP = re.compile(r"""[.!?…。！？]*["'”’»)*_]*[ \t]*\|?\s*$""")
 _SPACES = re.compile(r"[ \t]*")
 _FOLLOWING_MARKERS = re.compile(
@@ -55,11 +55,6 @@ _UNFINISHED = re.compile(
     r"(?:\[{1,2}[^\[\]\n]{0,80}\]?|【[^】\n]{0,80}|\([^()\s]{0,200})$"
 )  # may still become a marker or its link
 _WHOLE_LINE = re.compile(r"\s{0,12}(?:[-*+•]\s|[0-9]{1,3}[.)]\s|\||#{1,6}\s|>|`{3}|~{3})")
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[\"'])(?:[A-Za-z]|(?:[A-Za-z]\.)+[A-Za-z]|e\.g|i\.e|etc|vs|cf|al|ca|approx|vol|pp?|fig|eq|sec|ch|ed|eds|dept|inc|ltd|co|corp"
-    r"|mr|mrs|ms|dr|dra|sra|mme|bzw|usw|np|prof|st|sr|jr|gen|col|sgt|capt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
-    re.IGNORECASE,
-)
 _TITLE_MARKUP = re.compile(r"<[A-Za-z/!?]|!\[|\]\s*[\[(:]|`")
 _NO_MARKUP = str.maketrans("<>[]`", "‹›()'")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
@@ -378,7 +373,7 @@ class SentenceStream:
             self._decided = match.start()
             end = _end_of(_FOLLOWING_MARKERS, line, match.end())
             after = _end_of(_SPACES, line, end)
-            if after == len(line) or _UNFINISHED.match(line, after) or _may_be_date(line, match.start(), after):
+            if after == len(line) or _UNFINISHED.match(line, after) or is_undecided(line, 0, match.start(), after):
                 return 0
             if _ends_sentence(line, match, end, after) and not nesting.is_open_at(end):
                 return after
@@ -413,19 +408,8 @@ class _Nesting:
 
 
 def _ends_sentence(line: str, match: re.Match[str], end: int, after: int) -> bool:
-    if line[after] == "\n" or not (after > end or match["wide"]):
-        return False
-    goes_on = line[after].islower() or _follows_abbreviation(line, match.start()) or is_day_of_month(line, match.start())
-    return match["stop"] != "." or not goes_on
-
-
-def _follows_abbreviation(line: str, stop: int) -> bool:
-    return bool(_ABBREVIATION.search(line[max(0, stop - 12) : stop]))
-
-
-def _may_be_date(line: str, stop: int, after: int) -> bool:
-    """Whether a day such as "14." is followed by a word of which more may come."""
-    return line[stop] == "." and line[max(0, stop - 1) : stop].isdigit() and line[after:].isalpha() and len(line) - after < 12
+    is_apart = line[after] != "\n" and bool(after > end or match["wide"])
+    return is_apart and ends_sentence(line, 0, match.start(), after)
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -1,4 +1,8 @@
-"""Where the sentences of plain text begin and end. Pure lists and functions of general language."""
+"""Where the sentences of plain text begin and end, in every script. Pure lists and functions of general language.
+
+A regular expression finds the marks that may end a sentence; what stands before and after a full stop decides. Everything that
+needs sentences asks here: whole texts by `sentence_bounds`, and a text that still arrives by `ends_sentence`.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,76 @@ from collections.abc import Iterator
 
 from nexi.text.stopwords import word_set
 
-_CLOSERS = r"[\"'”’»)\]*_`]*"
-_OPENERS = r"[\"'“‘„«¿¡(\[`*_]*"
-_CAPITALS = "".join(filter(str.isupper, map(chr, range(0x100, 0x250))))  # of Polish, Turkish, Czech ...
-_STARTS = rf"A-Z0-9À-Þ{_CAPITALS}Α-ΩЀ-Я\u0531-\u0556\u0590-\u08ff\u0900-\u0dff"  # capitals, digits, scripts without capitals
-_END = re.compile(rf"[.!?…؟۔।]+{_CLOSERS}\s+(?={_OPENERS}[{_STARTS}])|[。！？]+[”’」』）]*")
-ABBREVIATIONS = word_set(
-    "aft bef fl mr mrs ms dr prof sr jr st gen col sgt capt lt maj rev hon gov sen rep pres vs etc eg ie cf ca al no nos vol "
-    "vols fig figs ed eds pp approx dept est inc ltd co corp bros jan feb mar apr jun jul aug sep sept oct nov dec op ft mt "
-    "bzw z.b d.h usw ggf mme dra sra dott ul np tzw nr bd o.s n.s e.g i.e a.m p.m u.s u.k u.n d.c ph.d b.c a.d"
+MAX_WORD_CHARS = 24  # of the words beside a full stop that are looked at
+GLUED_STARTS = "The|This|These|It|He|She|They|We|There|In|However"  # after "end.The", where a page lost its blank
+
+STOPS = ".!?…؟۔։"  # end a sentence where a blank follows
+WIDE_STOPS = "。！？｡．।॥።፧။។៕"  # of scripts that need no blank
+CLOSER = r"(?:[ \u00a0\u202f]?»|[\"'”’“‘«›)\]*_`」』）〉》】])"
+
+_NOTES = r"(?:\[[^\[\]\s]{1,8}\])*"
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uff66-\uff9f"
+_END = re.compile(
+    rf"[{STOPS}{WIDE_STOPS}](?<![{STOPS}{WIDE_STOPS}][{STOPS}{WIDE_STOPS}])"  # once for a run of marks: linear time
+    rf"(?:[{STOPS}{WIDE_STOPS}]*+{CLOSER}*+{_NOTES}(?:\s+|$)"
+    rf"|(?<=[{WIDE_STOPS}])(?<!．(?=\d))[{WIDE_STOPS}]*+(?:{CLOSER}++(?!と|って|など)|(?!{CLOSER}))"
+    rf"|(?<=[{_CJK}][!?])[!?]*+(?=[{_CJK}])"
+    rf"|(?<=[a-zа-яß-ÿ][a-zа-яß-ÿ]\.)(?=(?:{GLUED_STARTS})\s))"
 )
-_GERMAN_MONTH = re.compile(r"\. ?(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
+_PLAIN_STOP = re.compile(r"\.(?![!?])")
+_ELLIPSIS = re.compile(r"…|\.\.\.")
+_OPENERS = re.compile(r"(?:…\s?)?[\"'“‘„«‹»¿¡(\[`*_「『（]*\s?")
+_PARTICLES = "van|von|de|du|di|da|ter|ten"
+_STARTS_SMALL = re.compile(rf"[a-z][A-Z]|(?:{_PARTICLES})\s[A-Z]")  # eBay; van Gogh
+_UNFINISHED = re.compile(rf"(?:[^\W_]{{0,{MAX_WORD_CHARS - 1}}}|\w{{1,3}}\)|(?:{_PARTICLES})\s)$")
+_LISTED = re.compile(r"\([a-z0-9]{1,3}\)\s")
+_WORD_BEFORE = re.compile(r"[^\s\"'“‘„«(\[/§]*$")
+_NEXT_WORD = re.compile(r"[^\W\d_]+(?!\.)\b")
+_DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")  # U.S, Ph.D, т.д
+_NUMERAL = re.compile(r"\d|[IVXLC]{1,5}\b|[A-Z]\b")
+
+_LINKING = word_set(  # never the last word of a sentence
+    "eg e.g ie i.e cf viz vs bzw ca d.h z.b u.a i.d.r o.ä v.a sog evtl ggf vgl insb resp t.ex bl.a bijv d.w.z m.in np tzn "
+    "tzw tj t.j napr např tzv p.ej p.ex par.ex ee c.à.d т.е напр им ул av"
+)
+_TITLES = word_set(  # before a name, with a capital
+    "mr mrs ms mx dr prof gen col sgt capt cpt cmdr cpl lt maj brig adm rev fr hon gov sen rep pres supt insp atty det "
+    "sec-gen messrs mme mmes mlle mgr dra sra srta dña lic dott sig sig.ra avv geom ing dipl mag fa hr hrn frl dhr mevr mw "
+    "ds drs ir mgr inż hab mudr judr phdr rndr bc bp ks św проф акад доц г-н г-жа тов св डॉ श्री ডা ד"
+)
+_NUMBERED = word_set(  # before a number
+    "no nos nr nrs núm num n.º № art arts sec secs sect ch chap cap para par p pp pg vol vols fig figs tab eq eqs ed eds ex "
+    "abs bd kap ziff s str hs op sp approx aprox env c ca circa rd ext apt ste lot rev v ver стр рис табл гл д кв"
+)
+_WORDS_TOO = word_set("no nos art arts lot par cap tab ex ext")  # of these
+_MAY_END = word_set(  # the last word of a sentence only where a word follows that begins one
+    "etc al esq est usw geb gest gegr verl hrsg zit gem fl aft bef approx op q.v г гг в вв тыс млн млрд руб др пр обл р н.э"
+)
+_NAMES_MAY_END = word_set(  # the same, with a capital
+    "inc ltd co corp bros llc plc cie jr sr st ave blvd rd mt ft hwy dept univ assn dist div ss sta sto jan feb mar apr jun "
+    "jul aug sep sept oct nov dec mon tue tues wed thu thurs fri sat sun mio mrd tsd std chr jh jhdt aufl bsp gem geb"
+)
+_STARTERS = word_set(
+    "the this that these those there they he she it its his her their we our you your i my a an in on at by after before "
+    "when while although though however but and as for from if since so then thus to under until what where which who why "
+    "with within without one some many most both each every everyone everybody nobody no-one another others several "
+    "according also now today here how not only such because during despite once later meanwhile nothing der die das er sie "
+    "es ein eine dies diese dieser dieses im am auf mit nach seit bei von zu zum zur und aber doch dann dort da wir ich man "
+    "als wenn obwohl während sein seine ihr ihre nur auch für um bis heute damit dabei dazu hier nun jedoch le la les un "
+    "une il elle ils elles ce cette ces dans en au aux sur pour par mais et donc puis nous vous je son sa ses leur leurs "
+    "depuis après avant el los las él ella ellos ellas se su sus con por para pero y este esta estos desde según cuando "
+    "como lo al o os as ele ela eles em um uma mas na não gli nel nella ma anche questo questa lui lei de het een hij zij "
+    "ze dit dat deze op na voor maar daarna er он она оно они в на по с это этот эта эти его её их но и а как когда после "
+    "для у к от за там тогда мы я вы"
+)
+_NAME_PARTICLES = word_set("le la el de des du da di das dos los las van von al il o a i y e")  # M. Le Pen
+_BEFORE_ORDINAL = word_set(
+    "am im der die das dem den des vom zum zur beim ein eine einen einem seinem seinen ihrem ihren bis seit und ab"
+)
+_EXCLAIMED = word_set("yahoo jeopardy wham oklahoma airplane yum panic joomla moulin rouge mia")
+_GERMAN_MONTH = re.compile(
+    r"\. ?(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Jahrtausend)\b"
+)
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
@@ -27,17 +90,119 @@ def sentence_bounds(text: str, longest: int) -> Iterator[tuple[int, int]]:
     """Where the sentences of one plain paragraph stand; initials, abbreviations and decimals do not end one."""
     start = 0
     for match in _END.finditer(text):
-        before = text[max(start, match.start() - 24) : match.start()]
-        if match[0][0] == "." and (_goes_on(before) or is_day_of_month(text, match.start())):
-            continue
-        yield from _chop_stretch(text, start, match.end(), longest)
-        start = match.end()
+        if ends_sentence(text, start, match.start(), match.end()):
+            yield from _chop_stretch(text, start, match.end(), longest)
+            start = match.end()
     yield from _chop_stretch(text, start, len(text), longest)
 
 
+def ends_sentence(text: str, start: int, stop: int, after: int) -> bool:
+    """Whether the sentence from `start` ends with the mark at `stop`, where the text goes on at `after`."""
+    if text[stop] in WIDE_STOPS or after >= len(text) or not text[after - 1].isspace():
+        return True
+    first = _skip_openers(text, after)
+    following = text[first : first + 1]
+    if _is_small(following):
+        begins = _STARTS_SMALL.match(text, first) or _LISTED.match(text, after) or "`" in text[after:first]
+        return bool(begins) and text[stop] in ".!?" and not _goes_on(text, start, stop, first)
+    if not following.isalnum() and following not in "$€£¥§#@":
+        return False
+    if _ELLIPSIS.match(text, stop):
+        return text[stop - 1 : stop].isspace() or _is_starter(text, first)
+    if text[stop] == "!":
+        return _word_before(text, start, stop).lower() not in _EXCLAIMED or _is_starter(text, first)
+    return not _PLAIN_STOP.match(text, stop) or not _goes_on(text, start, stop, first)
+
+
+def is_undecided(text: str, start: int, stop: int, after: int) -> bool:
+    """Whether a text that still arrives must go on before `ends_sentence` can say what the mark at `stop` is."""
+    first = _skip_openers(text, after)
+    if first == len(text):
+        return True
+    if not _UNFINISHED.match(text, first):
+        return False
+    if _is_small(text[first]) or _ELLIPSIS.match(text, stop):
+        return True
+    word = _word_before(text, start, stop)
+    low = word.lower()
+    is_known = low in _NUMBERED or low in _EXCLAIMED or low.endswith("str") or _may_end(word)
+    return is_known or len(word) == 1 or word[-1:].isdecimal()
+
+
+def _skip_openers(text: str, at: int) -> int:
+    match = _OPENERS.match(text, at)
+    return match.end() if match else at
+
+
+def _is_small(char: str) -> bool:
+    return char.islower() and not "\u10d0" <= char <= "\u10ff"  # Georgian has no capitals in use
+
+
+def _goes_on(text: str, start: int, stop: int, first: int) -> bool:
+    """Whether a full stop abbreviates, follows an initial, or numbers what comes next, at `first`."""
+    word = _word_before(text, start, stop)
+    if not word:
+        return False
+    low = word.lower()
+    if word[-1].isdecimal():
+        return _is_numbering(text, start, stop, word, first)
+    if low in _LINKING or (word[0].isupper() and low.rpartition("-")[2] in _TITLES) or (low in _TITLES and not low.isascii()):
+        return True
+    if low in _NUMBERED or low.endswith("str"):
+        if _NUMERAL.match(text, first):
+            return True
+        if low in _WORDS_TOO:
+            return False
+    is_initial = len(word) == 1 and word.isalpha() and not "\u3040" <= word <= "\ud7ff"
+    if is_initial and (_labels_item(text, start, stop) or _spells_abbreviation(text, stop)):
+        return True
+    if is_initial or low in _NUMBERED or _may_end(word):
+        return not _is_starter(text, first) or (is_initial and _next_word(text, first) in _NAME_PARTICLES)
+    return False
+
+
+def _may_end(word: str) -> bool:
+    low = word.lower()
+    return low in _MAY_END or (word[:1].isupper() and low in _NAMES_MAY_END) or _DOTTED.fullmatch(word) is not None
+
+
+def _is_numbering(text: str, start: int, stop: int, word: str, first: int) -> bool:
+    """Whether a number with a full stop counts something: "1. Introduction", "Chapter 3. Rivers", "im 19. Jahrhundert"."""
+    before = text[max(start, stop - MAX_WORD_CHARS) : stop].split()
+    if len(before) <= 2 and stop - start < MAX_WORD_CHARS:
+        return True
+    is_ordinal = len(word) <= 2 and word.isdecimal() and len(before) > 1
+    return is_day_of_month(text, stop) or (is_ordinal and before[-2].lower() in _BEFORE_ORDINAL and text[first].isalpha())
+
+
 def is_day_of_month(text: str, stop: int) -> bool:
-    """Whether a full stop belongs to the day of a German date: 3. Mai."""
+    """Whether a full stop belongs to the day of a German date, or to a century: 3. Mai."""
     return text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
+
+
+def _labels_item(text: str, start: int, stop: int) -> bool:
+    """Whether the letter before `stop` is all that the sentence has: "A. The first answer"."""
+    return stop - start < MAX_WORD_CHARS and not text[start : stop - 1].strip("\"'“„(*_# \n")
+
+
+def _spells_abbreviation(text: str, stop: int) -> bool:
+    """Whether the letter before `stop` is the last of an abbreviation with blanks: z. B., d. h."""
+    return stop > 3 and text[stop - 3 : stop - 1] == ". " and text[stop - 4].islower() and not text[max(0, stop - 5)].isalpha()
+
+
+def _word_before(text: str, start: int, stop: int) -> str:
+    match = _WORD_BEFORE.search(text, max(start, stop - MAX_WORD_CHARS), stop)
+    return match[0] if match else ""
+
+
+def _next_word(text: str, first: int) -> str:
+    match = _NEXT_WORD.match(text, first, first + MAX_WORD_CHARS)
+    return match[0].lower() if match else ""
+
+
+def _is_starter(text: str, first: int) -> bool:
+    """Whether a capital word that often begins a sentence stands here."""
+    return text[first : first + 1].isupper() and _next_word(text, first) in _STARTERS
 
 
 def _chop_stretch(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
@@ -55,12 +220,3 @@ def _chop_stretch(text: str, start: int, end: int, longest: int) -> Iterator[tup
         end -= 1
     if end > start:
         yield start, end
-
-
-def _goes_on(before: str) -> bool:
-    """Whether a full stop after this text abbreviates, follows an initial, or numbers a heading."""
-    words = before.split()
-    last = words[-1].lstrip("(\"'“‘[") if words else ""
-    initial = len(last) == 1 and last.isalpha()
-    numbered = len(words) <= 2 and last[-1:].isdigit() and len(before) < 24
-    return initial or numbered or last.lower() in ABBREVIATIONS
