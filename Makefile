@@ -3,15 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SIDE_BY_SIDE := -n auto --dist worksteal
-# COVERAGE=1 measures what the tests of `make test` run; `make check COVERED=1` then reports it without running them again.
-PYTEST := $(BIN)/$(if $(COVERAGE),coverage run,python) -m pytest $(SIDE_BY_SIDE)
+PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 # What the modules of Open WebUI import that are tested here; its own list of dependencies is several times as long.
 OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-documentintelligence azure-identity \
 	azure-storage-blob bcrypt beautifulsoup4 boto3 chromadb fastapi google-cloud-storage google-re2 langchain-classic \
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check coverage eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -41,20 +40,21 @@ demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a qu
 	@$(BIN)/nexi demo
 	@echo 'Ask it something: $(BIN)/nexi "your question"'
 
-test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project; COVERAGE=1 for `make check COVERED=1`
-	$(if $(COVERAGE),$(BIN)/coverage erase)
+test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
 	$(PYTEST) -m "not slow"
 	$(BIN)/python -m pytest -m slow
 
 test-js:  ## the units of the page's scripts (part of `make test` where Node 20 or newer is installed)
 	@if command -v node >/dev/null; then node --test tests/js/*.test.js; else echo "no Node here: apt-get install nodejs"; fi
 
-check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor; COVERED=1 reports what `make test COVERAGE=1` measured
+check: $(VENV)/dev.stamp  ## ruff and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(if $(COVERED),,$(BIN)/coverage erase)
-	$(if $(COVERED),,$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE) -m "not slow")
+
+coverage: $(VENV)/dev.stamp  ## the tests again, under coverage with its floor
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE) -m "not slow"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -49,9 +49,9 @@ def test_every_part_runs_and_the_table_names_what_failed_and_what_is_missing(che
         },
     )
     assert sorted((checkout / "made").read_text().splitlines()) == [
-        "check COVERED=1",
+        "check",
         "eval SAMPLE=40",
-        "test COVERAGE=1",
+        "test",
         "test-browser",
         "test-company SECONDS=600",
     ]
