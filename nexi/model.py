@@ -257,7 +257,8 @@ class MeteredLLM(Struct, frozen=True):
 
     async def _refuse(self, digest: str) -> NoReturn:
         await self.emit(LimitApplied(f"call {digest}", StopReason.BUDGET_SPENT))
-        raise LLMError("the model was not asked", cause=self.meter.describe_spent(), code="budget_spent")
+        cause, fix = self.meter.describe_spent(), self.meter.advise_spent()
+        raise LLMError("the model was not asked", cause=cause, fix=fix, code="budget_spent")
 
 
 class _StreamRecorder:

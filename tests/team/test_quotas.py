@@ -21,7 +21,7 @@ from nexi.postgres.runs import QUOTA_STOP, PostgresRuns
 from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
-from nexi.types import Chunk, Hit, IndexedPage, Query, StoredSource, Usage
+from nexi.types import Chunk, Hit, IndexedPage, Query, Reply, StoredSource, Usage
 from tests.team.world import PAGES, QUESTION, ServedTeam, ask, serving_team
 
 STARTED = RunStarted(QUESTION, "m", "scripted")
@@ -287,6 +287,37 @@ async def test_requests_at_once_over_http_get_what_is_left_and_the_words_for_it(
             "quota_reached",
             "you have reached your quota of runs a day: 2 of 2 are used",
         )
+
+
+TITLE_TASK = "### Task:\nName this chat.\n<chat_history>\nUSER: How far is the Moon?\n</chat_history>"
+TASK_BODIES = {
+    "/v1/chat/completions": {"model": "nexi-m", "messages": [{"role": "user", "content": TITLE_TASK}]},
+    "/v1/responses": {"model": "nexi-m", "input": TITLE_TASK},
+    "/v1/completions": {"model": "nexi-m", "prompt": TITLE_TASK},
+}
+
+
+async def test_titles_and_suggestions_count_and_a_used_up_quota_refuses_them_over_http_before_the_model_is_asked(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person, model = make_person(), ScriptedLLM(*[Reply('{"title": "The Moon"}', usage=Usage(40, 8))] * 9)
+    llms = dict.fromkeys(("answer", "extract", "judge"), model)
+    settings = {"model": "scripted", "base_url": "http://127.0.0.1:9/v1", "verify_judge": False}
+    async with serving_team(postgres.url, tmp_path, llms=llms, **settings) as served, served.client_of(person) as client:
+        run_id = await ask(client, options={"model": "extractive"})
+        before = served.people.usage_of(person).tokens
+        first = await client.post("/v1/chat/completions", json=TASK_BODIES["/v1/chat/completions"])
+        used, asked_before = served.people.usage_of(person).tokens, len(model.requests)
+        served.people.set_quotas(person, Quotas(tokens_per_day=used))
+        refused = [await client.post(path, json=body) for path, body in TASK_BODIES.items()]
+        refused.append(await client.get(f"/page/runs/{run_id}/suggestions"))
+        after = served.people.usage_of(person).tokens
+    assert (first.status_code, used - before, after) == (200, 48, used)
+    assert [(reply.status_code, reply.json()["error"]["code"]) for reply in refused] == [(429, "quota_reached")] * 4
+    assert {reply.json()["error"]["message"].partition(":")[0] for reply in refused} == {
+        "you have reached your quota of tokens a day"
+    }
+    assert len(model.requests) == asked_before
 
 
 async def test_a_request_that_is_refused_for_something_else_costs_nothing(

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -51,13 +51,15 @@ class ServedTeam:
 
 
 @asynccontextmanager
-async def serving_team(url: str, home: Path, *, rules: GuardRules = MANY, **settings: Any) -> AsyncIterator[ServedTeam]:
+async def serving_team(
+    url: str, home: Path, *, rules: GuardRules = MANY, llms: Mapping[str, Any] | None = None, **settings: Any
+) -> AsyncIterator[ServedTeam]:
     """A server and a worker of a team; both end with the block."""
-    config = Config(home=home, model="extractive", database_url=url, **settings)
+    config = Config(**{"home": home, "model": "extractive", "database_url": url, **settings})
     web = FakeWeb(PAGES)
 
     def make_nexi(personal: Config, state: Any) -> Nexi:
-        return Nexi(personal, state=state, backends=(web,), fetchers=(web,))
+        return Nexi(personal, state=state, backends=(web,), fetchers=(web,), llms=llms)
 
     team = Team(config, Database(url).open(), make_nexi=make_nexi)
     app = create_team_app(team, rules=rules)

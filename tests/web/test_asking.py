@@ -264,6 +264,16 @@ async def test_there_are_none_without_a_model_when_switched_off_or_from_nonsense
         assert (await served.client.get(f"/page/runs/{run_id}/suggestions")).json() == {"suggestions": []}
 
 
+async def test_a_run_that_has_used_its_budget_has_no_suggestions_and_the_model_is_not_asked(tmp_path: Path) -> None:
+    judge = Judge()
+    config = with_model(tmp_path, max_model_calls=2, verify_judge=False)
+    async with serving(tmp_path, config=config, llms={"answer": Judge("none"), "extract": Judge(), "judge": judge}) as served:
+        run_id, told = await finished(served, options={"model": "extractive"})
+        reply = await served.client.get(f"/page/runs/{run_id}/suggestions")
+    assert (told["state"], told["model_calls"]) == ("finished", 2)
+    assert (reply.status_code, reply.json(), judge.asked) == (200, {"suggestions": []}, 0)
+
+
 async def test_a_run_under_way_has_no_suggestions(tmp_path: Path) -> None:
     async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
         run_id = await served.ask()

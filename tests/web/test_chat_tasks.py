@@ -77,6 +77,16 @@ async def test_a_local_model_sends_no_task_to_the_configured_one(tmp_path: Path)
         assert model.requests == []
 
 
+async def test_a_task_that_the_budget_has_no_room_for_is_refused_with_429_and_never_sent(tmp_path: Path) -> None:
+    model = ScriptedLLM()
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False, max_tokens=10)
+    async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
+        replies = [await served.client.post(PATH, json=body(text)) for text in (TITLE, TAGS)]
+    assert [(reply.status_code, reply.json()["error"]["code"]) for reply in replies] == [(429, "budget_spent")] * 2
+    assert "the model was not asked" in replies[0].json()["error"]["message"]
+    assert model.requests == []
+
+
 async def test_a_client_can_say_that_its_message_is_a_task(tmp_path: Path) -> None:
     model = ScriptedLLM(Reply("Lunar distance", (), Usage(40, 8)))
     config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
