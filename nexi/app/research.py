@@ -228,6 +228,7 @@ class ResearchAssembly:
             "context": ContextUsage(
                 lambda: components.gate.counter.upper_bound(session.messages) // 3, context.llm.max_context
             ),
+            "reads_passages": plain.chooses_passages and not self._environment.ports.config.endpoint("answer").is_extractive,
             "replay": components.replay,
         }
         toolbox = ResearchToolbox(**{**asdict(plain), **own})

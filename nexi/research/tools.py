@@ -121,6 +121,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
     phases: PhaseUsage = msgspec.field(default_factory=PhaseUsage)
     pool: LinkPool = msgspec.field(default_factory=LinkPool)
     context: ContextUsage = ContextUsage(lambda: 0, 1)
+    reads_passages: bool = False  # of a long page, with their headings; the built-in model is given its best sentences
     replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -167,6 +168,8 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         )
         if len(page.text.encode("utf-8", "replace")) <= max_bytes:
             return page.text
+        if self.reads_passages:
+            return await self._choose_passages(page, "", max_bytes)
         return await super().extract_text(page, {}, room)
 
     # gathering

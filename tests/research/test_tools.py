@@ -47,7 +47,9 @@ class Bench:
         self._used, self._window = used, window
         self._calls = 0
 
-    async def run(self, *calls: tuple[str, dict[str, Any]], others: Sequence[str] = (), me: str = "1.1") -> list[ToolResult]:
+    async def run(
+        self, *calls: tuple[str, dict[str, Any]], others: Sequence[str] = (), me: str = "1.1", **more: Any
+    ) -> list[ToolResult]:
         clock = FakeClock()
         session = Session()
         session.allow_urls([*self.web.pages])
@@ -79,6 +81,7 @@ class Bench:
                 extra_searchers=searchers,
                 context=ContextUsage(self._used, self._window),
                 replay=AgentReplay(),
+                **more,
             )
             results = []
             for name, arguments in calls:
@@ -293,6 +296,16 @@ async def test_of_a_long_page_the_passages_that_matter_are_given_word_for_word()
     content = form(results[1])["pages"][0]["content"]
     assert "The Moon is 384,400 km away." in content
     assert len(content) < len(text) / 3
+
+
+async def test_a_model_is_given_passages_of_a_long_page_with_what_stands_around_them() -> None:
+    url = "https://long.example/"
+    bees = "\n\n".join(["Bees make honey."] * 2000)
+    option = "## Distances\n\n--moon\n\nThe distance of the Moon. Default is 384,400."
+    results = await Bench({url: f"{bees}\n\n{option}\n\n{bees}"}).run(scrape(url), scrape(url), reads_passages=True)
+    content = form(results[1])["pages"][0]["content"]
+    assert option in content
+    assert len(content) < 12_000
 
 
 @pytest.mark.parametrize("arguments", [{}, {"urls": []}, {"urls": [""]}, {"urls": 7}, {"urls": [MOON] * 9}])
