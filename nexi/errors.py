@@ -7,6 +7,7 @@
     │   └── ContextOverflowError   the request was larger than its window
     ├── BackendError       a search backend failed
     ├── FetchError         a page could not be read (`reason` says which way)
+    │   └── PageLimitError a limit was reached before it was asked for
     ├── StoreError         what nexi keeps could not be read or written
     │   └── RunTakenError  another writer has taken over the run
     ├── ResearchError      a research run cannot go on
@@ -139,6 +140,10 @@ class FetchError(NexiError):
         self.status = status
         self.retryable = retryable or status >= 500 or retry_after is not None
         self.retry_after = retry_after
+
+
+class PageLimitError(FetchError):
+    """A page that was not asked for, because a limit of the work was reached."""
 
 
 class StoreError(NexiError):

@@ -18,10 +18,11 @@ from nexi.text.controls import clean_text
 
 if TYPE_CHECKING:
     from nexi.app import ReadLog, RunResult
+    from nexi.checking.recheck import Verification
     from nexi.ports import PageStore, RunStore
     from nexi.web.page.view import AnsweredRun
 
-__all__ = ["export_log", "export_run", "markdown_document"]
+__all__ = ["export_log", "export_run", "export_verification", "markdown_document"]
 
 
 async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str) -> bytes:
@@ -50,6 +51,21 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str) -> 
     timeline = timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
     made = await asyncio.to_thread(export_html, Exported(answered, log.header.created, timeline, texts, opened=form == "pdf"))
     return await print_to_pdf(made) if form == "pdf" else _encode_utf8(made)
+
+
+def export_verification(found: Verification, target: str, *, strict: bool = False) -> str:
+    """A text that was checked as one HTML page: its figures, the text with marks, its sources and the evidence."""
+    from nexi.output.verification import verification_lines
+    from nexi.types import Review
+    from nexi.web.page.export import export_check
+
+    title = f"{'Audit' if found.citations else 'Verification'} of {target}"
+    lines = verification_lines(found, strict=strict)
+    texts = {number: text for number, text in found.texts.items() if text}
+    review = Review(found.proof, judges=found.judges, gap=found.gap)
+    notes = {state.source.number: f"{state.state}: {state.reason}" for state in found.sources if state.reason}
+    sources = tuple(state.source for state in found.sources)
+    return clean_text(export_check(title, lines, found.document.text, review, sources, texts, notes))
 
 
 def markdown_document(result: RunResult, today: str) -> str:

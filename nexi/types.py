@@ -92,7 +92,7 @@ class SearchOutcome(Struct, frozen=True):
 class FetchLimits(Struct, frozen=True):
     """What one page may cost. `max_pdf_bytes` is for documents that cannot be read from their beginning alone, as a PDF.
 
-    Where `content_types` names none, all that can be read is.
+    Where `content_types` names none, all that can be read is. `cites_notes` makes citations of the footnotes of an HTML page.
     """
 
     max_bytes: int = 2_000_000
@@ -101,6 +101,7 @@ class FetchLimits(Struct, frozen=True):
     max_redirects: int = 5
     timeout_s: float = 20.0
     content_types: tuple[str, ...] = ()
+    cites_notes: bool = False
 
     def accepts(self, kind: str) -> bool:
         """Whether what is of a media type may be read; JSON and XML in disguise count as such."""

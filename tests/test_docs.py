@@ -342,7 +342,8 @@ def test_every_field_of_the_json_object_that_is_explained_exists() -> None:
 )
 def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NexiError)]
-    own = {0, cli.EXIT_FAILURE, cli.EXIT_USAGE, cli.EXIT_NOT_ANSWERED, cli.EXIT_CANCELLED, cli.EXIT_TERMINATED}
+    own = {0, cli.EXIT_FAILURE, cli.EXIT_USAGE, cli.EXIT_NOT_ANSWERED, cli.EXIT_CONTRADICTED}
+    own |= {cli.EXIT_CANCELLED, cli.EXIT_TERMINATED}
     assert {int(code) for code in rows(page, head)} == own | {kind.exit_code for kind in kinds}
 
 

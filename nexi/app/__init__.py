@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nexi.app.run import RunResult as RunResult
     from nexi.app.run import error_of as error_of
     from nexi.app.verification import Target as Target
+    from nexi.app.verification import VerifyRequest as VerifyRequest
     from nexi.fetchers.apart import find_protections as find_protections
     from nexi.fetchers.browser import browser_install_fix as browser_install_fix
     from nexi.fetchers.browser import installed_browser as installed_browser
@@ -55,7 +56,7 @@ else:
         "nexi.app.plugins": ("fetch_as_plugin", "search_as_plugin"),
         "nexi.app.request": ("LAST_RUN", "MAX_QUESTION_CHARS", "RunLimits", "RunRequest", "clean_question"),
         "nexi.app.run": ("Run", "RunOpening", "RunResult", "error_of"),
-        "nexi.app.verification": ("Target",),
+        "nexi.app.verification": ("Target", "VerifyRequest"),
         "nexi.fetchers.apart": ("find_protections",),
         "nexi.fetchers.browser": ("browser_install_fix", "installed_browser", "missing_parts"),
         "nexi.fetchers.guard": ("resolve_host",),

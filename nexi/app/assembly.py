@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
-    from nexi.app.verification import Target
+    from nexi.app.verification import Target, VerifyRequest
     from nexi.checking.recheck import Verification
     from nexi.search_api import SearchService
 
@@ -360,23 +360,22 @@ class Nexi:
         checked = (f.review for f in reversed(facts_of(self.runs(), run_id)) if isinstance(f, AnswerChecked) and not f.agent)
         return next(checked, None)
 
-    async def verify(self, target: Target, *, refetch: bool = False) -> Verification:
-        """Check an answer or any Markdown with links once more, against stored pages or fresh ones.
+    async def verify(self, request: VerifyRequest | Target) -> Verification:
+        """Check a text once more, or for the first time, sentence by sentence; nothing in it is changed.
 
-        Raises NexiError when there is no such run, NoEvidenceError when it cites nothing.
+        Raises NexiError when there is no such run, NoEvidenceError when there is nothing to check it against.
         """
-        from nexi.app.verification import PageArchive, document_of
-        from nexi.checking.recheck import recheck
+        from nexi.app.local_scope import restrict_to_local
+        from nexi.app.text_check import TextCheck
+        from nexi.app.verification import Target, VerifyRequest
 
-        runs = self.runs()
-        document = await asyncio.to_thread(document_of, target, runs, self.history())
-        archive = PageArchive(runs, self.ports.page_cache(), self.config.fetch_chain(), run=document.run)
-        if not refetch:
-            return await recheck(document, archive.text)
+        request = VerifyRequest(request) if isinstance(request, Target) else request
+        config = restrict_to_local(self.config)[0] if request.is_local else self.config
+        check = TextCheck(self, self.ports.with_config(config, is_offline=request.is_local), request)
         async with Nexi(
             self.config.override(page_cache=False), clock=self.clock, fetchers=self.ports.shared.given_fetchers
         ) as fresh:
-            return await recheck(document, archive.text, fresh.fetch)
+            return await check.run(fresh.fetch)
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""

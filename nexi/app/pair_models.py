@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from nexi.app.factory import PortFactory
+    from nexi.app.gate import ModelGate
     from nexi.checking.onnx import OnnxPairModel
     from nexi.config import Config
     from nexi.model import MeteredLLM
@@ -67,6 +68,7 @@ __all__ = [
     "kept_judge_grade",
     "kept_model_grade",
     "model_root",
+    "open_text_judge",
     "published_models",
     "remove_model",
 ]
@@ -74,6 +76,7 @@ __all__ = [
 
 JUDGE_SHARE = 0.33  # of a run's tokens
 MIN_ALLOWANCE_TOKENS = 16_000  # of a run without a limit: an answer with its passages, and what was corrected
+TEXT_ALLOWANCE_TOKENS = 600_000  # of the check of a text without a limit, whose work is all judging
 MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi models --probe`
 JUDGE: Literal["judge"] = "judge"
 PASSAGES = "passages"  # what the installed model judges
@@ -206,10 +209,20 @@ class RunJudge:
     Grade and allowance are a fact of the run, so that a replay, which has no budget, asks the same questions.
     """
 
-    def __init__(self, config: Config, llm: MeteredLLM, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: Config,
+        llm: MeteredLLM,
+        clock: Clock,
+        *,
+        share: float = JUDGE_SHARE,
+        min_tokens: int = MIN_ALLOWANCE_TOKENS,
+    ) -> None:
+        """`share` is of the work's limit on tokens; without one it is at least `min_tokens`."""
         self._config = config
         self._llm = llm
         self._clock = clock
+        self._share, self._min_tokens = share, min_tokens
         self._judge = LlmJudge(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
         self._allowance = 0
         self._test_tokens = 0
@@ -246,15 +259,15 @@ class RunJudge:
         """Tokens for judging: a share of the run's limit, less a test, or without a limit of what else the run has spent."""
         meter = self._llm.meter.root
         if limit := meter.token_limit:
-            return int(limit * JUDGE_SHARE) - self._test_tokens
-        return max(MIN_ALLOWANCE_TOKENS, int((meter.usage.total - self._test_tokens) * JUDGE_SHARE))
+            return int(limit * self._share) - self._test_tokens
+        return max(self._min_tokens, int((meter.usage.total - self._test_tokens) * self._share))
 
     def _can_afford_test(self) -> bool:
         """Whether a test fits into the judge's share of the limits, and into what is left of them."""
         meter, quiz = self._llm.meter, packaged_quiz()
         tokens, calls = _estimate_tokens(quiz), -(-len(quiz.pairs) // MAX_ITEMS)
         limit, left = meter.root.token_limit, meter.tokens_left
-        if (limit is not None and tokens > limit * JUDGE_SHARE) or (left is not None and tokens > left):
+        if (limit is not None and tokens > limit * self._share) or (left is not None and tokens > left):
             return False
         return meter.can_make_calls(calls + 1)
 
@@ -272,7 +285,7 @@ class RunJudge:
         if not self._can_afford_test():
             raise NexiError(
                 f"{name} could not be tested",
-                cause=f"the test does not fit into {JUDGE_SHARE:.0%} of the budget of this run",
+                cause=f"the test does not fit into {self._share:.0%} of the budget of this run",
                 fix=PROBE,
             )
         limit = self._clock.monotonic() + MAX_TEST_S
@@ -309,6 +322,20 @@ class RecordedPairModel:
         items = tuple(_encode_score(pair, score) for pair, score in zip(pairs, result, strict=True))
         await self._emit(Judged(PASSAGES, self.name, 0.0, items))
         return result
+
+
+def open_text_judge(ports: PortFactory, gate: ModelGate) -> Judge | None:
+    """Who judges a text that is checked outside a run: the judge as far as its test allows, else the installed model."""
+    from nexi.checking.judge import PairJudge
+
+    if not ports.config.verify_judge:
+        return None
+    local = ports.local_model().pair_model()
+    stand_in = PairJudge(local) if local else None
+    if ports.config.endpoint(JUDGE).is_extractive or not gate.may_ask(JUDGE):
+        return stand_in
+    judge = RunJudge(ports.config, gate.open_llm(JUDGE), ports.clock, share=1.0, min_tokens=TEXT_ALLOWANCE_TOKENS)
+    return judge.open(stand_in)
 
 
 def judge_of_run(facts: Sequence[Fact]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from nexi.answers.citations import extract_citation_markers
+from nexi.app.request import RunLimits
 from nexi.checking.document import Document, build_answer_document, read_answer, read_markdown
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
@@ -26,10 +27,26 @@ if TYPE_CHECKING:
 
 
 class Target(Struct, frozen=True):
-    """What to verify: a text, or the id of a run, whole or its beginning."""
+    """What to verify: a text, the id of a run, whole or its beginning, or the address of a page."""
 
     text: str = ""
     id: str = ""
+    url: str = ""
+
+
+class VerifyRequest(Struct, frozen=True):
+    """A text to check, and against what: the pages it cites, those given, what a search brings, else the knowledge base.
+
+    An audit follows the links of a text and counts how well it is cited.
+    """
+
+    target: Target
+    against: tuple[str, ...] = ()  # files, folders and web addresses
+    web: bool = False
+    audit: bool = False
+    refetch: bool = False
+    is_local: bool = False  # nothing leaves this machine
+    limits: RunLimits = RunLimits()
 
 
 class PageArchive:
@@ -94,24 +111,29 @@ def facts_of(runs: RunStore, run_id: str) -> list[Fact]:
 
 
 def document_of(target: Target, runs: RunStore, history: HistoryStore) -> Document:
-    """The document to verify. Raises NexiError when there is none, NoEvidenceError when it cites nothing."""
-    document = _by_id(target.id, runs, history) if target.id else _by_text(target.text)
-    if not document.sources and not document.lost:
-        uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
-        raise NoEvidenceError(
-            "there is nothing to verify",
-            cause=uncited if document.text.strip() else "it is empty",
-            fix="give an answer, a report or Markdown with links",
-        )
+    """The document to verify. Raises NexiError where there is none, NoEvidenceError where nothing is in it."""
+    document = _by_id(target.id, runs, history) if target.id else read_text(target.text)
+    if not document.text.strip():
+        raise nothing_to_verify("it is empty")
     return document
 
 
-def _by_text(text: str) -> Document:
-    if text.lstrip().startswith("{"):
+def nothing_to_verify(cause: str, fix: str = "give an answer, a report or any text") -> NoEvidenceError:
+    return NoEvidenceError("there is nothing to verify", cause=cause, fix=fix)
+
+
+def read_text(text: str) -> Document:
+    """A text as a document: what `--json` printed, HTML with its notes, or Markdown."""
+    begin = text[:2_000].lstrip("\ufeff \t\r\n").casefold()
+    if begin.startswith("{"):
         try:
             return read_answer(json.loads(text))
         except (ValueError, AttributeError, RecursionError):
             return read_markdown(text)
+    if begin.startswith(("<!doctype html", "<html")):
+        from nexi.extract import extract
+
+        return read_markdown(extract(text, "text/html", "", cites_notes=True).text)
     return read_markdown(text)
 
 

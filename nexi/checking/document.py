@@ -1,13 +1,14 @@
 """Any Markdown with links, read as an answer: text with [n], and the sources those numbers name.
 
-Pure. It understands `[n]` with a list of sources, footnotes, links with their text or by reference, and bare addresses; what is
-not prose (front matter, definitions, the list of sources) becomes blank lines, so that line numbers stay true. Code is left
-alone. Nothing is fetched and nothing is judged here.
+Pure. It understands `[n]` with a list of sources, footnotes, links with their text, by reference or behind a number, and bare
+addresses; what is not prose (front matter, definitions, the list of sources) becomes blank lines, so that line numbers stay
+true. Code is left alone. Nothing is fetched and nothing is judged here.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,7 +40,13 @@ _ENTRY = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?(?:\[\^?(?P<a>[1-9]\d{0,2})\]
 _OLD_MARK = " [unverified]"  # printed into answers before version 2 of the check
 _NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,100})\]")
 _REFERENCE = re.compile(r"\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,100})\]")
-_SEPARATOR = re.compile(r"\s*[-–—|:]?\s*[<\[]?$")
+_TARGET = r"\(\s*<?(https?://[^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)*)>?(?:\s+\"[^\"\n]*\")?\s*\)"
+_LINKED_NUMBER = re.compile(rf"\[(?:\\?\[)?\^?([1-9]\d{{0,2}})(?:\\?\])?\]{_TARGET}")
+_LINKS_IN_BRACKETS = re.compile(rf"\((?=\[)((?:\[[^\[\]\n]{{0,300}}\]{_TARGET}[,;\s]*)+)\)")
+_LINK = re.compile(rf"\[[^\[\]\n]{{0,300}}\]{_TARGET}")
+_LINK_ITEM = re.compile(rf"^[ \t]*(?:[-*+•]|\d{{1,3}}[.)])[ \t]+(?:\*\*)?{_LINK.pattern}(?:\*\*)?[.,;]?[ \t]*$", re.MULTILINE)
+_RAISED = re.compile(r"<sup>\s*\[?([1-9]\d{0,2})\]?\s*</sup>|(?<=[^\W\d_][.,;:!?”\"’)])([¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2})(?!\w)")
+_SEPARATOR = re.compile(r"\s*[-–—|:,.]?\s*[<\[(]?$")
 
 
 class Document(Struct, frozen=True):
@@ -90,7 +97,8 @@ def read_markdown(text: str) -> Document:
     places = _Places()
     text = _read_list(_FIGURES.sub(_blank, text), places)
     text, labels = _read_definitions(text, places)
-    text = outside_code(text, lambda part: _resolve_references(part, labels, places))
+    text = outside_code(_LINK_ITEM.sub(_blank, text), lambda part: _resolve_references(part, labels, places))
+    text = outside_code(text, lambda part: _resolve_numbers(part, places))
     text, _ = keep_given_addresses(normalise_markers(text), places.number)
     lost = tuple(sorted(extract_citation_markers(text) - set(places.sources)))
     return Document(text, tuple(places.sources.values()), lost, run, unread=len(places.unread))
@@ -163,6 +171,26 @@ def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -
         return f"{found[1]} [{number}]" if number and not found[1].isdecimal() else found[0]
 
     return _REFERENCE.sub(reference, _NOTE_MARK.sub(note, part))
+
+
+def _resolve_numbers(part: str, places: _Places) -> str:
+    """Numbers that are links, raised numbers, and links alone in brackets as [n]."""
+
+    def linked(found: re.Match[str]) -> str:
+        if dedup_key(found[2]) not in places.by_key:
+            places.add(int(found[1]), found[2])
+        number = places.number(found[2])
+        return f"[{number}]" if number else found[0]
+
+    def bracketed(found: re.Match[str]) -> str:
+        numbers = [places.number(link[1]) for link in _LINK.finditer(found[1])]
+        return "".join(f"[{number}]" for number in numbers) if all(numbers) else found[0]
+
+    def raised(found: re.Match[str]) -> str:
+        number = int(unicodedata.normalize("NFKC", found[1] or found[2]))
+        return f"[{number}]" if number in places.sources else found[0]
+
+    return _RAISED.sub(raised, _LINKS_IN_BRACKETS.sub(bracketed, _LINKED_NUMBER.sub(linked, part)))
 
 
 def _title(entry: str, url: str) -> str:

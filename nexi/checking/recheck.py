@@ -1,40 +1,49 @@
-"""A document checked once more, against stored pages or fresh ones.
+"""A document checked: against the pages it cites, stored or fresh, or against pages that were looked up for it.
 
-Above it, `app` says where stored texts come from and how a page is fetched; below it is `proof`. A text that is missing is a
-stated gap. With fresh pages both are looked at, so that it can be said which page died or changed and what that did to the
-sentences that rest on it.
+Above it, `app` says where stored texts come from, how a page is fetched and who judges; below it are the rules, the judge and
+the review. Rules look first, and a judge that is there decides. A text that is missing is a stated gap. With fresh pages both
+are looked at, so that it can be said which page died or changed and what that did to the sentences that rest on it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.checking.answer import MAX_CHARS, MAX_JUDGED
 from nexi.checking.document import Document
-from nexi.checking.review import find_failing
-from nexi.errors import FetchError
-from nexi.types import Claim, Page, Proof, Source, Verdict, content_digest
+from nexi.checking.judge import Judge, Judgement
+from nexi.checking.review import apply_judging, build_cases, describe_gap, find_failing, soften_claims
+from nexi.checking.sentences import numbers_of
+from nexi.errors import FetchError, PageLimitError
+from nexi.types import Claim, Evidence, JudgeFigure, Page, Proof, Source, Verdict, content_digest
 
 if TYPE_CHECKING:
     from nexi.checking.pages import Snapshot
 
-__all__ = ["SourceState", "Verification", "recheck"]
+__all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "recheck"]
 
 
-State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "fresh"]
+State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
+Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Stored: TypeAlias = Callable[[Source], Awaitable[str | None]]
 Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
+Texts: TypeAlias = Mapping[int, str | None]
 MAX_CONCURRENT_FETCHES = 4
+MAX_COMPARED_CHARS = 2_000  # of a sentence that is looked for in pages it does not cite
+MAX_COMPARED_PAGES = 4
 LOST = "no source with this number is listed"
+UNCITED = "it cites no page"
 
 
 class SourceState(Struct, frozen=True):
-    """What became of a source: its text is stored or missing; after a fetch it is the same, changed, dead or seen for the
-    first time (`fresh`)."""
+    """What became of a source: its text is stored or missing; after a fetch it is the same, changed, dead, refused or seen for
+    the first time (`fresh`); `unread` is one beyond the limit on pages."""
 
     source: Source
     state: State
@@ -50,55 +59,205 @@ class Change(Struct, frozen=True):
     after: Verdict
 
 
+class CitationFigures(Struct, frozen=True):
+    """What an audit counts. `is_bound` says that some citations were not judged, so that both shares may be higher."""
+
+    citations: int = 0
+    supporting: int = 0
+    contradicted: int = 0
+    unreadable: int = 0  # citations whose page could not be read, or that name nothing
+    sentences: int = 0
+    supported: int = 0
+    uncited: int = 0
+    is_bound: bool = False
+
+    @property
+    def precision(self) -> float | None:
+        return self.supporting / self.citations if self.citations else None
+
+    @property
+    def recall(self) -> float | None:
+        return self.supported / self.sentences if self.sentences else None
+
+
 class Verification(Struct, frozen=True):
-    """A document, checked again."""
+    """A document, checked. `basis` says against which pages; `judge` names who judged, "" where rules alone looked.
+
+    `citations` are the figures of an audit.
+    """
 
     document: Document
     proof: Proof
     sources: tuple[SourceState, ...] = ()
     changes: tuple[Change, ...] = ()
     refetched: bool = False
+    basis: Basis = "cited"
+    judge: str = ""
+    judges: tuple[JudgeFigure, ...] = ()
+    gap: str = ""
+    texts: Texts = {}
+    citations: CitationFigures | None = None
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a page says otherwise than a sentence."""
+        return any(claim.verdict is Verdict.CONTRADICTED for claim in self.failed())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many sentences have each verdict."""
+        counts = Counter(claim.verdict.value for claim in self.proof.checked)
+        return {verdict.value: counts[verdict.value] for verdict in Verdict}
 
     def failed(self, *, strict: bool = False) -> tuple[Claim, ...]:
-        """The sentences that make the verification fail.
+        """The sentences that make the verification fail: those that are neither found nor supported.
 
-        Those are cited sentences that are not found in their sources, whether the source says otherwise, says nothing or is
-        missing; what cites nothing fails only when it is strict.
+        In a document with citations, one that cites nothing fails only when it is contradicted or the check is strict.
         """
         wrong = find_failing(self.proof.claims)
-        return tuple(wrong if strict else (claim for claim in wrong if claim.evidence))
+        if strict or self.basis != "cited":
+            return tuple(wrong)
+        return tuple(c for c in wrong if numbers_of(c.text) or c.verdict is Verdict.CONTRADICTED)
+
+    def is_uncited(self, claim: Claim) -> bool:
+        """Whether a sentence of a document with citations cites nothing."""
+        return self.basis == "cited" and not numbers_of(claim.text)
 
     def line_of(self, claim: Claim) -> int:
         return self.document.text.count("\n", 0, claim.start) + 1
 
 
-async def recheck(document: Document, stored: Stored, fetch: Fetch | None = None) -> Verification:
+async def recheck(
+    document: Document,
+    stored: Stored,
+    fetch: Fetch | None = None,
+    *,
+    judge: Judge | None = None,
+    deadline: float | None = None,
+) -> Verification:
     """Check every sentence of a document against the pages it cites."""
     kept = {source.number: await stored(source) for source in document.sources}
-    before = await asyncio.to_thread(_check_document, document, kept)
     if fetch is None:
         states = tuple(_stored_state(source, kept[source.number]) for source in document.sources)
-        return Verification(document, before, states)
-    pages = await _fetch_pages(document.sources, fetch)
+        return await check_document(document, kept, states, judge=judge, deadline=deadline)
+    known = any(kept.values())
+    before = await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, kept), "cited") if known else ()
+    pages = await fetch_pages(document.sources, fetch)
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-    after = await asyncio.to_thread(_check_document, document, fresh)
     states = tuple(_fresh_state(source, kept[source.number], pages[source.number]) for source in document.sources)
-    return Verification(document, _name_dead_pages(after, pages), states, _find_changes(before, after, kept), refetched=True)
+    verification = await check_document(document, fresh, states, judge=judge, deadline=deadline, before=before)
+    return replace(verification, refetched=True)
 
 
-def _check_document(document: Document, texts: Mapping[int, str | None]) -> Proof:
+async def check_document(
+    document: Document,
+    texts: Texts,
+    states: tuple[SourceState, ...],
+    *,
+    basis: Basis = "cited",
+    judge: Judge | None = None,
+    deadline: float | None = None,
+    before: Sequence[Claim] = (),
+) -> Verification:
+    """Check a document against these texts: by rules, and by a judge where there is one.
+
+    `before` is what rules said of the same sentences by other texts, to tell what changed.
+    """
+    pages = await prepare_pages(document, texts)
+    claims = await asyncio.to_thread(check_by_rules, document, pages, basis)
+    changes = tuple(Change(a.index, b.verdict, a.verdict) for b, a in zip(before, claims) if a.verdict is not b.verdict)  # noqa: B905 - before may be empty
+    verification = Verification(
+        document, Proof(claims), states, changes, basis=basis, gap=describe_rest(document), texts=dict(texts)
+    )
+    if judge and any(pages.values()):
+        verification = await _judge(verification, pages, judge, deadline)
+    return replace(verification, proof=name_unread_pages(verification.proof, states))
+
+
+def say_all(*parts: str) -> str:
+    """Several statements as one text."""
+    return ". ".join(f"{part[0].upper()}{part[1:]}".rstrip(".") for part in dict.fromkeys(parts) if part)
+
+
+async def prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot | None]:
     from nexi.checking.pages import prepare
+
+    def prepare_all() -> dict[int, Snapshot | None]:
+        pages: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
+        for source in document.sources:
+            text = texts.get(source.number)
+            pages[source.number] = None if text is None else prepare(text, source.url, content_digest(text))
+        return pages
+
+    return await asyncio.to_thread(prepare_all)
+
+
+def check_by_rules(document: Document, pages: Mapping[int, Snapshot | None], basis: Basis) -> tuple[Claim, ...]:
+    """What rules say; a sentence that cites nothing is looked for in every page where the document as a whole was."""
     from nexi.checking.rules import check_answer
 
-    snapshots: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
-    for source in document.sources:
-        text = texts[source.number]
-        snapshots[source.number] = None if text is None else prepare(text, source.url, content_digest(text))
-    claims = check_answer(document.text, snapshots, document.question).claims
-    return _add_addresses(Proof(claims), document)
+    claims = _add_addresses(check_answer(document.text[:MAX_CHARS], pages, document.question).claims, document)
+    if basis != "cited":
+        claims = tuple(_find_anywhere(claim, pages, document.question) for claim in claims)
+    return tuple(
+        replace(claim, verdict=Verdict.UNCHECKED, reason=UNCITED)
+        if basis == "cited" and claim.needs_citation and not claim.evidence
+        else replace(claim, evidence=tuple(map(_soften_evidence, claim.evidence)))
+        for claim in soften_claims(claims)
+    )
 
 
-def _add_addresses(proof: Proof, document: Document) -> Proof:
+def _soften_evidence(evidence: Evidence) -> Evidence:
+    """Rules that do not find a sentence in a page say nothing against it."""
+    return replace(evidence, verdict=Verdict.NOT_CONFIRMED) if evidence.verdict is Verdict.NOT_FOUND else evidence
+
+
+def _find_anywhere(claim: Claim, pages: Mapping[int, Snapshot | None], question: str) -> Claim:
+    """A sentence that cites no page, found in one that was looked up, contradicted there, or with what comes closest."""
+    from nexi.checking.evidence import list_terms
+    from nexi.checking.rules import check_claim
+
+    if claim.evidence or not claim.needs_citation or len(claim.text) > MAX_COMPARED_CHARS:
+        return claim
+    terms = list_terms(claim.text)
+    known = {number: page for number, page in pages.items() if page is not None}
+    best = sorted(known, key=lambda n: -sum(term in known[n].places for term in terms))[:MAX_COMPARED_PAGES]
+    checks = [check_claim(claim.text, {n: known[n]}, question, index=claim.index, start=claim.start) for n in best]
+    for verdict in (Verdict.FOUND, Verdict.CONTRADICTED):
+        if found := next((check for check in checks if check.verdict is verdict), None):
+            return found
+    return checks[0] if checks else claim
+
+
+async def _judge(
+    verification: Verification, pages: Mapping[int, Snapshot | None], judge: Judge, deadline: float | None
+) -> Verification:
+    claims, question = verification.proof.claims, verification.document.question
+    cases = build_cases(claims, question)
+    judging = await judge.judge(cases[:MAX_JUDGED], pages, question, deadline=deadline)
+    beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of a text are judged")
+    judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))
+    if not any(judgement.finding for judgement in judging.judgements):
+        return replace(verification, gap=say_all(verification.gap, describe_gap(judging.judgements)))
+    judged = await asyncio.to_thread(apply_judging, claims, judging, pages, judge.name)
+    judged = tuple(
+        old if new.verdict is Verdict.NOT_FOUND and old.evidence and all(pages.get(n) is None for n in old.numbers) else new
+        for old, new in zip(claims, judged, strict=True)  # what is not in the other pages may be in the one that is missing
+    )
+    return replace(
+        verification,
+        proof=Proof(judged),
+        judge=judging.judge.name if judging.judge else judge.name,
+        judges=(judging.judge,) if judging.judge else (),
+        gap=say_all(verification.gap, describe_gap(judging.judgements)),
+    )
+
+
+def describe_rest(document: Document) -> str:
+    return f"only the first {MAX_CHARS:,} characters were checked" if len(document.text) > MAX_CHARS else ""
+
+
+def _add_addresses(claims: Sequence[Claim], document: Document) -> tuple[Claim, ...]:
     """Every piece of evidence with its address, also where there was no text to compare."""
     urls = {source.number: source.url for source in document.sources}
 
@@ -109,10 +268,10 @@ def _add_addresses(proof: Proof, document: Document) -> Proof:
         )
         return replace(claim, evidence=evidence)
 
-    return Proof(tuple(map(add_addresses, proof.claims)))
+    return tuple(map(add_addresses, claims))
 
 
-async def _fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
+async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
     limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
     async def one(source: Source) -> Page | FetchError:
@@ -127,17 +286,16 @@ async def _fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Pag
     return {number: task.result() for number, task in tasks.items()}
 
 
-def _name_dead_pages(proof: Proof, pages: Mapping[int, Page | FetchError]) -> Proof:
-    """A page that could not be fetched says so in the evidence that misses it."""
+def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
+    """A page that could not be read says so in the evidence that misses it."""
+    words = {"dead": "the page is dead", "refused": "the page was not read", "unread": "the page was not read"}
+    why = {s.source.number: f"{words[s.state]}: {s.reason}" for s in states if s.state in words}
 
-    def name_dead_pages(claim: Claim) -> Claim:
-        evidence = []
-        for e in claim.evidence:
-            page = pages.get(e.number)
-            evidence.append(replace(e, reason=f"the page is dead: {page}") if isinstance(page, FetchError) else e)
-        return replace(claim, evidence=tuple(evidence))
+    def name_pages(claim: Claim) -> Claim:
+        evidence = tuple(replace(e, reason=why[e.number]) if e.number in why else e for e in claim.evidence)
+        return replace(claim, evidence=evidence)
 
-    return Proof(tuple(map(name_dead_pages, proof.claims)))
+    return Proof(tuple(map(name_pages, proof.claims))) if why else proof
 
 
 def _stored_state(source: Source, text: str | None) -> SourceState:
@@ -146,16 +304,17 @@ def _stored_state(source: Source, text: str | None) -> SourceState:
     return SourceState(source, "stored", digest=content_digest(text))
 
 
+def describe_failure(source: Source, error: FetchError) -> SourceState:
+    """A page that could not be read: it is dead, it is one that nexi does not read, or a limit was reached before it."""
+    if isinstance(error, PageLimitError):
+        return SourceState(source, "unread", error.cause)
+    return SourceState(source, "dead" if error.reason in ("error", "timeout") else "refused", error.cause or error.message)
+
+
 def _fresh_state(source: Source, kept: str | None, page: Page | FetchError) -> SourceState:
     if isinstance(page, FetchError):
-        return SourceState(source, "dead", str(page))
+        return describe_failure(source, page)
     known = source.digest or (content_digest(kept) if kept is not None else "")
     if not known:
         return SourceState(source, "fresh", "it was not stored before", page.digest)
     return SourceState(source, "same" if known == page.digest else "changed", digest=page.digest)
-
-
-def _find_changes(before: Proof, after: Proof, kept: Mapping[int, str | None]) -> tuple[Change, ...]:
-    """What fresh pages did to sentences that could be checked before."""
-    pairs = zip(before.claims, after.claims, strict=True)
-    return tuple(Change(a.index, b.verdict, a.verdict) for b, a in pairs if a.verdict is not b.verdict and any(kept.values()))

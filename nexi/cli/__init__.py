@@ -58,6 +58,7 @@ SEED_NAMES: Mapping[str, str] = {
     "EXIT_FAILURE": "nexi.cli.exits",
     "EXIT_USAGE": "nexi.cli.exits",
     "EXIT_NOT_ANSWERED": "nexi.cli.exits",
+    "EXIT_CONTRADICTED": "nexi.cli.exits",
     "EXIT_CANCELLED": "nexi.cli.exits",
     "EXIT_TERMINATED": "nexi.cli.exits",
 }

@@ -12,7 +12,8 @@ from nexi.errors import NexiError
 if TYPE_CHECKING:
     from nexi.app import RunResult
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_NOT_ANSWERED, EXIT_CANCELLED, EXIT_TERMINATED = 1, 2, 6, 130, 143
+EXIT_FAILURE, EXIT_USAGE, EXIT_NOT_VERIFIED, EXIT_NOT_ANSWERED, EXIT_CONTRADICTED = 1, 2, 5, 6, 7
+EXIT_CANCELLED, EXIT_TERMINATED = 130, 143
 
 
 def exit_unless_answered(result: RunResult) -> None:

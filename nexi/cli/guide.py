@@ -47,7 +47,7 @@ SUMMARIES: Mapping[str, str] = {
     "stop": "Tell a running run to answer now with what it has read.",
     "templates": "List the saved templates.",
     "token": "Print the token that a server on this machine knows its owner by.",
-    "verify": "Check an answer, a report or any Markdown with links against the pages it cites.",
+    "verify": "Check a text sentence by sentence, or audit the citations of a report.",
     "work": "Run the questions of a team server, with any number of other workers.",
 }
 HEADINGS: Mapping[str, tuple[str, ...]] = {

@@ -28,6 +28,7 @@ EXITS = (
     ("2", "Usage or configuration error."),
     ("5", "No evidence: no page was read, so there is no answer, or a verification failed."),
     ("6", "Not answered: the pages that were read do not answer the question; the closest passages were printed."),
+    ("7", "Contradicted: for verify, a page says otherwise than a sentence."),
     ("130", "Ctrl\\-C."),
     ("143", "SIGTERM."),
 )

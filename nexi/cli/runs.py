@@ -254,10 +254,10 @@ async def export_answer(runs: RunStore, run_id: str, form: str, output: str | No
     from nexi.exports import export_run
 
     body = await export_run(runs, runs.pages, run_id, form)
-    _write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
+    write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
 
 
-def _write_export(body: bytes, output: str) -> None:
+def write_export(body: bytes, output: str, name: str = "the run") -> None:
     """Write to stdout or a new file. Raises StoreError."""
     from nexi.errors import StoreError
     from nexi.files import create_private_file, store_error
@@ -275,7 +275,7 @@ def _write_export(body: bytes, output: str) -> None:
         ) from error
     except OSError as error:
         raise store_error("Could not write the export", path, error) from error
-    print_success(f"Saved the run to {path}.")
+    print_success(f"Saved {name} to {path}.")
 
 
 def _export_bundle(run_id: str, output: str | None) -> None:

@@ -44,13 +44,16 @@ def to_markdown(html: str, url: str) -> str:
 PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 
 
-def extract(body: bytes | str, content_type: str, url: str, *, max_chars: int = MAX_CHARS) -> Extracted:
+def extract(
+    body: bytes | str, content_type: str, url: str, *, max_chars: int = MAX_CHARS, cites_notes: bool = False
+) -> Extracted:
     """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError.
 
-    `max_chars` is for documents: of these no more text is made than is kept.
+    `max_chars` is for documents: of these no more text is made than is kept. `cites_notes` makes citations of the footnotes
+    of an HTML page.
     """
     try:
-        return _extract_body(body, content_type, url, max_chars)
+        return _extract_body(body, content_type, url, max_chars, cites_notes)
     except PARSER_FAULTS as error:
         raise FetchError(
             f"{url[:200] or 'the document'} could not be turned into text",
@@ -59,7 +62,7 @@ def extract(body: bytes | str, content_type: str, url: str, *, max_chars: int = 
         ) from error
 
 
-def _extract_body(body: bytes | str, content_type: str, url: str, max_chars: int) -> Extracted:
+def _extract_body(body: bytes | str, content_type: str, url: str, max_chars: int, cites_notes: bool) -> Extracted:
     known = find_format(media_type(content_type))
     if known and isinstance(body, bytes):
         module, _, function = known.reader.partition(".")
@@ -70,7 +73,7 @@ def _extract_body(body: bytes | str, content_type: str, url: str, max_chars: int
         case "text/html" | "application/xhtml+xml" | "":
             from nexi.extract import markup
 
-            found = markup.read_html(text, url)
+            found = markup.read_html(text, url, cites_notes)
         case kind if kind.endswith(("/xml", "+xml")):
             from nexi.extract import feeds
 

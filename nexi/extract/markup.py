@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import classifier, formulas, invisible, markup_limits
+from nexi.extract import classifier, formulas, invisible, markup_limits, notes
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import PageHead, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
@@ -59,18 +59,22 @@ _CODE_LANGUAGE = re.compile(
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
 
 
-def read_html(html: str, url: str) -> Extracted:
-    """Text, links and metadata of a page."""
+def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
+    """Text, links and metadata of a page; with `cites_notes` its footnotes are citations, and a list names their addresses."""
     visible = _visible_markup(html)
     bounded = markup_limits.bound_markup(visible)
     truncated, html = _has_lost_end(html, visible, bounded), bounded
     if markup_limits.is_hostile(html):
         return Extracted(text=_plain_words(html), truncated=truncated)
-    tree = _parse_tree(html)
+    tree = _build_tree(html)
     base = _base_url(tree, url)
-    about, everywhere = _About(tree), _find_hrefs(tree.body)
+    everywhere = _find_hrefs(tree.body)
+    cited = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
+    formulas.write_notation(tree, html)
+    about = _About(tree)
     main = _main_part(tree, read_page_head(tree))
     text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
+    text = notes.list_notes(text, cited)
     headings, code_languages = read_outline(text)
     return Extracted(
         title=about.title,
@@ -135,12 +139,17 @@ def _has_lost_end(html: str, visible: str, bounded: str) -> bool:
 
 
 def _parse_tree(html: str) -> Any:
+    tree = _build_tree(html)
+    formulas.write_notation(tree, html)
+    return tree
+
+
+def _build_tree(html: str) -> Any:
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(html)
     if tree.body is None:  # a frameset takes the place of the body; such a page has no text of its own
         return HTMLTree.parse("<body></body>")
-    formulas.write_notation(tree, html)
     return tree
 
 

@@ -113,8 +113,10 @@ class CachedFetcher:
         if self._check:
             self._check(url)
         try:
-            key = cache_key(self.name, url)
+            key = "" if limits.cites_notes else cache_key(self.name, url)
         except ValueError:
+            key = ""
+        if not key:
             return await self._fetch_fresh(url, limits, None)
         kept = await asyncio.to_thread(self._cache.get, key)
         if kept and not _fits_limits(kept.page, limits):

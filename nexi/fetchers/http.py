@@ -228,7 +228,8 @@ async def _extract_text(download: _Download, limits: FetchLimits, timer: asyncio
         from nexi.fetchers.apart import read_apart
 
         return await read_apart(download.body.data, kind, limits.max_chars, origin="web", timer=timer)
-    return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
+    href, notes = download.url.href, limits.cites_notes
+    return await asyncio.to_thread(extract, download.body.data, download.content_type, href, cites_notes=notes)
 
 
 def _cache_validators(url: Url, known: Page | None) -> dict[str, str]:

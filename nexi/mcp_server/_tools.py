@@ -22,7 +22,7 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import Nexi, RunLimits, RunRequest, Target
+from nexi.app import Nexi, RunLimits, RunRequest, Target, VerifyRequest
 from nexi.errors import BackendError, QuestionError
 from nexi.mcp_server import _knowledge, _schemas, _views
 from nexi.mcp_server._progress import ProgressReporter, follow_run, run_cancellable_once
@@ -251,7 +251,7 @@ class Tools:
             fix = "give text, or run_id, and not both"
             raise QuestionError("there is nothing to verify" if not text else "two things to verify were named", fix=fix)
         target = Target(text=text) if text.strip() else Target(id=run_id.strip())
-        found = await run_cancellable_once(self._nexi.verify(target, refetch=refetch))
+        found = await run_cancellable_once(self._nexi.verify(VerifyRequest(target, refetch=refetch)))
         name = target.id or "the text"
         return _tool_result(
             _views.verification_markdown(found, name, strict=strict), _views.show_verification(found, name, strict=strict)

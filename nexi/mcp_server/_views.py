@@ -13,8 +13,9 @@ from nexi.answers.answered import describe_answered
 from nexi.answers.citations import clean_address, clean_title
 from nexi.app.report import report_text
 from nexi.mcp_server import _schemas
-from nexi.output.proof import figures_line, verification_json
-from nexi.output.proof import verification_markdown as verification_markdown
+from nexi.output.proof import figures_line
+from nexi.output.verification import verification_json
+from nexi.output.verification import verification_markdown as verification_markdown
 
 if TYPE_CHECKING:
     from nexi.app import RunResult, RunSummary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nexi.answers.answered import describe_answered
@@ -13,14 +13,12 @@ from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, 
 from nexi.output.wrapping import wrap_text
 
 if TYPE_CHECKING:
-    from nexi.checking.recheck import SourceState, Verification
     from nexi.types import Answered, Claim, Evidence, Proof, Review
 
-VERIFICATION_SCHEMA = "nexi-verification-1"
 MAX_SPAN_CHARS = 300
 GOOD = ("supported", "found")
 REJECTED = ("not_found", "contradicted")
-_VERDICT_WORDS = {
+VERDICT_WORDS = {
     "supported": "supported",
     "found": "found",
     "contradicted": "contradicted",
@@ -30,7 +28,7 @@ _VERDICT_WORDS = {
 }
 
 
-def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
+def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
     """Figures and verdicts. Presence: how much of the sentences is in the pages; fit: how much the pages support."""
     return {
         "figures": proof.figures(),
@@ -48,7 +46,7 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
     if review is None:
         return None
     return {
-        **_proof_json(review.proof, review.marked),
+        **proof_json(review.proof, review.marked),
         "dropped": [claim_json(claim) for claim in review.dropped],
         "recited": review.recited,
         "corrected": review.corrected,
@@ -169,7 +167,7 @@ def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
         good = claim.verdict in GOOD
         yield f"   {verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
         for evidence in claim.evidence:
-            yield f"      {_evidence_line(evidence)}", "dim"
+            yield f"      {evidence_line(evidence)}", "dim"
     if review.gap:
         yield f"   {clean_line(review.gap)}", "yellow"
     for claim in review.dropped:
@@ -177,97 +175,22 @@ def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
 
 
 def verdict_words(claim: Claim) -> str:
-    return _VERDICT_WORDS[claim.verdict.value] if claim.evidence else "no citation"
+    return VERDICT_WORDS[claim.verdict.value] if claim.evidence else "no citation"
 
 
 def describe_evidence(evidence: Evidence) -> str:
     """Why a passage has its verdict; "" if nothing is known beyond it."""
-    missing = f"missing: {', '.join(evidence.missing)}" if evidence.missing else ""
+    unsaid = [part for part in evidence.missing if part not in evidence.reason]
+    missing = f"missing: {', '.join(unsaid)}" if unsaid else ""
     other = f"the page has: {evidence.other}" if evidence.other else ""
     return clean_line("; ".join(filter(None, (evidence.reason, missing, other))))
 
 
-def _evidence_line(evidence: Evidence) -> str:
-    parts = [f"[{evidence.number}] {_VERDICT_WORDS[evidence.verdict.value]}", describe_evidence(evidence)]
-    if evidence.span:
-        parts.append(f"“{evidence.span[:MAX_SPAN_CHARS]}{'…' * (len(evidence.span) > MAX_SPAN_CHARS)}”")
+def evidence_line(evidence: Evidence) -> str:
+    from nexi.text.plain import plain
+
+    parts = [f"[{evidence.number}] {VERDICT_WORDS[evidence.verdict.value]}", describe_evidence(evidence)]
+    if span := clean_line(plain(evidence.span).text):
+        closest = "" if evidence.verdict.value in (*GOOD, "contradicted") else "closest passage: "
+        parts.append(f"{closest}“{span[:MAX_SPAN_CHARS]}{'…' * (len(span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))
-
-
-# nexi verify
-
-
-def verification_json(found: Verification, target: str, *, strict: bool) -> dict[str, Any]:
-    lines = {claim.index: found.line_of(claim) for claim in found.proof.claims}
-    failed = {claim.index for claim in found.failed(strict=strict)}
-    proof = _proof_json(found.proof)
-    for claim, entry in zip(found.proof.claims, proof["sentences"], strict=True):
-        del entry["marked"]
-        entry |= {"line": lines[claim.index], "failed": claim.index in failed}
-    return {
-        "schema": VERIFICATION_SCHEMA,
-        "target": target,
-        "ok": not failed,
-        "strict": strict,
-        "refetched": found.refetched,
-        "run": found.document.run,
-        "proof": proof,
-        "sources": [_source_json(state) for state in found.sources],
-        "changes": [
-            {"sentence": change.index, "before": change.before.value, "after": change.after.value} for change in found.changes
-        ],
-        "unlisted": list(found.document.lost),
-    }
-
-
-def _source_json(state: SourceState) -> dict[str, Any]:
-    source = state.source
-    return {
-        "n": source.number,
-        "url": source.url,
-        "title": source.title,
-        "state": state.state,
-        "reason": state.reason,
-        "stored_digest": source.digest,
-        "digest": state.digest,
-    }
-
-
-def verification_markdown(found: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    """Render a report: figures, failed sentences with their evidence, and sources."""
-    failed = {claim.index for claim in found.failed(strict=strict)}
-    shown = [c for c in found.proof.checked if verbose or c.verdict not in GOOD]
-    parts = [f"# Verification of {clean_line(target)}", f"{found.proof.figures()}. {_outcome_sentence(len(failed))}"]
-    if shown:
-        before = {change.index: change.before.value for change in found.changes}
-        parts.append(
-            "\n".join(line for claim in shown for line in _claim_markdown(found, claim, claim.index in failed, before))
-        )
-    if found.sources:
-        parts += ["## Sources", "\n".join(map(_source_markdown, found.sources))]
-    if found.document.unread:
-        parts.append(f"{found.document.unread} more URLs were not checked: the limit is 999.")
-    return "\n\n".join(parts) + "\n"
-
-
-def _outcome_sentence(failed: int) -> str:
-    if not failed:
-        return "No sentence failed."
-    return f"{failed} sentence{'s' * (failed != 1)} failed."
-
-
-def _claim_markdown(found: Verification, claim: Claim, failed: bool, before: Mapping[int, str]) -> Iterator[str]:
-    was = f" (was {_VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
-    mark = "✗" if failed else {"supported": "✓", "found": "○"}.get(claim.verdict.value, "·")
-    yield f"- {mark} line {found.line_of(claim)}, {verdict_words(claim)}{was}: {clean_line(claim.text)}"
-    if not claim.evidence and claim.reason:
-        yield f"  - {clean_line(claim.reason)}"
-    for evidence in claim.evidence:
-        yield f"  - {_evidence_line(evidence)}"
-
-
-def _source_markdown(state: SourceState) -> str:
-    source = state.source
-    named = f"{clean_line(source.title)} - " if source.title else ""
-    why = f": {clean_line(state.reason)}" if state.reason else ""
-    return f"- [{source.number}] {named}{clean_line(source.url)} ({state.state}{why})"

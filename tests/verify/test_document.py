@@ -91,3 +91,40 @@ def test_no_text_breaks_the_reader_and_every_number_is_accounted_for(text: str) 
     numbers = {source.number for source in document.sources}
     assert extract_citation_markers(document.text) <= numbers | set(document.lost)
     assert document.text.count("\n") == text.replace("\r\n", "\n").count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "urls"),
+    [
+        (
+            "A is B.[1](https://a.example/) C [[2]](https://b.example/(y)).",
+            "A is B.[1] C [2].",
+            ["a.example/", "b.example/(y)"],
+        ),
+        (
+            "A is B [1](https://a.example/). C is D [1](https://b.example/).",
+            "A is B [1]. C is D [2].",
+            ["a.example/", "b.example/"],
+        ),
+        (
+            "A is B ([x](https://a.example/), [y](https://b.example/)).",
+            "A is B [1][2].",
+            ["a.example/", "b.example/"],
+        ),
+        ("A is 3 m².¹\n\nSources:\n[1] https://a.example/", "A is 3 m².[1]", ["a.example/"]),
+        ("A is B <sup>1</sup>.\n\n## Works cited\n\n1. T, https://a.example/", "A is B [1].", ["a.example/"]),
+    ],
+    ids=["linked numbers", "one number for two pages", "links in brackets", "raised digits", "sup"],
+)
+def test_reports_of_other_tools_are_read(text: str, shown: str, urls: list[str]) -> None:
+    document = read_markdown(text)
+    assert document.text.strip() == shown
+    assert [source.url.removeprefix("https://") for source in document.sources] == urls
+
+
+def test_a_list_of_links_states_nothing() -> None:
+    document = read_markdown(
+        "A is B [x](https://a.example/).\n\n## See also\n\n- [T](https://b.example/)\n1. **[U](https://c.example/)**\n"
+    )
+    assert document.text.rstrip() == "A is B x [1].\n\n## See also"
+    assert [source.url for source in document.sources] == ["https://a.example/"]

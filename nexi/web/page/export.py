@@ -17,8 +17,9 @@ from msgspec import Struct
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import strip_sources_section
 from nexi.app.mark_figures import describe_mark
+from nexi.events import AnswerChecked, RunFinished, RunStarted
 from nexi.text.plain import strip_heading_marks
-from nexi.types import Claim, Conflict, Evidence, Review, Source
+from nexi.types import Claim, Conflict, Evidence, Review, Source, StopReason, Usage
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
 from nexi.web.page.view import SIGNS, WORDS, AnsweredRun, answer_html, is_web, plain_claim, source_view, verdict_of
@@ -56,6 +57,35 @@ def export_html(exported: Exported) -> str:
         _render_timeline(exported.timeline),
         _render_foot(exported),
     ]
+    return _render_document(title, parts)
+
+
+def export_check(
+    title: str,
+    lines: Sequence[str],
+    text: str,
+    review: Review,
+    sources: tuple[Source, ...],
+    texts: Mapping[int, str],
+    notes: Mapping[int, str],
+) -> str:
+    """A text that was checked outside a run, as a document; `notes` say what became of sources."""
+    end = RunFinished(text, sources, StopReason.FINAL_ANSWER, 0, Usage(), 0.0, 0, 0)
+    answered = AnsweredRun("", RunStarted(title, "", ""), end, (AnswerChecked(review),))
+    unread = "".join(f"<li>[{number}] {_isolate_name(note)}</li>" for number, note in notes.items())
+    parts = [
+        f'<h1 dir="auto">{_escape_text(title[:LONGEST_TITLE])}</h1>',
+        *(f"<p>{_escape_text(line)}</p>" for line in lines),
+        f'<article dir="auto">{_render_body(answered)}</article>',
+        _render_sources(sources, answered.claims),
+        f"<section><h2>Links</h2><ul>{unread}</ul></section>" if unread else "",
+        _render_evidence(Exported(answered, texts=texts)),
+    ]
+    return _render_document(_escape_text(title[:LONGEST_TITLE]), parts)
+
+
+def _render_document(title: str, parts: Sequence[str]) -> str:
+    """One file of these parts; the title is escaped."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="content-security-policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'

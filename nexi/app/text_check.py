@@ -1,0 +1,289 @@
+"""TextCheck: one text checked outside a run. It says where the pages come from and who judges, within one budget.
+
+Above are `Nexi.verify` and the doors; below are the archive of stored pages, the knowledge base, the search and fetch chains
+and `checking`. A text with citations is checked against the pages it cites; one without against pages that are given, found on
+the web or in the knowledge base. The text itself is never changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.app.emit import QuietEmit
+from nexi.app.gate import open_gate
+from nexi.app.pages import long_page_limits, read_page
+from nexi.app.request import budget_for
+from nexi.app.verification import PageArchive, VerifyRequest, document_of, nothing_to_verify, read_text
+from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
+from nexi.types import Page, Query, Source
+from nexi.urls import dedup_key, is_web_url
+
+if TYPE_CHECKING:
+    from nexi.app.assembly import Nexi
+    from nexi.app.factory import PortFactory
+    from nexi.app.knowledge import Knowledge
+    from nexi.checking.document import Document
+    from nexi.checking.judge import Judge
+    from nexi.checking.recheck import Basis, Fetch, SourceState, Verification
+
+__all__ = ["TextCheck"]
+
+MAX_SEARCHES = 8
+MAX_GROUP = 6  # sentences that one search is for
+MIN_GROUP = 2
+HITS_READ = 2  # of one search
+MAX_QUERY_WORDS = 16
+MAX_KNOWN_QUERIES = 100
+KNOWN_HITS = 3
+MAX_PAGES = 30  # that a text without citations is checked against
+MAX_AUDITED_PAGES = 100
+MAX_WHOLE_FILES = 30  # that are read as they are; of more, those that a search of them brings up
+MAX_JUDGING_S = 600.0
+TOO_LATE = "the time target was reached"
+
+_WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
+
+
+class _Evidence(Struct, frozen=True):
+    """Pages to check a text against, those that could not be read, and what was not looked for."""
+
+    pages: tuple[Page, ...] = ()
+    failures: tuple[tuple[str, FetchError], ...] = ()
+    gap: str = ""
+
+
+class TextCheck:
+    """The check of one text. `ports` have the scope of the request."""
+
+    def __init__(self, nexi: Nexi, ports: PortFactory, request: VerifyRequest) -> None:
+        self._nexi, self._ports, self._request = nexi, ports, request
+        self._gate = open_gate(ports, budget=budget_for(ports.config, request.limits), is_local=request.is_local)
+
+    async def run(self, fetch_fresh: Fetch) -> Verification:
+        """Raises NexiError where there is no such text, NoEvidenceError where there is nothing to check it against."""
+        document, request = await self._read_document(), self._request
+        if request.audit:
+            return await self._audit(document)
+        if request.against or request.web or not (document.sources or document.lost):
+            return await self._check_against_others(document)
+        from nexi.checking.recheck import recheck
+
+        is_fetched = request.refetch or bool(request.target.url)
+        judge, deadline = self._open_judge(), self._deadline()
+        return await recheck(
+            document, self._archive(document).text, fetch_fresh if is_fetched else None, judge=judge, deadline=deadline
+        )
+
+    async def _read_document(self) -> Document:
+        target, runs = self._request.target, self._nexi.runs()
+        if not target.url:
+            return await asyncio.to_thread(document_of, target, runs, self._nexi.history())
+        if self._request.is_local:
+            raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
+        limits = replace(long_page_limits(self._ports.config.fetch_timeout), cites_notes=True)
+        page = await read_page(self._ports, target.url, limits, emit=QuietEmit())
+        return await asyncio.to_thread(read_text, page.text)
+
+    def _archive(self, document: Document) -> PageArchive:
+        config = self._ports.config
+        return PageArchive(self._nexi.runs(), self._ports.page_cache(), config.fetch_chain(), run=document.run)
+
+    def _open_judge(self) -> Judge | None:
+        from nexi.app.pair_models import open_text_judge
+
+        return open_text_judge(self._ports, self._gate)
+
+    def _deadline(self) -> float:
+        patience, deadline = self._ports.clock.monotonic() + MAX_JUDGING_S, self._gate.meter.deadline
+        return patience if deadline is None else min(patience, deadline)
+
+    def _is_late(self) -> bool:
+        deadline = self._gate.meter.deadline
+        return deadline is not None and self._ports.clock.monotonic() >= deadline
+
+    async def _fetch(self, url: str) -> Page:
+        """One page within the limits on time and pages. Raises FetchError."""
+        if self._request.is_local:
+            raise FetchError(f"{url[:200]} is not fetched", reason="blocked", cause="the check is local")
+        if self._is_late():
+            raise PageLimitError(f"{url[:200]} is not fetched", cause=TOO_LATE)
+        if not self._gate.meter.take_page():
+            raise PageLimitError(f"{url[:200]} is not fetched", cause="max_pages is reached")
+        return await read_page(self._ports, url, long_page_limits(self._ports.config.fetch_timeout), emit=QuietEmit())
+
+    # an audit
+
+    async def _audit(self, document: Document) -> Verification:
+        from nexi.checking.audit import check_citations
+        from nexi.checking.recheck import SourceState, describe_failure, fetch_pages
+
+        if not (document.sources or document.lost):
+            uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
+            raise nothing_to_verify(uncited, "check it against pages with --against, or with --web")
+        fetched = await fetch_pages(document.sources[:MAX_AUDITED_PAGES], self._fetch)
+        states = []
+        for source in document.sources:
+            match fetched.get(source.number):
+                case Page() as page:
+                    titled = source if source.title else replace(source, title=page.title)
+                    states.append(SourceState(titled, "fresh", digest=page.digest))
+                case FetchError() as error:
+                    states.append(describe_failure(source, error))
+                case _:
+                    states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
+        texts = {n: page.text if isinstance(page, Page) else None for n, page in fetched.items()}
+        judge = self._open_judge()
+        return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
+
+    # a text without citations
+
+    async def _check_against_others(self, document: Document) -> Verification:
+        from nexi.checking.recheck import check_document, describe_failure, say_all
+        from nexi.checking.sentences import read_answer
+
+        archive = self._archive(document)
+        texts = {source.number: await archive.text(source) for source in document.sources}
+        sentences = [s.plain for s in read_answer(document.text) if s.is_claim and not s.numbers]
+        if not sentences and not document.sources:
+            raise nothing_to_verify("no sentence of it states anything")
+        evidence, basis = await self._gather(document, sentences)
+        if not evidence.pages and not any(texts.values()):
+            raise self._no_evidence(evidence, basis)
+        states = [_state_of(source, texts[source.number]) for source in document.sources]
+        first = max((source.number for source in document.sources), default=max(document.lost, default=0)) + 1
+        for number, page in enumerate(evidence.pages, first):
+            texts[number] = page.text
+            is_new = basis == "web" or (basis == "given" and is_web_url(page.url))
+            states.append(_state_of(Source(number, page.url, page.title, page.digest), page.text, is_new=is_new))
+        for number, (url, error) in enumerate(evidence.failures, first + len(evidence.pages)):
+            states.append(describe_failure(Source(number, url), error))
+        document = replace(document, sources=tuple(state.source for state in states))
+        judge, deadline = self._open_judge(), self._deadline()
+        checked = await check_document(document, texts, tuple(states), basis=basis, judge=judge, deadline=deadline)
+        return replace(checked, gap=say_all(checked.gap, evidence.gap))
+
+    async def _gather(self, document: Document, sentences: Sequence[str]) -> tuple[_Evidence, Basis]:
+        if self._request.against:
+            given = await self._read_given(sentences)
+            found = await self._search_web(document, sentences) if self._request.web else _Evidence()
+            return _Evidence((*given.pages, *found.pages), (*given.failures, *found.failures), found.gap), "given"
+        if self._request.web:
+            return await self._search_web(document, sentences), "web"
+        knowledge = self._ports.knowledge()
+        if not await knowledge.holds_something():
+            return _Evidence(), "knowledge"
+        return _Evidence(await self._find_known(knowledge, sentences)), "knowledge"
+
+    async def _read_given(self, sentences: Sequence[str]) -> _Evidence:
+        """Given pages and files; of many files, those that speak of the sentences."""
+        from nexi.app.documents import files_in, read_document
+        from nexi.app.intake import attach_files, place_of
+
+        pages: list[Page] = []
+        failures: list[tuple[str, FetchError]] = []
+        files: list[Path] = []
+        for target in self._request.against:
+            if is_web_url(target):
+                try:
+                    pages.append(await self._fetch(target))
+                except FetchError as error:
+                    failures.append((target, error))
+                continue
+            path, is_folder = await asyncio.to_thread(place_of, target)
+            files += [f for f in await asyncio.to_thread(list, files_in(path)) if isinstance(f, Path)] if is_folder else [path]
+        if len(files) > MAX_WHOLE_FILES:
+            async with attach_files(self._nexi, self._ports, [str(file) for file in files]) as attached:
+                pages += await self._find_known(attached, sentences)
+            return _Evidence(tuple(pages), tuple(failures))
+        for file in files:
+            try:
+                pages.append(await read_document(file, str(file)))
+            except FetchError as error:
+                failures.append((str(file), error))
+        return _Evidence(tuple(pages), tuple(failures))
+
+    async def _find_known(self, knowledge: Knowledge, sentences: Sequence[str]) -> tuple[Page, ...]:
+        """The stored pages that most searches for groups of sentences bring up."""
+        from nexi.app.local import LocalBackend
+
+        backend = LocalBackend(knowledge, self._gate)
+        votes: Counter[str] = Counter()
+        for group in _group_sentences(sentences, MAX_KNOWN_QUERIES):
+            hits = await backend.search(Query(" ".join(group)[:2_000], KNOWN_HITS))
+            votes.update({hit.url: KNOWN_HITS - rank for rank, hit in enumerate(hits)})
+        stored = [await knowledge.page(url) for url, _ in votes.most_common(MAX_PAGES)]
+        return tuple(page for page in stored if page)
+
+    async def _search_web(self, document: Document, sentences: Sequence[str]) -> _Evidence:
+        """The first pages of a search for each group of sentences, read."""
+        from nexi.checking.recheck import fetch_pages, say_all
+
+        if self._request.is_local:
+            raise ConfigError("--web cannot search within the local scope", fix="leave --local or --web out")
+        groups = _group_sentences(sentences, MAX_SEARCHES)
+        topic = next((line.lstrip("# ") for line in document.text.split("\n") if line.startswith("#")), "")
+        searcher = self._ports.searcher(QuietEmit())
+        urls: dict[str, str] = {}
+        failures: list[str] = []
+        for group in groups[:MAX_SEARCHES]:
+            if self._is_late():
+                failures.append(TOO_LATE)
+                break
+            outcome = await searcher.search(Query(_build_query(group, topic), 2 * HITS_READ))
+            failures += [f"{failure.provider}: {failure.message}" for failure in outcome.failures if not outcome.hits]
+            for hit in outcome.hits[:HITS_READ]:
+                urls.setdefault(dedup_key(hit.url), hit.url)
+        sources = [Source(number, url) for number, url in enumerate(urls.values(), 1)]
+        fetched = await fetch_pages(sources, self._fetch)
+        pages = tuple(page for page in fetched.values() if isinstance(page, Page))
+        unread = tuple((s.url, error) for s in sources if isinstance(error := fetched[s.number], FetchError))
+        looked_for = sum(len(group) for group in groups[:MAX_SEARCHES])
+        most = f"only the first {looked_for} sentences were searched for" if looked_for < len(sentences) else ""
+        why = f"searches failed: {'; '.join(dict.fromkeys(failures))}" if failures else ""
+        return _Evidence(pages, unread, say_all(most, why))
+
+    def _no_evidence(self, evidence: _Evidence, basis: Basis) -> NoEvidenceError:
+        told = "; ".join(str(error) for _, error in evidence.failures[:3]) or evidence.gap
+        if basis == "knowledge":
+            return NoEvidenceError(
+                "there is nothing to check this text against",
+                cause="it cites no page, and the knowledge base has none that speaks of it",
+                fix="name pages or files with --against, search with --web, or index some with nexi index",
+            )
+        return NoEvidenceError(
+            "there is nothing to check this text against",
+            cause=told or "no page was found",
+            fix="name other pages or files with --against",
+        )
+
+
+def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:
+    from nexi.checking.recheck import SourceState
+
+    if text is None:
+        return SourceState(source, "missing", "no stored text of this page was found")
+    return SourceState(source, "fresh" if is_new else "stored", digest=source.digest)
+
+
+def _group_sentences(sentences: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Neighbouring sentences in groups of nearly one size, about as many groups as may be looked for."""
+    size = min(MAX_GROUP, max(MIN_GROUP, -(-len(sentences) // most)))
+    return [sentences[at : at + size] for at in range(0, len(sentences), size)]
+
+
+def _build_query(sentences: Sequence[str], topic: str) -> str:
+    """The words of some sentences that tell most: names and numbers first, then long words, in their order."""
+    from nexi.text.wordforms import word_terms
+
+    words = list(dict.fromkeys(word for text in (topic, *sentences) for word in _WORD.findall(text) if word_terms(word)))
+    names = {word for text in sentences for word in _WORD.findall(text)[1:] if word[0].isupper() or word[0].isdigit()}
+    best = sorted(words, key=lambda word: (word not in names, -len(word)))[:MAX_QUERY_WORDS]
+    return " ".join(word for word in words if word in best)

@@ -1,0 +1,195 @@
+"""How well a report is cited: each citation judged by its page alone, and precision and recall of all of them.
+
+Above are the check of a document and the doors; below are the judge and the review. Precision is the share of citations whose
+page supports their sentence; recall is the share of sentences that state something and are fully supported by what they cite.
+A link that is dead supports nothing. Where no judge has read a citation, the figures are a lower bound, and say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec.structs import replace
+
+from nexi.checking.answer import MAX_JUDGED
+from nexi.checking.document import Document
+from nexi.checking.judge import Judge, Judgement
+from nexi.checking.recheck import (
+    CitationFigures,
+    SourceState,
+    Texts,
+    Verification,
+    check_by_rules,
+    describe_rest,
+    name_unread_pages,
+    prepare_pages,
+    say_all,
+)
+from nexi.checking.review import MAX_GAP_REASONS, PASSING, apply_judging, build_cases
+from nexi.checking.sentences import numbers_of
+from nexi.types import Claim, Evidence, JudgeFigure, Proof, Verdict
+
+if TYPE_CHECKING:
+    from nexi.checking.pages import Snapshot
+
+__all__ = ["check_citations"]
+
+MAX_CONCURRENT_PAGES = 4
+PART = "says its part"
+_BEST_FIRST = (
+    Verdict.SUPPORTED,
+    Verdict.CONTRADICTED,
+    Verdict.FOUND,
+    Verdict.NOT_CONFIRMED,
+    Verdict.NOT_FOUND,
+    Verdict.UNCHECKED,
+)
+
+Pages: TypeAlias = Mapping[int, "Snapshot | None"]
+# These sentences, judged by the pages with these numbers alone.
+AskAbout: TypeAlias = Callable[[Sequence[Claim], Sequence[int]], Coroutine[Any, Any, tuple[Claim, ...]]]
+
+
+def measure_citations(verification: Verification) -> CitationFigures:
+    """Precision and recall of the citations of a document whose citations were checked one by one."""
+    claims = verification.proof.checked
+    cited = [claim for claim in claims if numbers_of(claim.text)]
+    citations = [e for claim in cited for e in _own_evidence(claim)]
+    unread = {s.source.number for s in verification.sources if s.state in ("dead", "refused", "missing")}
+    unread |= set(verification.document.lost)
+    open_verdicts = (Verdict.NOT_CONFIRMED, Verdict.UNCHECKED)
+    return CitationFigures(
+        citations=len(citations),
+        supporting=sum(e.verdict in PASSING for e in citations),
+        contradicted=sum(e.verdict is Verdict.CONTRADICTED for e in citations),
+        unreadable=sum(e.number in unread for e in citations),
+        sentences=len(claims),
+        supported=sum(claim.verdict in PASSING for claim in cited),
+        uncited=len(claims) - len(cited),
+        is_bound=any(e.verdict in open_verdicts and e.number not in unread for e in citations),
+    )
+
+
+async def check_citations(
+    document: Document,
+    texts: Texts,
+    states: tuple[SourceState, ...],
+    *,
+    judge: Judge | None = None,
+    deadline: float | None = None,
+) -> Verification:
+    """Check every citation of a document by itself: what its page, and no other, says to its sentence."""
+    pages = await prepare_pages(document, texts)
+    claims = await asyncio.to_thread(check_by_rules, document, pages, "cited")
+    verification = Verification(document, Proof(claims), states, refetched=True, gap=describe_rest(document), texts=dict(texts))
+    if judge and any(pages.values()):
+        verification = await _judge_citations(verification, pages, judge, deadline)
+    verification = replace(verification, proof=name_unread_pages(verification.proof, states))
+    return replace(verification, citations=measure_citations(verification))
+
+
+async def _judge_citations(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
+    """The verdict of a judge on every citation by its own page, and on every sentence by all that it cites."""
+    claims, question = list(verification.proof.claims), verification.document.question
+    limit = asyncio.Semaphore(MAX_CONCURRENT_PAGES)
+    figures: list[JudgeFigure] = []
+    judgements: list[Judgement] = []
+
+    async def ask(asked: Sequence[Claim], numbers: Sequence[int]) -> tuple[Claim, ...]:
+        own = {number: pages.get(number) for number in numbers}
+        cases = build_cases(asked, question)
+        async with limit:
+            judging = await judge.judge(cases, own, question, deadline=deadline)
+        figures.extend([judging.judge] if judging.judge else [])
+        judgements.extend(judging.judgements)
+        return await asyncio.to_thread(apply_judging, asked, judging, own, judge.name)
+
+    judged_claims = Proof(tuple(claims)).checked[:MAX_JUDGED]
+    cited = [claim for claim in judged_claims if numbers_of(claim.text)]
+    by_page = {n: [claim for claim in cited if n in claim.numbers] for n, page in pages.items() if page is not None}
+    uncited = [claim for claim in judged_claims if not numbers_of(claim.text)]
+    async with asyncio.TaskGroup() as tasks:
+        asking = {
+            number: tasks.create_task(ask([_only(claim, number) for claim in asked], [number]))
+            for number, asked in by_page.items()
+            if asked
+        }
+        others = tasks.create_task(ask(uncited, [n for n, page in pages.items() if page is not None])) if uncited else None
+    verdicts = {(claim.index, number): claim for number, task in asking.items() for claim in task.result()}
+    joined = {claim.index: _join_verdicts(claim, verdicts) for claim in cited}
+    joined |= {claim.index: claim for claim in (others.result() if others else ())}
+    joined |= await _judge_together(list(joined.values()), pages, ask)
+    was_judged = any(judgement.finding for judgement in judgements)
+    beyond = len(Proof(tuple(claims)).checked) - len(judged_claims)
+    rest = f"only {MAX_JUDGED} sentences of a text are judged, {beyond} were not" if beyond else ""
+    return replace(
+        verification,
+        proof=Proof(tuple(joined.get(claim.index, claim) for claim in claims)),
+        judge=(figures[0].name if figures else judge.name) if was_judged else "",
+        judges=tuple(dict.fromkeys(figures))[:1] if was_judged else (),
+        gap=say_all(verification.gap, rest, _describe_missing(judgements)),
+    )
+
+
+async def _judge_together(claims: Sequence[Claim], pages: Pages, ask: AskAbout) -> dict[int, Claim]:
+    """Sentences that none of their pages supports alone, by all of these pages together."""
+    groups: dict[tuple[int, ...], list[Claim]] = {}
+    for claim in claims:
+        readable = tuple(e.number for e in _own_evidence(claim) if pages.get(e.number) is not None)
+        rejected = any(e.verdict is Verdict.NOT_FOUND for e in claim.evidence)
+        if len(readable) > 1 and rejected and claim.verdict is Verdict.NOT_FOUND and claim.judge:
+            groups.setdefault(readable, []).append(claim)
+    together: dict[int, Claim] = {}
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(ask(group, numbers)) for numbers, group in groups.items()]
+    for task in asking:
+        for claim in task.result():
+            if claim.verdict is Verdict.SUPPORTED:
+                parts = (replace(e, reason=PART) if e.verdict is Verdict.SUPPORTED else e for e in claim.evidence)
+                together[claim.index] = replace(claim, evidence=tuple(parts), reason="its pages say it together")
+    return together
+
+
+def _describe_missing(judgements: Sequence[Judgement]) -> str:
+    reasons = [judgement.reason for judgement in judgements if not judgement.finding and judgement.reason]
+    why = "; ".join(list(dict.fromkeys(reasons))[:MAX_GAP_REASONS])
+    return f"{len(reasons)} of {len(judgements)} judgements are missing: {why}" if reasons else ""
+
+
+def _own_evidence(claim: Claim) -> list[Evidence]:
+    """What the pages say that a sentence cites itself."""
+    own = numbers_of(claim.text)
+    return [e for e in claim.evidence if e.number in own]
+
+
+def _only(claim: Claim, number: int) -> Claim:
+    """A sentence as if it cited one page alone, with what rules say to that."""
+    evidence = next(e for e in claim.evidence if e.number == number)
+    return replace(claim, evidence=(evidence,), verdict=evidence.verdict, reason=evidence.reason)
+
+
+def _join_verdicts(claim: Claim, verdicts: Mapping[tuple[int, int], Claim]) -> Claim:
+    """A sentence with what each of its pages was judged to say; the best of them is the verdict on it."""
+    judged = [verdicts[claim.index, e.number] for e in claim.evidence if (claim.index, e.number) in verdicts]
+    if not judged:
+        return claim
+    if all(not each.needs_citation for each in judged):
+        return replace(claim, needs_citation=False, evidence=(), reason=judged[0].reason, judge=judged[0].judge)
+    evidence = tuple(
+        next((e for e in verdicts[claim.index, old.number].evidence if e.number == old.number), old)
+        if (claim.index, old.number) in verdicts
+        else old
+        for old in claim.evidence
+    )
+    order = (
+        Verdict.SUPPORTED,
+        Verdict.CONTRADICTED,
+        Verdict.FOUND,
+        Verdict.NOT_CONFIRMED,
+        Verdict.NOT_FOUND,
+        Verdict.UNCHECKED,
+    )
+    best = min(judged, key=lambda each: order.index(each.verdict))
+    return replace(claim, verdict=best.verdict, reason=best.reason, judge=best.judge, evidence=evidence)
