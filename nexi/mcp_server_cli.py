@@ -87,24 +87,13 @@ async def _run_http(config: Config, host: str, port: int) -> None:
     from nexi.app import Nexi
     from nexi.mcp_server import HttpDoor
     from nexi.mcp_server.http import PATH
-    from nexi.web.server import GC_THRESHOLDS, HEAD_BYTES, MAX_CONNECTIONS, SlowClientTimeoutProtocol
+    from nexi.web.server import GC_THRESHOLDS, MAX_CONNECTIONS, strict_config
 
     gc.set_threshold(*GC_THRESHOLDS)
     async with Nexi(config) as nexi:
         door: Any = HttpDoor(nexi, host=host, token=config.token)
         with _bind_socket(host, port) as listener:
-            settings = uvicorn.Config(
-                door.app,
-                log_level="warning",
-                access_log=False,
-                lifespan="on",
-                timeout_graceful_shutdown=DRAIN_S,
-                log_config=None,
-                http=SlowClientTimeoutProtocol,
-                limit_concurrency=MAX_CONNECTIONS,
-                h11_max_incomplete_event_size=HEAD_BYTES,
-                server_header=False,
-            )
+            settings = strict_config(door.app, drain_s=DRAIN_S, log_level="warning", limit_concurrency=MAX_CONNECTIONS)
             where = f"[{host}]" if ":" in host else host
             which = "the token" if config.token else "the token that `nexi token` prints"
             say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}, with {which}")

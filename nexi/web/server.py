@@ -147,19 +147,23 @@ def address_of(listener: socket.socket) -> str:
 
 
 def uvicorn_config(config: Config, options: ServerOptions) -> uvicorn.Config:
+    app = functools.partial(build_app, config, options)
+    return strict_config(app, factory=True, workers=options.workers, drain_s=options.drain_s)
+
+
+def strict_config(app: Any, *, drain_s: float, **options: Any) -> uvicorn.Config:
+    """How every HTTP server of nexi reads requests: one framing, limits on slow clients, no header of a proxy trusted."""
     return uvicorn.Config(
-        functools.partial(build_app, config, options),
-        factory=True,
+        app,
+        **{"lifespan": "on", **options},
         http=SlowClientTimeoutProtocol,
         ws="none",
-        lifespan="on",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        workers=options.workers,
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=max(1, round(options.drain_s)),
+        timeout_graceful_shutdown=max(1, round(drain_s)),
         h11_max_incomplete_event_size=HEAD_BYTES,
     )
 

@@ -20,7 +20,7 @@ from nexi.config import Config
 from nexi.tasks import cancel_until_ended
 from nexi.web import logs
 from nexi.web.metrics import METRICS_TYPE, Metrics
-from nexi.web.server import GC_THRESHOLDS
+from nexi.web.server import GC_THRESHOLDS, strict_config
 
 if TYPE_CHECKING:
     from nexi.app.team import Team
@@ -86,7 +86,5 @@ class _SilentServer(uvicorn.Server):
 
 
 async def _serve_health(app: Starlette, host: str, port: int) -> None:
-    settings = uvicorn.Config(
-        app, host, port, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False
-    )
+    settings = strict_config(app, drain_s=0.0, host=host, port=port, lifespan="off")
     await _SilentServer(settings).serve()

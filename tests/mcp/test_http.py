@@ -15,12 +15,15 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+import nexi
 from nexi.app import Nexi
 from nexi.app.owner_token import OwnerToken
+from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.events import RunFailed
 from nexi.mcp_server import HttpDoor
 from nexi.mcp_server_cli import _run_http
+from nexi.web.server import HEAD_BYTES, ServerOptions, SlowClientTimeoutProtocol, strict_config, uvicorn_config
 from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, listening, text_of, until
 
 TOKEN = "a-long-secret-token-4711"
@@ -159,20 +162,55 @@ async def test_bad_bodies_are_refused_with_a_client_error(web: str, tmp_path: Pa
     assert "Traceback" not in reply.text
 
 
-async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@asynccontextmanager
+async def running_command(web: str, home: Path, capsys: pytest.CaptureFixture[str]) -> AsyncIterator[tuple[int, str]]:
+    """`nexi mcp http`: its port, and what it says."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    serving = asyncio.create_task(_run_http(config_for(web, tmp_path, token=TOKEN), "127.0.0.1", port))
+    serving = asyncio.create_task(_run_http(config_for(web, home, token=TOKEN), "127.0.0.1", port))
     said = ""
-    async with httpx2.AsyncClient() as http, asyncio.timeout(120):
+    async with asyncio.timeout(120):
         while "MCP at" not in said:
             await asyncio.sleep(0.01)
             said += capsys.readouterr().err
-        reply = await http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=KNOWN)
+        yield port, said
     serving.cancel()
     await asyncio.wait([serving])
+
+
+async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with running_command(web, tmp_path, capsys) as (port, said), httpx2.AsyncClient() as http:
+        reply = await http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=KNOWN)
     assert said == f"MCP at http://127.0.0.1:{port}/mcp, with the token\n"
     assert json.loads(reply.text.partition("data: ")[2])["result"]["serverInfo"]["name"] == "nexi"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"GET /mcp HTTP/1.1\nHost: localhost\n\n", b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Other: 1\r\n 2\r\n\r\n"],
+    ids=["bare LF", "folded"],
+)
+async def test_the_command_refuses_a_head_that_a_proxy_may_read_otherwise(
+    web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], head: bytes
+) -> None:
+    async with running_command(web, tmp_path, capsys) as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head)
+        reply = await reader.read()
+        writer.close()
+    assert reply.startswith(b"HTTP/1.1 400 ")
+
+
+def test_every_http_server_of_nexi_reads_requests_alike(tmp_path: Path) -> None:
+    served = uvicorn_config(Config(home=tmp_path), ServerOptions())
+    door = strict_config(None, drain_s=1.0, log_level="warning")
+    assert {(c.http, c.ws, c.proxy_headers, c.h11_max_incomplete_event_size) for c in (served, door)} == {
+        (SlowClientTimeoutProtocol, "none", False, HEAD_BYTES)
+    }
+    package = Path(nexi.__file__).parent
+    assert [str(path.relative_to(package)) for path in package.rglob("*.py") if "uvicorn.Config(" in path.read_text()] == [
+        "web/server.py"
+    ]
 
 
 async def test_a_web_server_mounts_the_door_under_a_guard_of_its_own(web: str, tmp_path: Path) -> None:
