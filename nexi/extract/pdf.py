@@ -13,6 +13,7 @@ from typing import Any
 
 from nexi.errors import FetchError
 from nexi.extract.ocr import MAX_SECONDS, can_recognise, recognise_text
+from nexi.extract.pdf_tables import PageTables
 from nexi.extract.words import Extracted, one_line
 
 __all__ = ["read_pdf"]
@@ -72,9 +73,9 @@ def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
 
 def _page_texts(document: Any, max_chars: int, max_pages: int) -> str:
     blocks: list[str] = []
-    chars, count = 0, len(document)
+    chars, count, tables = 0, len(document), PageTables()
     for number in range(1, min(count, max_pages) + 1):
-        if body := _page_text(document, number - 1):
+        if body := _page_text(document, number - 1, tables):
             blocks.append(f"[page {number}]\n\n{body}")
             chars += len(blocks[-1])
         if chars > max_chars:
@@ -110,7 +111,7 @@ def _draw_page(document: Any, index: int) -> bytes:
     return picture
 
 
-def _page_text(document: Any, index: int) -> str:
+def _page_text(document: Any, index: int, tables: PageTables) -> str:
     """A page that is broken has no text; the others may."""
     import pypdfium2
 
@@ -123,7 +124,10 @@ def _page_text(document: Any, index: int) -> str:
     except pypdfium2.PdfiumError:
         page.close()
         return ""
-    text = words.get_text_range(0, min(words.count_chars(), MAX_PAGE_CHARS))
+    count = min(words.count_chars(), MAX_PAGE_CHARS)
+    text = words.get_text_range(0, count)
+    if len(text) == count:  # else a character is two in the text, and places are not those of the words
+        text = tables.write_page(text, lambda at: words.get_charbox(at, loose=True))
     words.close()
     page.close()
     return _clean_text(text)
