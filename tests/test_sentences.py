@@ -86,3 +86,13 @@ def test_sentences_stand_in_the_text_in_order_and_leave_out_only_blanks(text: st
     assert places == sorted(places)
     assert "".join("".join(text[start:end] for start, end in bounds).split()) == "".join(text.split())
     assert all(0 < end - start <= longest for start, end in bounds)
+
+
+@pytest.mark.parametrize(
+    "second",
+    ["`git repack` moves it [3].", "\\` ![x](https://e.example/x.png) \\`", "eBay and others follow.", "→ so it goes on."],
+)
+def test_a_full_stop_after_a_citation_ends_the_sentence_whatever_follows(second: str) -> None:
+    first = "A pack has an index beside it [3]."
+    text = f"{first} {second}"
+    assert [text[start:end] for start, end in sentence_bounds(text, 700)] == [first, second]

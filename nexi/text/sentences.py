@@ -34,6 +34,7 @@ _PARTICLES = "van|von|de|du|di|da|ter|ten"
 _STARTS_SMALL = re.compile(rf"[a-z][A-Z]|(?:{_PARTICLES})\s[A-Z]")  # eBay; van Gogh
 _UNFINISHED = re.compile(rf"(?:[^\W_]{{0,{MAX_WORD_CHARS - 1}}}|\w{{1,3}}\)|(?:{_PARTICLES})\s)$")
 _LISTED = re.compile(r"\([a-z0-9]{1,3}\)\s")
+_CITED = re.compile(r"[^\W_][^\n\[\]]?(?:\[\d{1,4}\])+$")  # a citation after a word ends what it belongs to
 _WORD_BEFORE = re.compile(r"[^\s\"'“‘„«(\[/§]*$")
 _NEXT_WORD = re.compile(r"[^\W\d_]+(?!\.)\b")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")  # U.S, Ph.D, т.д
@@ -100,6 +101,8 @@ def ends_sentence(text: str, start: int, stop: int, after: int) -> bool:
     """Whether the sentence from `start` ends with the mark at `stop`, where the text goes on at `after`."""
     if text[stop] in WIDE_STOPS or after >= len(text) or not text[after - 1].isspace():
         return True
+    if _CITED.search(text, max(start, stop - MAX_WORD_CHARS), stop):
+        return True
     first = _skip_openers(text, after)
     following = text[first : first + 1]
     if _is_small(following):
@@ -116,6 +119,8 @@ def ends_sentence(text: str, start: int, stop: int, after: int) -> bool:
 
 def is_undecided(text: str, start: int, stop: int, after: int) -> bool:
     """Whether a text that still arrives must go on before `ends_sentence` can say what the mark at `stop` is."""
+    if _CITED.search(text, max(start, stop - MAX_WORD_CHARS), stop):
+        return False
     first = _skip_openers(text, after)
     if first == len(text):
         return True
