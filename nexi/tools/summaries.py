@@ -11,6 +11,7 @@ from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
+from nexi.text.chunking import chunk_markdown
 from nexi.types import Message
 
 MAX_SUMMARY_TOKENS = 2000
@@ -45,7 +46,8 @@ async def summarise(llm: LLM, text: str, question: str, instructions: str, limit
 
 async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
     """Return the passages the model chose, verbatim and in order; the beginning of the page if it chose none."""
-    chunks = _split_chunks(text)[:MAX_CHUNKS]
+    cut = chunk_markdown(text, MAX_CHUNK_CHARS)[:MAX_CHUNKS]
+    chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in cut]
     numbered = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
     prompt = render("chunks", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question.")
     schema = {
@@ -63,16 +65,3 @@ async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, lim
         return text[:MAX_FALLBACK_CHARS]
     chosen = sorted({i for i in picked["pick"] if 0 <= i < len(chunks)})
     return "\n\n".join(chunks[i] for i in chosen) or text[:MAX_FALLBACK_CHARS]
-
-
-def _split_chunks(text: str, size: int = MAX_CHUNK_CHARS) -> list[str]:
-    """Join paragraphs up to `size` characters; a longer paragraph is cut."""
-    chunks: list[str] = []
-    current = ""
-    for paragraph in text.split("\n\n"):
-        for piece in [paragraph[i : i + size] for i in range(0, len(paragraph), size)] or [""]:
-            if current and len(current) + len(piece) + 2 > size:
-                chunks.append(current)
-                current = ""
-            current = f"{current}\n\n{piece}" if current else piece
-    return [c for c in [*chunks, current] if c.strip()]
