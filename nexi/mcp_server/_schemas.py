@@ -155,17 +155,23 @@ class AgenticResult(BaseModel):
 
 
 class Checked(BaseModel):
-    """A document checked against the pages it cites."""
+    """A text that was checked; an audit has precision, recall and sentences in place of the proof."""
 
     model_config = ConfigDict(extra="allow")
 
     ok: bool
-    strict: bool
-    refetched: bool
-    run: str
-    proof: dict[str, Any]
+    contradicted: bool = Field(description="Whether a page says otherwise than a sentence.")
+    strict: bool = False
+    refetched: bool = False
+    run: str = ""
+    counts: dict[str, int] = Field(description="How many sentences have each verdict.")
+    judge: str = Field(description="Who judged; empty where rules alone looked.")
+    gap: str = Field(description="What was not checked or judged, and why.")
+    precision: float | None = Field(default=None, description="Of an audit: citations whose page supports the sentence.")
+    recall: float | None = Field(default=None, description="Of an audit: sentences that their citations fully support.")
+    proof: dict[str, Any] = {}
     sources: list[dict[str, Any]]
-    changes: list[dict[str, Any]]
+    changes: list[dict[str, Any]] = []
 
 
 class IndexedPageOutcome(BaseModel):

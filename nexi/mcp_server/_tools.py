@@ -29,6 +29,7 @@ from nexi.mcp_server._progress import ProgressReporter, follow_run, run_cancella
 from nexi.mcp_server._resources import export_file
 from nexi.mcp_server._runs import ResearchRunRegistry, RunSnapshot
 from nexi.types import Query
+from nexi.urls import is_web_url
 
 MOST_SECONDS = 3600
 POLL_S = 0.5
@@ -241,18 +242,36 @@ class Tools:
 
     async def nexi_verify(
         self,
-        text: Annotated[str, Field(description="Markdown with [n] citations and a list of sources, or with links.")] = "",
+        text: Annotated[str, Field(description="The text, in Markdown, HTML or plain; with citations or without.")] = "",
         run_id: Annotated[str, Field(description="Or the id of a past run.", max_length=100)] = "",
+        url: Annotated[str, Field(description="Or the address of a report.", max_length=8000)] = "",
+        against: Annotated[list[str], Field(description="Addresses of pages to check the text against.", max_length=30)] = [],  # noqa: B006
+        web: Annotated[bool, Field(description="Search the web for sentences that cite nothing.")] = False,
+        audit: Annotated[
+            bool, Field(description="Follow the links of a report and give precision and recall of its citations.")
+        ] = False,
         refetch: Annotated[bool, Field(description="Fetch the pages again and report which changed.")] = False,
         strict: Annotated[bool, Field(description="Fail also for what cites nothing.")] = False,
     ) -> Annotated[CallToolResult, _schemas.Checked]:
-        """Check an answer, a report or any Markdown with links, sentence by sentence, against the pages it cites."""
-        if bool(text.strip()) == bool(run_id.strip()):
-            fix = "give text, or run_id, and not both"
-            raise QuestionError("there is nothing to verify" if not text else "two things to verify were named", fix=fix)
-        target = Target(text=text) if text.strip() else Target(id=run_id.strip())
-        found = await run_cancellable_once(self._nexi.verify(VerifyRequest(target, refetch=refetch)))
-        name = target.id or "the text"
+        """Check a text sentence by sentence: against the pages it cites, pages you name, a web search or the knowledge base.
+
+        Tells what a page contradicts from what is not found. With audit, the citations of any report are judged one by one.
+        """
+        target = Target(text if text.strip() else "", run_id.strip(), url.strip())
+        if sum(map(bool, (target.text, target.id, target.url))) != 1:
+            is_empty = not (target.text or target.id or target.url)
+            raise QuestionError(
+                "there is nothing to verify" if is_empty else "two things to verify were named",
+                fix="give text, run_id or url, and only one of them",
+            )
+        if file := next((page for page in against if not is_web_url(page)), ""):
+            raise QuestionError(f"{file[:200]!r} is not the address of a web page", fix="name pages with http:// or https://")
+        if audit and (against or web):
+            fix = "leave against and web out"
+            raise QuestionError("an audit checks citations against the pages they name", fix=fix)
+        request = VerifyRequest(target, tuple(against), web, audit, refetch)
+        found = await run_cancellable_once(self._nexi.verify(request))
+        name = target.id or target.url or "the text"
         return _tool_result(
             _views.verification_markdown(found, name, strict=strict), _views.show_verification(found, name, strict=strict)
         )

@@ -4,6 +4,7 @@
     runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one, streams sends it
     openai      passes as OpenAI; openai_responses and openai_legacy too, with openai_shapes and chat_tasks below
     search      the Search API; searxng, tavily and openwebui pass as others
+    verify      texts checked, and reports audited
     operations  health, metrics, the OpenAPI document
     mcp         MCP at /mcp
     page        the web page
@@ -46,6 +47,7 @@ from nexi.web import (
     tavily,
     tavily_crawl,
     tavily_research,
+    verify,
 )
 from nexi.web.access import OwnerAccess
 from nexi.web.guard import GuardRules, RequestGuard
@@ -67,6 +69,7 @@ CONTRACTS: tuple[ModuleType, ...] = (
     tavily_crawl,
     tavily_research,
     openwebui,
+    verify,
     operations,
 )
 SHAPES: Mapping[str, Shape] = {
@@ -78,6 +81,7 @@ SHAPES: Mapping[str, Shape] = {
     "/v1/search": own_shape,
     "/v1/cache": own_shape,
     "/v1/snippet_rank": own_shape,
+    "/v1/verify": own_shape,
     "/searxng": searxng.searxng_error,
     "/tavily": tavily.tavily_error,
     "/openwebui": openwebui.openwebui_error,

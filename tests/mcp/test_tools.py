@@ -277,7 +277,20 @@ async def test_verifying_nothing_or_two_things_is_refused(web: str, tmp_path: Pa
     async with inside(config_for(web, tmp_path)) as (client, _):
         result = await client.call_tool("nexi_verify", arguments)
     assert result.is_error
-    assert "give text, or run_id, and not both" in text_of(result)
+    assert "give text, run_id or url, and only one of them" in text_of(result)
+
+
+async def test_a_report_is_audited_and_a_text_checked_against_pages(web: str, tmp_path: Path) -> None:
+    moon = f"{web}/moon.test/facts"
+    report = f"The Moon is 384,400 km from Earth on average [1]({moon}). It is made of cheese [2]({web}/gone.test/)."
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        audit = await client.call_tool("nexi_verify", {"text": report, "audit": True})
+        plain = await client.call_tool("nexi_verify", {"text": "The Moon is 12 km from Earth on average.", "against": [moon]})
+        file = await client.call_tool("nexi_verify", {"text": "The Moon is far away.", "against": ["/etc/passwd"]})
+    assert (audit.structured_content["precision"], audit.structured_content["recall"]) == (0.5, 0.5)
+    assert "Precision 50%" in text_of(audit)
+    assert (plain.structured_content["contradicted"], plain.structured_content["counts"]["contradicted"]) == (True, 1)
+    assert file.is_error
 
 
 @pytest.mark.parametrize(

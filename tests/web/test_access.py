@@ -56,6 +56,7 @@ GUEST = {
 OWNER = {
     "GET /v1/runs",
     "POST /v1/cache/clear",
+    "POST /v1/verify",
     "GET /metrics",
     "POST /page/render",
     "GET /page/runs/{id}",
