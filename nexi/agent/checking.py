@@ -59,6 +59,7 @@ class AnswerChecker:
         self.context = context
         self.verifier = verifier
         self._rated: tuple[list[PageView], Answered] = ([], "")  # the last pages that were rated, and their rating
+        self._judged: dict[Case, Judging] = {}  # of texts that were tried before they were released
 
     async def prepare(self) -> None:
         """Do what an answer will need and only the pages decide, while the model thinks."""
@@ -181,17 +182,23 @@ class AnswerChecker:
             )
 
     async def _rate_answer(self, review: Review | None) -> Answered:
-        """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""
+        """Whether the pages that were read, in their own words and those of sentences that passed, answer the question.
+
+        A model's text that speaks of something else is a likely answer at most, whatever words its pages have.
+        """
         rating = await self._rate_read_pages()
         views, rate = self.context.read_pages(), self.context.rate_pages
-        if rate is None or rating in ("", "yes") or self.verifier is None or not self.verifier.rewrites:
+        if rate is None or not rating or self.verifier is None or not self.verifier.rewrites:
             return rating
         checked = review.proof.checked if review else ()
         passed = [claim.text for claim in checked if claim.verdict in PASSING]
-        views.append(PageView("", 0, "", "\n\n".join(passed)))  # a model has words of its own; quotations have not
-        rating = await asyncio.to_thread(rate, self.context.question, views)
+        written = PageView("", 0, "", "\n\n".join(passed))  # a model has words of its own; quotations have not
         is_judged_true = bool(checked) and all(claim.verdict is Verdict.SUPPORTED for claim in checked)
-        return "yes" if rating == "likely" and is_judged_true else rating  # words stop counting where a judge has read it all
+        if rating != "yes":
+            rating = await asyncio.to_thread(rate, self.context.question, [*views, written])
+            return "yes" if rating == "likely" and is_judged_true else rating  # a judge has read it all: words stop counting
+        own = rating if is_judged_true else await asyncio.to_thread(rate, self.context.question, [written])
+        return "likely" if own == "no" else rating
 
     async def _rate_read_pages(self) -> Answered:
         """Whether the pages that were read answer the question; "" where there is nothing to rate."""
@@ -239,14 +246,21 @@ class AnswerChecker:
         return {} if isinstance(rewritten, StopReason) else rewritten
 
     async def _ask_judge(self, judge: Judge, cases: Sequence[Case], pages: Mapping[int, Snapshot | None]) -> Judging:
-        """What the judge says; gaps where the run was stopped."""
+        """What the judge says, each sentence asked once; gaps where the run was stopped."""
         context = self.context
+        if cases and all(case in self._judged for case in cases):
+            return Judging(tuple(self._judged[case].judgements[0] for case in cases), self._judged[cases[0]].judge)
         if context.stop.is_set():
             return Judging((Judgement(reason=STOPPED),) * len(cases))
         context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
         work = judge.judge(cases, pages, context.question, deadline=self._judge_deadline())
         judging = await context.run_unless_cancelled(work)
-        return Judging((Judgement(reason=STOPPED),) * len(cases)) if isinstance(judging, StopReason) else judging
+        if isinstance(judging, StopReason):
+            return Judging((Judgement(reason=STOPPED),) * len(cases))
+        for case, judgement in zip(cases, judging.judgements, strict=True):
+            if judgement.finding:
+                self._judged[case] = Judging((judgement,), judging.judge)
+        return judging
 
     def _open_judge(self, *, by_model: bool) -> Judge | None:
         return self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None

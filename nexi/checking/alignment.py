@@ -81,8 +81,17 @@ def list_items(text: ParsedText, other: ParsedText) -> list[Item]:
     return items[:MAX_WORDS]
 
 
-def align(claim: ParsedText, source: ParsedText, lent: Container[str] = (), elsewhere: Container[str] = ()) -> Alignment:
-    """Lay a sentence along one of a page; `lent` are the terms of what it is bound to, `elsewhere` those of the whole page."""
+def align(
+    claim: ParsedText,
+    source: ParsedText,
+    lent: Container[str] = (),
+    elsewhere: Container[str] = (),
+    subject: Container[str] = (),
+) -> Alignment:
+    """Lay a sentence along one of a page.
+
+    `lent` are the terms of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
+    """
     ours, theirs = list_items(claim, source), list_items(source, claim)
     left, right = [item.key for item in ours], [item.key for item in theirs]
     if not left or (Counter(left) & Counter(right)).total() < MIN_SHARED * len(left):
@@ -107,7 +116,8 @@ def align(claim: ParsedText, source: ParsedText, lent: Container[str] = (), else
         start, end = max(c, d - (b - a) - 2) if a == 0 else c, min(d, c + (b - a) + 2) if b == len(ours) else d
         lost = [item for item in theirs[start:end] if item.key in gone] if end - start <= MAX_EXCHANGED else []
         changes += _find_exchanges([item for item in ours[a:b] if item.key in added and item.key not in lent], lost, elsewhere)
-        changes += _find_changes(ours[a:b], theirs[c:d], added, gone) if d - c <= MAX_EDIT else ()
+        put = [item for item in ours[a:b] if item.key not in subject]
+        changes += _find_changes(put, theirs[c:d], added, gone) if d - c <= MAX_EDIT else ()
     changes += _find_hedges(claim, covered, source.words[inside[-1] + 1 : inside[-1] + 3])
     return Alignment(follows, contradictions, tuple(dict.fromkeys(changes)), bool(negated))
 

@@ -46,11 +46,16 @@ class Snapshot:
     places: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
     read_chars: int = field(default=0, compare=False)
     parsed: dict[tuple[int, int], ParsedText] = field(default_factory=dict, repr=False, compare=False)
+    title: str = ""
 
     @property
     def is_whole(self) -> bool:
         """Whether all of the page was read."""
         return self.read_chars >= len(self.text)
+
+    @cached_property
+    def parsed_title(self) -> ParsedText:
+        return parse_text(self.title)
 
     @cached_property
     def folded_text(self) -> str:
@@ -91,8 +96,8 @@ class Snapshot:
         return self.plain.stored_place(start), min(len(self.text), self.plain.stored_place(end - 1) + 1)
 
 
-def prepare(text: str, url: str = "", digest: str = "", *, max_chars: int = MAX_CHARS) -> Snapshot:
-    """Read a page's stored text once."""
+def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_chars: int = MAX_CHARS) -> Snapshot:
+    """Read a page's stored text once; its title lends words to every passage."""
     seen = plain(text[:max_chars])
     bounds, above = _find_sentences(seen.text)
     places: dict[str, list[int]] = {}
@@ -101,7 +106,8 @@ def prepare(text: str, url: str = "", digest: str = "", *, max_chars: int = MAX_
             for term in word_terms(word):
                 if (found := places.setdefault(term, []))[-1:] != [number]:
                     found.append(number)
-    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, places, min(len(text), max_chars))
+    read_chars = min(len(text), max_chars)
+    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, places, read_chars, title=title)
 
 
 def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:

@@ -1,8 +1,8 @@
 """The stretches of a page that hold most of a sentence's words.
 
 Below `verdict`, above `pages`. A stretch is one sentence of the page, with the one or two before it where a pronoun binds
-them; its heading, the head of its table and the first sentence of the page lend it words at a discount. Every word counts
-the same: on labelled sentences a weight by rarity brought nothing.
+them; its heading, the head of its table, the first sentence and the title of the page lend it words at a discount. Every
+word counts the same: on labelled sentences a weight by rarity brought nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _build_window(last: int, terms: frozenset[str], page: Snapshot) -> Window:
         held, first = held[1:], first + 1  # a sentence that adds no word is no part of the evidence
     context = tuple(sorted({0, page.above[last], page.head_of_table(last)} - {-1, *range(first, last + 1)}))
     said = frozenset[str]().union(*held)
-    lent = {term for at in context for term in terms & _terms_at(at, page)} - said
+    lent = (terms & set(page.parsed_title.terms)).union(*(terms & _terms_at(at, page) for at in context)) - said
     share = (len(said) + CONTEXT_WORTH * len(lent)) / len(terms) if terms else 0.0
     return Window(first, last, share, context)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.checking.alignment import NEAR_COPY, align, find_overstatements
+from nexi.checking.alignment import NEAR_COPY, align, find_overstatements, has_negation
 from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES
 from nexi.checking.links import page_number
 from nexi.checking.literals import absent_names, missing_literals, unsaid_clauses
@@ -29,7 +29,7 @@ ENOUGH_WORDS = 0.6  # share of a sentence's words that its source must hold
 ENOUGH_UNSPACED = 0.75  # the same in scripts without spaces, whose pairs of characters meet by chance
 TOUCHED = 0.4  # share from which a source speaks of the same thing at all
 ENOUGH_TO_CONTRADICT = 0.5  # share without which two values speak of different things
-ENOUGH_QUESTION = 0.5  # share of the question's words, for an answer too short to be read alone
+ENOUGH_QUESTION = 0.5  # more than this share of the question's words, for an answer too short to be read alone
 FRAGMENT_WORDS = 4  # content words and values of one
 MIN_WORDS = 2  # of what is compared without its question
 MAX_WORDS, MAX_VALUES = 400, 60  # of one sentence
@@ -38,6 +38,7 @@ COPY = 0.8  # share of a sentence in the order of one of the page's, which is th
 ALMOST = 0.1  # two near copies no further apart than this are equally near
 
 NOTHING = "no passage holds its words"
+_REPLY_WORD = re.compile(r"(yes|no)[,:;] +(?=(?:\S+ ){2})", re.IGNORECASE)
 _SPACED_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)")  # as tokenised text has it, of which no value can be read
 _RANKS = {Verdict.FOUND: 0.0, Verdict.CONTRADICTED: 1.0, Verdict.UNCHECKED: 3.0, Verdict.NOT_FOUND: 4.0}
 _CLOSE_RANK = 2.0  # a passage that says most of a claim tells more than a gap
@@ -89,13 +90,20 @@ def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim
     claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.is_claim, sentence.reason)
     if not cited or not WORD.search(sentence.plain):
         return replace(claim, reason=sentence.reason or "needs a source and cites none")
-    parsed, pages = parse_text(sentence.plain), dict(list(cited.items())[:MAX_CITED])
+    parsed, pages = parse_text(_cut_reply_word(sentence.plain)), dict(list(cited.items())[:MAX_CITED])
     findings = {number: find(parsed, page, question) for number, page in pages.items()}
     too_many = Finding(Verdict.UNCHECKED, "cites more sources than one sentence is compared with")
     evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
     best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
     return _check_by_clauses(claim, sentence, pages, list(findings.values()))
+
+
+def _cut_reply_word(text: str) -> str:
+    """A sentence without the yes or no before it, where the rest says the same: "No, 1 is not a prime number"."""
+    reply = _REPLY_WORD.match(text)
+    rest = text[reply.end() :] if reply else text
+    return rest if reply and (reply[1].casefold() == "no") == has_negation(parse_text(rest)) else text
 
 
 def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
@@ -129,13 +137,13 @@ def _is_fragment(claim: ParsedText) -> bool:
 
 
 def _choose(found: list[Finding]) -> Finding:
-    """The best finding: a near copy decides, or one as near that negates it; what says more of the claim outweighs a value."""
+    """The best finding: a near copy decides, or one as near that negates it; a passage that says more outweighs both."""
     nearest = max((f.follows for f in found), default=0.0)
     copies = [f for f in found if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or found
     nothing = Finding(Verdict.NOT_FOUND, NOTHING)
     best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first), default=nothing)
-    if best.verdict is Verdict.CONTRADICTED:
-        best = next((f for f in found if f.verdict is Verdict.FOUND and f.share > max(best.share, COPY)), best)
+    if best.verdict is not Verdict.FOUND:
+        best = next((f for f in found if f.verdict is Verdict.FOUND and f.share > best.share), best)
     return next((f for f in copies if f.is_negated and f.share >= best.share and f.rank < nothing.rank), best)
 
 
@@ -143,10 +151,12 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     """Read one stretch of a page closely."""
     source = page.parse_between(window.first, window.last)
     sentences = [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
-    texts = [source, *(page.parse_between(at, at) for at in window.context)]
+    texts = [source, page.parsed_title, *(page.parse_between(at, at) for at in window.context)]
     others = [[*sentences[:at], *sentences[at + 1 :], *texts[1:]] for at in range(len(sentences))]
     lent = [{term for text in lending for term in text.terms} for lending in others]
-    aligned = max((align(claim, *pair, page.places) for pair in zip(sentences, lent, strict=True)), key=lambda a: a.follows)
+    subject = page.parsed_title.terms
+    alignments = (align(claim, *pair, page.places, subject) for pair in zip(sentences, lent, strict=True))
+    aligned = max(alignments, key=lambda a: a.follows)
     absent = [v.text.strip() for v in find_missing(claim.values, [v for text in texts for v in text.values])]
     lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes, *find_overstatements(claim, source)]))
     missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
@@ -172,11 +182,11 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
 
 
 def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
-    """Whether the passage of a fragment also holds the words of the question."""
+    """Whether the passage of a fragment says what was asked: most words of the question stand in it, above it or in a title."""
     wanted = {w.term for w in question.words if w.term and w.flat not in ASKING_WORDS}
-    places = {finding.first - 1, *range(finding.first, finding.last + 2), 0, page.above[finding.first]}
-    held = {t for at in places if 0 <= at < len(page.bounds) for t in page.parse_between(at, at).terms}
-    return len(wanted & held) >= ENOUGH_QUESTION * len(wanted)
+    places = {*range(finding.first, finding.last + 1), 0, page.above[finding.first]} - {-1}
+    held = {term for at in places for term in page.parse_between(at, at).terms}.union(page.parsed_title.terms)
+    return not wanted or len(wanted & held) > ENOUGH_QUESTION * len(wanted)
 
 
 def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evidence:

@@ -70,4 +70,4 @@ class Snapshots:
 def _prepare_snapshot(text: str, source: Source) -> Snapshot:
     from nexi.checking.pages import prepare
 
-    return prepare(text, source.url, source.digest)
+    return prepare(text, source.url, source.digest, title=source.title)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from nexi.app.approach import is_small_model, keep_approach, kept_approach, probe_tool_use
+from nexi.app.pair_models import grade_book, judge_key
+from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, NoEvidenceError
 from nexi.events import ModelAsked, RunStarted, ToolFinished, Warned
@@ -52,6 +54,55 @@ async def test_a_sentence_that_fails_the_check_is_replaced_by_a_quotation(make_c
     assert result.answer.text == QUOTATION
     assert warnings_of(world) == ["replaced"]
     assert len([f for f in world.facts if isinstance(f, ModelAsked)]) == 1
+
+
+PLAGUE = "https://history.example/black-death"
+BLACK_DEATH = (
+    "The Black Death\n\nIt is thought to have come along the Silk Road, reaching Crimea by 1343. "
+    "It entered Europe through Marseille and spread through France, eventually reaching England in the spring of 1349, where "
+    "it spread through the country. Historians accept that it was not a form of influenza."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("When did the Black Death reach England?", "The Black Death reached England in the spring of 1349 [1]."),
+        ("When did the Black Death reach England?", "The Black Death reached England in 1349 [1]."),
+        ("Was the Black Death a form of influenza?", "No, the Black Death was not a form of influenza [1]."),
+    ],
+)
+async def test_a_right_sentence_in_words_of_its_own_stands(make_config: Make, question: str, sentence: str) -> None:
+    world = small_world(make_config, Reply(sentence), web=FakeWeb({PLAGUE: BLACK_DEATH}))
+    result = await world.ask(question)
+    assert (result.answer.text, warnings_of(world)) == (sentence, [])
+
+
+async def test_a_manual_of_several_pages_is_shown_to_the_model_with_how_each_page_begins(make_config: Make) -> None:
+    pages = {
+        f"https://manual.example/{name}": f"{name} manual\n\nThe `{name}` command {does}. Options follow.\n\n"
+        f"{'See the notes below. ' * 9}Use `{name} --dry-run` to see which files it would touch, and `{name} -f` to go on."
+        for name, does in (("sweep", "removes files that nobody tracks any more"), ("brush", "cleans files that are tracked"))
+    }
+    world = small_world(make_config, Reply("I do not know."), web=FakeWeb(pages))
+    await world.ask("How do I see which files would be touched?")
+    ((message,),) = world.llm.requests
+    assert "removes files that nobody tracks any more" in message.content
+    assert "sweep --dry-run" in message.content
+
+
+async def test_a_judge_that_knows_more_is_asked_once_about_the_sentence(make_config: Make) -> None:
+    def support(messages: Any) -> Reply:
+        return Reply('{"items": [{"n": 1, "passages": [1], "differs": "", "verdict": "supported"}]}')
+
+    config = make_config(
+        model="qwen2.5-1.5b-instruct", verify_judge=True, knowledge=False, roles={"judge": {"model": "large-judge"}}
+    )
+    grade_book(config).put(judge_key(config, packaged_quiz()), Grade(0.9, 0.9, 0.1, 0.5, pairs=24))
+    judge = ScriptedLLM(support, name="large-judge")
+    said = "Our nearest neighbour in space is about 384,400 km off [1]."
+    result = await World(config, Reply(said), judge=judge).ask()
+    assert (result.answer.text, len(judge.requests)) == (said, 1)
 
 
 async def test_a_citation_before_its_sentence_is_moved_behind_it(make_config: Make) -> None:

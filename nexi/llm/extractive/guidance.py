@@ -1,4 +1,4 @@
-"""What a small language model is given to answer a question from: the sentences of the pages that speak to it best.
+"""What a small language model is given to answer a question from: the passages of the pages that speak to it best.
 
 Beside the built-in model, above `evidence` and `composition`; the app hands `choose_passages` to the loop. Pages are ranked
 whole, so the window of the model that will read the passages cuts nothing before the ranking.
@@ -10,42 +10,45 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.llm.extractive._evidence import SentenceRanking
 from nexi.llm.extractive.composition import compose_answer
-from nexi.llm.extractive.passages import ContentWords
+from nexi.llm.extractive.passages import ContentWords, PassageSentence
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
 
 __all__ = ["adds_answer", "choose_passages"]
 
 
-MAX_WORDS = 160  # of all passages: about 250 tokens; with 270 the answer stands in them hardly more often
+MAX_WORDS = 330  # of all passages: about 500 tokens
+MAX_WINDOWS = 6
+WINDOW = (1, 1)  # sentences before and after the one that speaks to the question best
 MAX_PAGES = 3
 MAX_SENTENCE_WORDS = 70
+MAX_OPENING, MIN_OPENING_WORDS = 2, 8
+OPENING_SENTENCES = 60  # among which a page says what it is about
 GAP = " … "
 _CITATION = re.compile(r"\[\d+\]")
 _YES_OR_NO = re.compile(r"(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may)\b", re.IGNORECASE)
-_NAME_OR_NUMBER = re.compile(r"\b(?:[^\W\d_a-z]|\d)[\w.,'’-]*")
+_NAME = re.compile(r"\b[^\W\d_a-z][\w.,'’-]*")  # numbers are compared by the check
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:
-    """The best sentences of the pages, under the number and title of their page.
+    """The best windows of the pages and what each page says first, under the number and title of their page.
 
-    "" where a model should not be asked: the built-in model decides the question itself, needs two pages for its answer, which
-    small models mix up, or finds no answer in them.
+    "" where a model should not be asked: the built-in model decides the question itself, needs two pages of prose for its
+    answer, which small models mix up, or finds no answer in them.
     """
     read = read_question(question)
     readable = [page for page in pages if page.text and not page.error]
     draft = compose_answer(read, readable) if readable else None
     if draft is None or not draft.lines or draft.short or draft.answered == "no":
         return ""
-    if len({number for _, number in draft.lines}) > 1:
-        return ""
     ranking = SentenceRanking(read, readable)
+    if len({number for _, number in draft.lines}) > 1 and ranking.wants != "code":
+        return ""
     order = sorted(range(len(readable)), key=lambda i: readable[i].number != draft.lines[0][1])
-    chosen = _choose_sentences(ranking, [text for text, _ in draft.lines])
-    parts = [_render_page(ranking, page, [s for s in chosen if s.page == page]) for page in order]
-    return "\n\n".join(part for part in parts if part)
+    chosen = _choose_places(ranking, [text for text, _ in draft.lines])
+    return "\n\n".join(_render_page(ranking, page, sorted(chosen[page])) for page in order if chosen.get(page))
 
 
 def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
@@ -57,24 +60,58 @@ def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
     best = _CITATION.split(quotation)[0]  # the sentence that answers best stands first
     asked, quoted = set(words.stems(f"{question} {titles}")), set(words.stems(best))
     bare = _CITATION.sub(" ", text)
-    names = {stem for name in _NAME_OR_NUMBER.findall(bare) for stem in words.stems(name)}
+    names = {stem for name in _NAME.findall(bare) for stem in words.stems(name)}
     repeats = asked.issuperset(words.stems(bare)) and not _YES_OR_NO.match(question.strip())
     return names <= asked | quoted and not repeats
 
 
-def _choose_sentences(ranking: SentenceRanking, quoted: Sequence[str]) -> list[Scored]:
-    """What the built-in model would quote, then whatever is ranked best, while there is room."""
-    usable = [s for s in ranking.ranked if s.sentence.kind != "label" and len(s.sentence.text.split()) <= MAX_SENTENCE_WORDS]
+def _choose_places(ranking: SentenceRanking, quoted: Sequence[str]) -> dict[int, set[int]]:
+    """The sentences of each page: what the built-in model would quote, the best windows, and how their pages begin."""
+    usable = [s for s in ranking.ranked if _is_readable(s.sentence)]
     first = [s for s in usable if any(_is_quoted(s.sentence.text, text) for text in quoted)]
-    chosen: list[Scored] = []
-    left = MAX_WORDS
+    chosen: dict[int, set[int]] = {}
+    left, windows = MAX_WORDS, 0
     for scored in dict.fromkeys((*first, *usable)):
-        length = len(scored.sentence.text.split())
-        fits = length <= left and len({s.page for s in chosen} | {scored.page}) <= MAX_PAGES
-        if fits and all(scored.sentence.text != other.sentence.text for other in chosen):
-            chosen.append(scored)
-            left -= length
+        is_known = scored.place in chosen.get(scored.page, ())
+        if is_known or (len(chosen) == MAX_PAGES and scored.page not in chosen):
+            continue
+        if windows == MAX_WINDOWS and scored not in first:
+            break
+        windows += 1
+        opening = _find_opening(ranking, scored.page)
+        around = range(scored.place - WINDOW[0], scored.place + WINDOW[1] + 1)
+        for place in (scored.place, *opening, *around):
+            left -= _take_place(ranking, chosen.setdefault(scored.page, set()), scored.page, place, left)
     return chosen
+
+
+def _take_place(ranking: SentenceRanking, chosen: set[int], page: int, place: int, left: int) -> int:
+    """Add a sentence that can be read and fits; how many words that took."""
+    sentences = ranking.sentences[page]
+    if place in chosen or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
+        return 0
+    length = len(sentences[place].text.split())
+    if length > left:
+        return 0
+    chosen.add(place)
+    return length
+
+
+def _find_opening(ranking: SentenceRanking, page: int) -> list[int]:
+    """Where a page says what it is about: sentences that begin with its subject, else its first ones."""
+    sentences = ranking.sentences[page][:OPENING_SENTENCES]
+    subject = re.escape(ranking.subjects[page])
+    says = re.compile(rf"(?:(?:the|an?) )?{subject}\b[^.;]*?\b(?:is|are|was|were)\b", re.IGNORECASE)
+    prose = [
+        place
+        for place, sentence in enumerate(sentences)
+        if sentence.kind == "prose" and _is_readable(sentence) and len(sentence.text.split()) >= MIN_OPENING_WORDS
+    ]
+    return ([place for place in prose if subject and says.match(sentences[place].text)] or prose)[:MAX_OPENING]
+
+
+def _is_readable(sentence: PassageSentence) -> bool:
+    return sentence.kind != "label" and len(sentence.text.split()) <= MAX_SENTENCE_WORDS
 
 
 def _is_quoted(sentence: str, text: str) -> bool:
@@ -82,12 +119,10 @@ def _is_quoted(sentence: str, text: str) -> bool:
     return bare in sentence or sentence in bare
 
 
-def _render_page(ranking: SentenceRanking, page: int, chosen: Sequence[Scored]) -> str:
+def _render_page(ranking: SentenceRanking, page: int, places: Sequence[int]) -> str:
     """The sentences of one page in their order, with a mark where the page says more between them."""
-    if not chosen:
-        return ""
-    ordered = sorted(chosen, key=lambda s: s.place)
-    text = ordered[0].sentence.text
-    for before, scored in itertools.pairwise(ordered):
-        text += (" " if scored.place == before.place + 1 else GAP) + scored.sentence.text
+    sentences = ranking.sentences[page]
+    text = sentences[places[0]].text
+    for before, place in itertools.pairwise(places):
+        text += (" " if place == before + 1 else GAP) + sentences[place].text
     return f"Source [{ranking.pages[page].number}], {ranking.subjects[page]}:\n{text}"
