@@ -210,6 +210,7 @@ def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
         language=about.language,
         author=about.author,
         published=about.published,
+        updated=about.updated,
         site=about.site,
         fetched_at=about.accessed,
         links=links,

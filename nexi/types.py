@@ -122,6 +122,7 @@ class Imprint(Struct, frozen=True):
     language: str = ""
     content_type: str = ""
     accessed: str = ""
+    updated: str = ""
 
 
 class Page(Struct, frozen=True):
@@ -147,6 +148,7 @@ class Page(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
     redirects: int = 0
+    updated: str = ""  # when the content was last changed, by what it says; `modified` is a validator of HTTP
 
     @property
     def digest(self) -> str:
@@ -156,7 +158,7 @@ class Page(Struct, frozen=True):
     @property
     def imprint(self) -> Imprint:
         """What a reference to this page tells."""
-        return Imprint(self.author, self.published, self.site, self.language, self.content_type, self.fetched_at)
+        return Imprint(self.author, self.published, self.site, self.language, self.content_type, self.fetched_at, self.updated)
 
 
 class Source(Struct, frozen=True):
@@ -459,6 +461,8 @@ class StoredSource(Struct, frozen=True):
     chunk_count: int = 0
     words: int = 0
     tags: tuple[str, ...] = ()
+    published: str = ""
+    updated: str = ""
 
 
 class IndexedPage(Struct, frozen=True):
@@ -503,6 +507,8 @@ class Passage(Struct, frozen=True):
     fetched_at: str = ""
     tags: tuple[str, ...] = ()
     start: int = 0
+    published: str = ""
+    updated: str = ""
 
 
 class Embedded(Struct, frozen=True):

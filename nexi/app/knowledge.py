@@ -211,7 +211,16 @@ class Knowledge:
 
 
 def page_of(source: StoredSource, text: str) -> Page:
-    return Page(source.url, text, title=source.title, language=source.language, fetched_at=source.fetched_at, fetcher="local")
+    return Page(
+        source.url,
+        text,
+        title=source.title,
+        language=source.language,
+        published=source.published,
+        updated=source.updated,
+        fetched_at=source.fetched_at,
+        fetcher="local",
+    )
 
 
 def join_passages(passages: list[Passage]) -> str:

@@ -93,7 +93,7 @@ def _hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
     for passage in passages:
         pages.setdefault(passage.url, []).append(passage)
     best = list(pages.values())[:count]
-    return [Hit(p[0].url, p[0].title, _render_passages(p[:PASSAGES_PER_HIT]), "", NAME) for p in best]
+    return [Hit(p[0].url, p[0].title, _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME) for p in best]
 
 
 def _render_passages(passages: Sequence[Passage]) -> str:
@@ -129,7 +129,7 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
     oldest = knowledge.clock.now() - timedelta(seconds=knowledge.config.page_cache_ttl_s)
     if not sources or len(sources) < len(urls) or not all(_is_fresh(source, oldest) for source in sources):
         return ()
-    return tuple(Hit(s.url, s.title, "", "", NAME) for s in sources)
+    return tuple(Hit(s.url, s.title, "", s.published, NAME) for s in sources)
 
 
 def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:

@@ -66,6 +66,7 @@ def _page_json(page: Page) -> dict[str, Any]:
         "language": page.language,
         "author": page.author,
         "published": page.published,
+        "modified": page.updated,
         "description": page.description,
         "headings": list(page.headings),
         "code_languages": list(page.code_languages),

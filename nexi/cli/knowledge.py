@@ -283,6 +283,8 @@ def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
         "domain": source.domain,
         "language": source.language,
         "fetched_at": source.fetched_at,
+        "published": source.published,
+        "modified": source.updated,
         "digest": source.digest,
         "chunks": source.chunk_count,
         "words": source.words,

@@ -30,6 +30,7 @@ MAX_LINKS = 500
 MAX_JSON_PARTS = 200_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_FRONT_DATE = re.compile(r"---\n(?:[^\n]*\n){0,40}?(?:date|published)\s*:\s*[\"']?(\d{4}-\d\d-\d\d)")
 _HEADING = re.compile(r"^#{1,2}\s+(\S.{0,300})$", re.MULTILINE)
 
 
@@ -117,7 +118,8 @@ def _pretty_json(text: str) -> str:
 def _read_text(text: str) -> Extracted:
     heading = _HEADING.search(text[:5_000])
     title = one_line(heading[1]) if heading else ""
-    return Extracted(text=text, title=title, links=tuple(urls.find_urls(text)[:MAX_LINKS]))
+    said = _FRONT_DATE.match(text[:5_000])
+    return Extracted(text=text, title=title, published=said[1] if said else "", links=tuple(urls.find_urls(text)[:MAX_LINKS]))
 
 
 def _cleaned_text(text: str) -> str:

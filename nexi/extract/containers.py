@@ -162,13 +162,16 @@ def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, 
 
 def read_office_properties(archive: BoundedArchive) -> dict[str, str]:
     """What an Office document says of itself."""
-    parts = Elements("title", "creator", "language", "created", "subject", "description").of(archive.read("docProps/core.xml"))
+    parts = Elements("title", "creator", "language", "created", "modified", "subject", "description").of(
+        archive.read("docProps/core.xml")
+    )
     about = {name: one_line(text) for name, _, text in reversed(parts)}
     return {
         "title": about.get("title", ""),
         "author": about.get("creator", ""),
         "language": about.get("language", "")[:35],
-        "published": about.get("created", ""),
+        "published": about.get("modified", "") or about.get("created", ""),  # a template keeps its own date of creation
+        "updated": about.get("modified", ""),
         "description": about.get("description", "") or about.get("subject", ""),
     }
 

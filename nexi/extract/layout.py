@@ -99,7 +99,7 @@ class Layout:
             while node is not None:
                 following, text = node.next, node.value
                 if text is not None:
-                    if not text.isspace() and node.tag == "#text":
+                    if text and not text.isspace() and node.tag == "#text":
                         self._read_node(node, text, box, linked)
                 elif (child := node.first_child) is not None and (tag := node.tag) and tag not in _SILENT:
                     if following is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi import urls
 from nexi.extract import classifier, formulas, invisible, markup_limits, notes
+from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import PageHead, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
@@ -72,6 +73,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     cited = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
     formulas.write_notation(tree, html)
     about = _About(tree)
+    dates = about.read_dates(html, url)
     main = _main_part(tree, read_page_head(tree))
     text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
     text = notes.list_notes(text, cited)
@@ -81,7 +83,8 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         text=text,
         language=about.language,
         author=about.author,
-        published=about.published,
+        published=dates.published,
+        updated=dates.updated,
         description=about.description,
         links=_absolute_links(base, [*(_find_hrefs(main) if main is not None else ()), *everywhere]),
         headings=headings,
@@ -414,7 +417,6 @@ class _About:
             self._meta.setdefault(name.lower(), content)
             if content and name.lower() == "citation_author":
                 self._scholars.append(content)
-        self._linked_data = "".join(node.text for node in tree.document.query_selector_all('[type="application/ld+json"]'))
 
     @property
     def title(self) -> str:
@@ -439,23 +441,8 @@ class _About:
     def site(self) -> str:
         return self._first_value("og:site_name", "citation_journal_title", "application-name")
 
-    @property
-    def published(self) -> str:
-        named = self._first_value(
-            "article:published_time",
-            "citation_publication_date",
-            "citation_date",
-            "datepublished",
-            "date",
-            "dc.date",
-            "dcterms.date",
-            "pubdate",
-        )
-        linked = re.search(r'"datePublished"\s*:\s*"([^"]{4,40})"', self._linked_data)
-        if named or linked:
-            return named or one_line(linked[1] if linked else "")
-        stamp = self._tree.document.query_selector("time[datetime]")
-        return one_line(stamp.getattr("datetime") or "") if stamp is not None else ""
+    def read_dates(self, html: str, url: str) -> PageDates:
+        return read_page_dates(self._tree, html, self._meta, url, self.language)
 
     @property
     def description(self) -> str:

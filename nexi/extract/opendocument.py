@@ -52,7 +52,7 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
         parse_xml(archive.stream("content.xml"), reading, max_elements=MAX_ELEMENTS)
     writer.truncated = writer.truncated or reading.is_cut
     about = {}
-    names = ("title", "initial-creator", "creator", "language", "creation-date", "description", "subject")
+    names = ("title", "initial-creator", "creator", "language", "creation-date", "date", "description", "subject")
     for name, _, text in reversed(Elements(*names).of(archive.read("meta.xml"))):
         about[name] = one_line(text)
     return build_extracted(
@@ -61,7 +61,8 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
             "title": about.get("title", ""),
             "author": about.get("initial-creator", "") or about.get("creator", ""),
             "language": about.get("language", "")[:35],
-            "published": about.get("creation-date", ""),
+            "published": about.get("date", "") or about.get("creation-date", ""),
+            "updated": about.get("date", ""),
             "description": about.get("description", "") or about.get("subject", ""),
         },
     )

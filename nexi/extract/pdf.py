@@ -66,6 +66,7 @@ def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
         title=_clean_line(about.get("Title", "")),
         author=_clean_line(about.get("Author", "")),
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
+        updated=_parse_date(about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
         truncated=is_cut,
     )

@@ -29,6 +29,7 @@ class Extracted(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
     site: str = ""
+    updated: str = ""
     truncated: bool = False  # there was more than could be read
 
 

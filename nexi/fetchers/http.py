@@ -206,6 +206,11 @@ class HttpFetcher:
 
     def _build_page(self, url: str, download: _Download, extracted: Extracted, limits: FetchLimits) -> Page:
         obstacles.check_obstacles(url, download.url.href, download.body.data, extracted)
+        is_page = media_type(download.content_type) in ("text/html", "application/xhtml+xml")  # dated when it was sent
+        if download.modified and not (is_page or extracted.published or extracted.updated):
+            from nexi.extract.dates import normalise_date
+
+            extracted = replace(extracted, updated=normalise_date(download.modified))
         return page_of(
             url,
             extracted,

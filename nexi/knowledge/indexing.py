@@ -147,7 +147,8 @@ class Indexer:
             return IndexReport(page.url, "empty")
         known = await self._store.source(page.url)
         tags = given if given is not None else known.tags if known else ()
-        if known and (known.digest, known.title, known.tags) == (page.digest, page.title, tags):
+        about = (page.digest, page.title, tags, page.published, page.updated)
+        if known and (known.digest, known.title, known.tags, known.published, known.updated) == about:
             return IndexReport(page.url, "unchanged", known.chunk_count)
         chunks = await self._cut_text(page.text)
         source = _source_of(page, tags, len(chunks), self._clock.now().isoformat())
@@ -264,6 +265,8 @@ def _source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) ->
         chunk_count=chunk_count,
         words=len(page.text.split()),
         tags=tags,
+        published=page.published,
+        updated=page.updated,
     )
 
 

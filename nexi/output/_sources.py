@@ -19,6 +19,7 @@ def source_json(source: Source) -> dict[str, Any]:
         "link": source.link or source.url,
         "author": about.author,
         "published": about.published,
+        "modified": about.updated,
         "site": about.site,
         "accessed": about.accessed,
     }

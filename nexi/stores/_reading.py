@@ -18,8 +18,11 @@ from nexi.stores.schema import CHUNKS, every_meta, read_meta
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, Held, VectorReader, choose_slots, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
-_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags"
-_PASSAGE = "c.id, s.url, c.text, s.title, s.domain, c.heading, c.context, c.code, s.language, s.fetched_at, s.tags, c.start"
+_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
+_PASSAGE = (
+    "c.id, s.url, c.text, s.title, s.domain, c.heading, c.context, c.code, s.language, s.fetched_at, s.tags, c.start, "
+    "s.published, s.updated"
+)
 MOST_SELECTIONS = 8
 
 
@@ -42,8 +45,8 @@ def _query_sources(db: sqlite3.Connection, where: Condition, count: int, skip: i
 
 
 def _parse_source(row: Sequence[Any]) -> StoredSource:
-    url, title, domain, language, fetched_at, digest, chunks, words, tags = row
-    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _parse_tags(tags))
+    url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates = row
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _parse_tags(tags), *dates)
 
 
 def of_page(db: sqlite3.Connection, url: str, first: int, last: int | None) -> list[Passage]:
@@ -91,7 +94,7 @@ def _read_row(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start = row
+    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start, published, updated = row
     return Passage(
         id=str(chunk),
         url=url,
@@ -107,6 +110,8 @@ def _parse_passage(row: Sequence[Any], score: float) -> Passage:
         fetched_at=fetched_at,
         tags=_parse_tags(tags),
         start=start,
+        published=published,
+        updated=updated,
     )
 
 

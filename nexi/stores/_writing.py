@@ -247,12 +247,14 @@ def _source_row(source: StoredSource, body: int) -> tuple[str | int, ...]:
         clean_text(source.language.lower()),
         _scope.normalise_time(clean_text(source.fetched_at)),
         json.dumps([clean_text(tag) for tag in source.tags]),
+        clean_text(source.published),
+        clean_text(source.updated),
     )
 
 
-_NAMES = "key, url, body, title, domain, host, language, fetched_at, tags"
-_NEW_SOURCE = f"INSERT INTO sources({_NAMES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608  # names of ours
-_SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
+_NAMES = "key, url, body, title, domain, host, language, fetched_at, tags, published, updated"
+_NEW_SOURCE = f"INSERT INTO sources({_NAMES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608  # names of ours
+_SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
 
 
 def _check_page(page: IndexedPage) -> None:

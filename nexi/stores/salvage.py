@@ -37,6 +37,7 @@ OnSaved = Callable[[int, int], None]
 AT_ONCE = 200
 _BODY = "id, digest, title, chunks, words, slot"
 _SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
+_DATES = ", published, updated"  # none in the tables of a former version
 _FORGOTTEN: Row = (0, "", "", 0, 0, -1)  # a body of which only the chunks are left
 _CHUNK = "id, text, heading, context, code, start"
 
@@ -272,7 +273,8 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     with closing(_thread.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
-        sources = list(_read_rows(db, "sources", _SOURCE))
+        columns = _SOURCE + (_DATES if _read_version(db) >= 6 else "")
+        sources = list(_read_rows(db, "sources", columns))
         for start in range(0, len(sources), AT_ONCE):
             batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
             _thread.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
@@ -282,6 +284,13 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return found
+
+
+def _read_version(db: sqlite3.Connection) -> int:
+    try:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return schema.VERSION
 
 
 def _named_keys(db: sqlite3.Connection) -> set[str]:
@@ -305,7 +314,7 @@ def _counted_bodies(db: sqlite3.Connection) -> int:
 def _saved_pages(
     db: sqlite3.Connection, sources: Sequence[Row], bodies: Mapping[int, Row], held: Held | None, found: _SavedPages
 ) -> Iterator[IndexedPage]:
-    for _, url, body, title, domain, language, fetched_at, tags in sources:
+    for _, url, body, title, domain, language, fetched_at, tags, *dates in sources:
         _, digest, _, count, words, slot = bodies.get(body, _FORGOTTEN)
         rows = _chunks_of(db, body, count)
         if not rows and (count or body not in bodies):
@@ -324,6 +333,7 @@ def _saved_pages(
             len(rows),
             words if whole else 0,
             _parse_tags(tags),
+            *dates,
         )
         chunks = tuple(Chunk(*row[1:]) for row in rows)
         places = [slot + int(row[0]) % CHUNKS for row in rows]

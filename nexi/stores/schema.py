@@ -20,7 +20,7 @@ from nexi.text import stems, terms
 from nexi.types import Chunk
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
-VERSION = 5
+VERSION = 6
 CHUNKS = 65536
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
@@ -40,7 +40,7 @@ CREATE INDEX bodies_slot ON bodies(slot) WHERE slot >= 0;
 CREATE TABLE sources(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, body INTEGER NOT NULL REFERENCES bodies(id),
     title TEXT NOT NULL, domain TEXT NOT NULL, host TEXT NOT NULL, language TEXT NOT NULL, fetched_at TEXT NOT NULL,
-    tags TEXT NOT NULL);
+    tags TEXT NOT NULL, published TEXT NOT NULL DEFAULT '', updated TEXT NOT NULL DEFAULT '');
 CREATE INDEX sources_body ON sources(body);
 CREATE INDEX sources_host ON sources(host, body);
 CREATE INDEX sources_language ON sources(language, body);
@@ -90,6 +90,8 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
         _vectors_to_files(db, path)
     if 0 < version < 5:
         _run_script(db, _TO_VERSION_5)
+    if 0 < version < 6:
+        _run_script(db, _TO_VERSION_6)
     if 0 < version < 5 or read_meta(db, "terms") != TERMS:
         _index_again(db)
     db.execute(f"PRAGMA user_version = {VERSION}")
@@ -127,6 +129,12 @@ DROP TABLE vectors;
 _TO_VERSION_5 = """
 ALTER TABLE bodies ADD COLUMN terms INTEGER NOT NULL DEFAULT 0;
 DROP TABLE IF EXISTS pages;
+"""
+
+# Until then no page had a date.
+_TO_VERSION_6 = """
+ALTER TABLE sources ADD COLUMN published TEXT NOT NULL DEFAULT '';
+ALTER TABLE sources ADD COLUMN updated TEXT NOT NULL DEFAULT '';
 """
 
 

@@ -33,6 +33,7 @@ def test_the_sheets_of_a_workbook_are_tables_under_their_names() -> None:
         title="Harvest",
         author="A. Leaf",
         published=read(book, "a.xlsx").published,
+        updated=read(book, "a.xlsx").updated,
         headings=("Yields", "Empty", "Notes"),
     )
 

@@ -81,15 +81,18 @@ def make_older(path: Path, version: int, tokenizer: str) -> None:
         f"CREATE VIRTUAL TABLE {name} USING fts5({of}, content='', tokenize='{tokenizer}');" for name, of in columns.items()
     )
     with closing(sqlite3.connect(path)) as db:
-        db.executescript("DROP TABLE words; DROP TABLE word_places; ALTER TABLE bodies DROP COLUMN terms;" + "".join(tables))
-        db.execute("DELETE FROM meta WHERE key IN ('pages', 'page_terms')")
+        db.executescript("ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN updated;")
+        if version < 5:
+            db.executescript("DROP TABLE words; DROP TABLE word_places; ALTER TABLE bodies DROP COLUMN terms;")
+            db.executescript("".join(tables))
+            db.execute("DELETE FROM meta WHERE key IN ('pages', 'page_terms')")
         db.commit()
         db.execute(f"PRAGMA user_version = {version}")
         if version < 3:
             db.execute("DROP TABLE pages")
 
 
-@pytest.mark.parametrize(("version", "tokenizer"), [(2, "porter ascii"), (3, "porter ascii"), (4, "ascii")])
+@pytest.mark.parametrize(("version", "tokenizer"), [(2, "porter ascii"), (3, "porter ascii"), (4, "ascii"), (5, "")])
 async def test_a_store_of_a_former_version_finds_the_same_and_can_be_changed(path: Path, version: int, tokenizer: str) -> None:
     store = SqliteStore(path)
     await store.put([page(1, "she wrote letters", "gamma"), page(2, "delta letters", "epsilon")], embedder="e")

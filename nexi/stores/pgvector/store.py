@@ -37,8 +37,8 @@ from nexi.types import (
 
 __all__ = ["PgvectorStore"]
 
-_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags"
-_PASSAGE = "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content"
+_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
+_PASSAGE = "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content, s.published, s.updated"
 _SOURCES = "from sources s join bodies b on b.id = s.body where s.collection = any(%(collections)s)"
 
 
@@ -481,6 +481,8 @@ class _Writing:
             "language": _clean_text(source.language.lower()),
             "fetched_at": normalise_time(_clean_text(source.fetched_at)),
             "tags": [_clean_text(tag) for tag in source.tags],
+            "published": _clean_text(source.published),
+            "updated": _clean_text(source.updated),
         }
         before = self._run(
             "select body from sources where collection = %(collection)s and key = %(key)s",
@@ -559,12 +561,12 @@ def _encode_chunk(chunk: Chunk) -> bytes:
 
 
 def _parse_source(row: Sequence[Any]) -> StoredSource:
-    url, title, domain, language, fetched_at, digest, chunks, words, tags = row
-    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(tags))
+    url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates = row
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(tags), *dates)
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, title, domain, language, fetched_at, tags, content = row
+    chunk, url, title, domain, language, fetched_at, tags, content, published, updated = row
     text, heading, context, code, start = msgspec.json.decode(bytes(content))
     return Passage(
         id=str(chunk),
@@ -581,4 +583,6 @@ def _parse_passage(row: Sequence[Any], score: float) -> Passage:
         fetched_at=fetched_at,
         tags=tuple(tags),
         start=start,
+        published=published,
+        updated=updated,
     )

@@ -81,6 +81,8 @@ def about_source(page: IndexedPage) -> Payload:
         "fetched_at": when,
         "fetched": to_seconds(when),
         "tags": [clean_text(tag) for tag in source.tags],
+        "published": clean_text(source.published),
+        "updated": clean_text(source.updated),
     }
 
 
@@ -133,6 +135,8 @@ def stored_source(payload: Mapping[str, Any]) -> StoredSource:
         payload["chunks"],
         payload["words"],
         tuple(payload["tags"]),
+        payload.get("published", ""),  # older points have no dates
+        payload.get("updated", ""),
     )
 
 
@@ -152,6 +156,8 @@ def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, A
         fetched_at=source["fetched_at"],
         tags=tuple(source["tags"]),
         start=payload["start"],
+        published=source.get("published", ""),
+        updated=source.get("updated", ""),
     )
 
 

@@ -585,11 +585,24 @@ _SOURCE_INDEXES = {
     "tags": "keyword",
     "fetched": "float",
 }
-_ABOUT = ("key", "url", "title", "domain", "within", "language", "languages", "fetched_at", "fetched", "tags")
+_ABOUT = (
+    "key",
+    "url",
+    "title",
+    "domain",
+    "within",
+    "language",
+    "languages",
+    "fetched_at",
+    "fetched",
+    "tags",
+    "published",
+    "updated",
+)
 
 
 def _source_payload(payload: Mapping[str, Any]) -> Payload:
-    return {key: payload[key] for key in _ABOUT}
+    return {key: payload.get(key, "") for key in _ABOUT}  # older points have no dates
 
 
 def _filter_by(**values: str | bool) -> models.Filter:

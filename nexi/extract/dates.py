@@ -1,0 +1,290 @@
+"""When a page was published and when it was last changed, by its head, its linked data, its markup, its address and its words.
+
+Above sits `markup`; below, a tree of resiliparse. Dates leave as ISO 8601: what a machine wrote keeps its time, what people
+wrote is a day. No clock is known here, so a date in the future is not noticed.
+"""
+
+from __future__ import annotations
+
+import html as entities
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from itertools import islice
+from typing import Any, NamedTuple
+
+MIN_YEAR, MAX_YEAR = 1990, 2099  # of dates in prose, which speaks of other times too
+MAX_NODES = 60
+MAX_STAMP_CHARS = 120  # a longer text that holds a date is prose
+MAX_LINKED_DATA_CHARS = 400_000
+NEAR_MARKUP_CHARS = 40_000
+NEAR_TITLE_CHARS = 1_500  # of text
+MAX_MARKUP_CHARS = 600_000
+MAX_LINE_CHARS = 70
+
+_PUBLISHED_META = (
+    "article:published_time", "og:published_time", "og:article:published_time", "citation_publication_date", "citation_date",
+    "citation_online_date", "datepublished", "publishdate", "publish-date", "publish_date", "publicationdate", "pubdate",
+    "pub_date", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dcterms.issued", "dc.date.created", "dcterms.created",
+    "dcterms.date", "dc.date", "date", "datecreated", "displaydate", "article.published",
+    "published_time_telegram", "originalpublicationdate",
+    "cxenseparse:recs:publishtime", "bt:pubdate", "shareaholic:article_published_time", "article:published",
+    "published", "ms.date",
+)  # fmt: skip
+_UPDATED_META = (
+    "article:modified_time", "og:updated_time", "og:modified_time", "datemodified", "last-modified", "dcterms.modified",
+    "dc.date.modified", "lastmod", "revised", "shareaholic:article_modified_time", "article.updated", "updated_time",
+    "cxenseparse:recs:articlelastmodified", "date.modified", "updated",
+)  # fmt: skip
+_LINKED = {
+    key: re.compile(rf'"{key}"\s{{0,20}}:\s{{0,20}}(?:\[\s{{0,20}})?"([^"]{{4,40}})"')
+    for key in ("datePublished", "dateModified", "uploadDate", "dateCreated")
+}
+_OWN_TYPE = re.compile(
+    r'"@type"\s{0,20}:\s{0,20}(?:\[\s{0,20})?"(?:[A-Za-z]{0,30}Article|BlogPosting|DiscussionForumPosting|QAPage)"'
+)
+_UPDATED_NAME = re.compile(r"updat|modif|revis|edited", re.IGNORECASE)
+_FOREIGN = re.compile(
+    r"related|sidebar|comment|footer|recommend|teaser|promo|widget|upcoming|event|carousel|card|list-item", re.IGNORECASE
+)
+_STAMPS = (
+    '[class*="date" i], [class*="publish" i], [class*="posted" i], [class*="byline" i], [class*="meta" i], [class*="time" i],'
+    ' [id*="date" i], [itemprop*="date" i]'
+)
+_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)?")
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T?\d{4,6})?Z?$")
+_IN_ADDRESS = re.compile(
+    r"[/_.-]((?:19|20)\d\d)[/_-](\d{1,2})[/_-](\d{1,2})(?=[/_.-]|$)|/((?:19|20)\d\d)(\d\d)(\d\d)(?=[/_-]|$)"
+)
+_MONTH_NAMES = (
+    "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari января янв stycznia ocak leden ledna jan",
+    "february feb februar février févr fév febrero febbraio fevereiro fev februari февраля фев lutego şubat února",
+    "march mar märz mrz mars marzo março maart maa марта мар marca mart března",
+    "april apr avril avr abril abr aprile апреля апр kwietnia nisan dubna",
+    "may mai mayo maggio mag maio mei мая maja mayıs května",
+    "june jun juni juin junio giugno giu junho июня июн czerwca haziran června",
+    "july jul juli juillet juil julio luglio lug julho июля июл lipca temmuz července",
+    "august aug août aou agosto ago augustus августа авг sierpnia ağustos srpna",
+    "september sep sept septembre septiembre setiembre settembre set setembro сентября сен września eylül září",
+    "october oct oktober okt octobre octubre ottobre ott outubro out октября окт października ekim října",
+    "november nov novembre noviembre novembro ноября ноя listopada kasım",
+    "december dec dezember dez décembre déc diciembre dic dicembre dezembro december декабря дек grudnia aralık prosince",
+)
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_NAMED_MONTH = re.compile(rf"/({_MONTH})/", re.IGNORECASE)
+_DAY_MONTH = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?[ \u00a0-]{{0,2}}(?:de |of )?({_MONTH})\b\.?,?[ \u00a0-]{{0,2}}"
+    r"(?:de |del )?((?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_MONTH_DAY = re.compile(
+    rf"\b({_MONTH})\b\.?[ \u00a0]{{0,2}}(\d{{1,2}})(?:st|nd|rd|th)?\b,?[ \u00a0]{{0,2}}((?:19|20)\d\d)\b", re.IGNORECASE
+)
+_YEAR_MONTH = re.compile(rf"\b((?:19|20)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.IGNORECASE)
+_NUMBERS = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
+_YEAR_FIRST = re.compile(r"(?<![\d./-])((?:19|20)\d\d)([./-])(\d{1,2})\2(\d{1,2})(?![\d/-])")
+_ASIAN = re.compile(r"((?:19|20)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_SAYS_UPDATED = re.compile(
+    r"(?:updated|modified|revised|edited|reviewed|aktualisiert|geändert|mis à jour|actualizado|aggiornato|atualizado|обновлено"
+    r"|更新)[^\d]{0,24}?$", re.IGNORECASE,
+)  # fmt: skip
+_SAYS_PUBLISHED = re.compile(
+    r"(?:publish(?:ed)?|posted|written|created|released|date|dated|veröffentlicht|erschienen|publié|publicado|pubblicato|опубликовано"
+    r"|发布|公開)[^\d]{0,24}?$", re.IGNORECASE,
+)  # fmt: skip
+_INVISIBLE = re.compile(
+    r"<(script|style|template|noscript|svg)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
+)
+_TITLE = re.compile(r"<h1[\s>]", re.IGNORECASE)
+_TAGS = re.compile(r"(?:<[^<>]{0,5000}>\s*)+")
+_MONTH_FIRST = re.compile(r"en-(?:us|ph)|en$|^$", re.IGNORECASE)
+
+
+class PageDates(NamedTuple):
+    """The day a page was published, and the day it was last changed; "" where it does not say."""
+
+    published: str = ""
+    updated: str = ""
+
+
+class _Mention(NamedTuple):
+    """A date in a text, where it stands."""
+
+    start: int
+    day: str
+
+
+def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], url: str, language: str = "") -> PageDates:
+    """The dates of a page, from what says them most surely to what only may."""
+    linked = "".join(node.text for node in tree.document.query_selector_all('[type="application/ld+json"]'))
+    linked = linked[:MAX_LINKED_DATA_CHARS]
+    updated = _first(meta.get(name, "") for name in _UPDATED_META) or _first(_linked(linked, "dateModified"))
+    published = (
+        _first(meta.get(name, "") for name in _PUBLISHED_META)
+        or _first(_linked(linked, "datePublished"))
+        or _first(_linked(linked, "uploadDate"))
+        or _read_address(url)
+    )
+    readers: tuple[Callable[[Any, str, str], PageDates], ...] = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
+    for read in readers if not published else () if updated else (_read_near_title,):
+        dates = read(tree, html, language)
+        published, updated = published or dates.published, updated or dates.updated
+        if published or dates.updated:
+            break
+    return PageDates(published or _first(_linked(linked, "dateCreated")) or updated, updated)
+
+
+def normalise_date(text: str, language: str = "") -> str:
+    """A date as ISO 8601, with its time where it has one; "" for what is none."""
+    text = " ".join(text[:MAX_STAMP_CHARS].split())
+    if iso := _ISO.match(text):
+        return (
+            iso[0].replace(" ", "T", 1)
+            if _is_day(iso[1], iso[2], iso[3], 1000) and len(iso[2]) == 2
+            else _day(*iso.group(1, 2, 3))
+        )
+    if compact := _COMPACT.match(text):
+        return _day(*compact.group(1, 2, 3))
+    if re.fullmatch(r"\d{4}(?:-\d\d)?", text):
+        return text
+    if slashed := re.fullmatch(r"(\d{4})/(\d\d?)(?:/(\d\d?))?", text):
+        return _day(slashed[1], slashed[2], slashed[3]) if slashed[3] else f"{slashed[1]}-{int(slashed[2]):02}"
+    return next((mention.day for mention in find_dates(text, language)), "")
+
+
+def find_dates(text: str, language: str = "") -> list[_Mention]:
+    """The days that a text names, in order."""
+    mentions: list[_Mention] = []
+    for match in _ISO.finditer(text):
+        mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
+    for match in _DAY_MONTH.finditer(text):
+        mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[2].lower()], match[1])))
+    for match in _MONTH_DAY.finditer(text):
+        mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[1].lower()], match[2])))
+    for match in _YEAR_MONTH.finditer(text):
+        mentions.append(_Mention(match.start(), _day(match[1], _MONTHS[match[2].lower()], match[3])))
+    for match in (*_ASIAN.finditer(text),):
+        mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
+    for match in _YEAR_FIRST.finditer(text):
+        if match[2] != "-":
+            mentions.append(_Mention(match.start(), _day(match[1], match[3], match[4])))
+    for match in _NUMBERS.finditer(text):
+        mentions.append(_Mention(match.start(), _read_numbers(match, language)))
+    return sorted(mention for mention in mentions if mention.day)
+
+
+def _read_numbers(match: re.Match[str], language: str) -> str:
+    """3/4/2025: the month first in the United States, else the day, unless only one of them can be the month."""
+    first, second = int(match[1]), int(match[3])
+    year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
+    month_first = first <= 12 and (second > 12 or (match[2] == "/" and _MONTH_FIRST.match(language) is not None))
+    return _day(year, first, second) if month_first else _day(year, second, first)
+
+
+def _day(year: str, month: str | int, day: str | int) -> str:
+    return f"{int(year):04}-{int(month):02}-{int(day):02}" if _is_day(year, month, day) else ""
+
+
+def _is_day(year: str, month: str | int, day: str | int, first_year: int = MIN_YEAR) -> bool:
+    try:
+        return first_year <= date(int(year), int(month), int(day)).year <= MAX_YEAR
+    except ValueError:
+        return False
+
+
+def _first(values: Iterable[str]) -> str:
+    return next(filter(None, map(normalise_date, filter(None, values))), "")
+
+
+def _linked(linked_data: str, key: str) -> Iterator[str]:
+    """The values of a key, that of an article or a thread first: linked data describes other things too."""
+    own = _OWN_TYPE.search(linked_data)
+    places = (own.start(), 0) if own else (0,)
+    return (match[1] for place in places for match in islice(_LINKED[key].finditer(linked_data, place), 3))
+
+
+def _read_address(url: str) -> str:
+    url = _NAMED_MONTH.sub(lambda match: f"/{_MONTHS[match[1].lower()]}/", url[:2_000])
+    match = _IN_ADDRESS.search(url)
+    return _day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
+
+
+def _read_elements(tree: Any, _html: str, language: str) -> PageDates:
+    """From elements that are made for a date."""
+    published = updated = ""
+    for node in islice(
+        tree.document.query_selector_all('time, [itemprop="datePublished"], [itemprop="dateModified"]'), MAX_NODES
+    ):
+        said = node.getattr("datetime") or node.getattr("content") or node.text
+        if _is_foreign(node) or not (day := normalise_date(said or "", language)):
+            continue
+        if _says_updated(node):
+            updated = updated or day
+        else:
+            published = published or day
+    return PageDates(published, updated)
+
+
+def _read_stamps(tree: Any, _html: str, language: str) -> PageDates:
+    """From short texts in elements that are named for a date."""
+    published = updated = ""
+    for node in islice(tree.body.query_selector_all(_STAMPS), MAX_NODES):
+        text = " ".join((node.text or "")[: 4 * MAX_STAMP_CHARS].split())
+        if not text or len(text) > MAX_STAMP_CHARS or _is_foreign(node):
+            continue
+        for start, day in find_dates(text, language):
+            if _says_updated(node) or _SAYS_UPDATED.search(text[:start]):
+                updated = updated or day
+            else:
+                published = published or day
+    return PageDates(published, updated)
+
+
+def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
+    """From the short texts beside the first heading, those below it first."""
+    heading = _TITLE.search(html)
+    at = heading.start() if heading else 0
+    below = _shown_text(html[at : at + NEAR_MARKUP_CHARS])[:NEAR_TITLE_CHARS]
+    above = _shown_text(html[max(0, at - NEAR_MARKUP_CHARS // 8) : at])[-NEAR_TITLE_CHARS // 4 :]
+    dates = _read_lines(below, language, is_near=True)
+    return dates if dates.published or not above else _read_lines(f"{above}\n{below}", language, is_near=True)
+
+
+def _read_anywhere(_tree: Any, html: str, language: str) -> PageDates:
+    """From any text that says that it was published or updated then."""
+    return _read_lines(_shown_text(html[:MAX_MARKUP_CHARS]), language, is_near=False)
+
+
+def _shown_text(html: str) -> str:
+    return _TAGS.sub("\n", entities.unescape(_INVISIBLE.sub(" ", html)))
+
+
+def _read_lines(text: str, language: str, *, is_near: bool) -> PageDates:
+    published = updated = ""
+    for start, day in find_dates(text, language):
+        line_end = text.find("\n", start)
+        line = text[text.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(text)].strip()
+        before = text[max(0, start - 40) : start]
+        if _SAYS_UPDATED.search(before):
+            updated = updated or day
+        elif _SAYS_PUBLISHED.search(before) or (is_near and len(line) <= MAX_LINE_CHARS):
+            published = published or day
+    return PageDates(published, updated)
+
+
+def _says_updated(node: Any) -> bool:
+    names = f"{node.getattr('itemprop') or ''} {node.getattr('class') or ''}"
+    before = (node.parent.text or "")[:60] if node.parent is not None and len(node.parent.text or "") < MAX_STAMP_CHARS else ""
+    return bool(_UPDATED_NAME.search(names) or _SAYS_UPDATED.search(before.partition((node.text or "").strip() or "\0")[0]))
+
+
+def _is_foreign(node: Any) -> bool:
+    """Whether an element belongs to another page's teaser, a comment or the footer."""
+    for _ in range(6):
+        if node is None or node.tag in ("body", "main", "article", "html", "#document"):
+            return False
+        if node.tag in ("footer", "aside") or _FOREIGN.search(f"{node.getattr('class') or ''} {node.getattr('id') or ''}"):
+            return True
+        node = node.parent
+    return False
