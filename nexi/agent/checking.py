@@ -197,7 +197,9 @@ class AnswerChecker:
         if rating != "yes":
             rating = await asyncio.to_thread(rate, self.context.question, [*views, written])
             return "yes" if rating == "likely" and is_judged_true else rating  # a judge has read it all: words stop counting
-        own = rating if is_judged_true else await asyncio.to_thread(rate, self.context.question, [written])
+        spans = [e.span for claim in checked if claim.verdict in PASSING for e in claim.evidence]
+        supported = replace(written, text="\n\n".join((written.text, *spans)))  # "it" in a sentence has a name in its passage
+        own = rating if is_judged_true or not passed else await asyncio.to_thread(rate, self.context.question, [supported])
         return "likely" if own == "no" else rating
 
     async def _rate_read_pages(self) -> Answered:
