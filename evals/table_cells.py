@@ -1,8 +1,8 @@
-"""How many cells of PDF tables come out under their head and beside their label.
+"""How many cells of PDF tables and sheets come out under their head and beside their label.
 
     python -m evals.table_cells
 
-Twelve tables are made by `table_documents`, so what every cell says is known. No model takes part: this is what
+Twelve tables of each kind are made by `table_documents`, so what every cell says is known. No model takes part: this is what
 the stored text says.
 """
 
@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from evals import table_documents
+from evals.table_documents import PDF_TABLES, SHEET_TABLES, table_pdf, table_sheet
 from evals.tables import render_table
 from nexi.extract import to_text
 
@@ -50,11 +50,12 @@ def count_right_cells(text: str, cells: Sequence[tuple[str, str, str]]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args(arguments)
     rows, is_enough = list[list[object]](), True
-    for kind, tables in (("PDF", table_documents.PDF_TABLES),):
+    for kind, tables in (("PDF", PDF_TABLES), ("sheet", SHEET_TABLES)):
         total = right = 0
         for table in tables:
             cells = table.cells()
-            text = to_text(table_documents.table_pdf(table)).text
+            data, name = (table_pdf(table), "table.pdf") if kind == "PDF" else table_sheet(table)
+            text = to_text(data, name=name).text
             correct = count_right_cells(text, cells)
             rows.append([kind, table.name, f"{correct}/{len(cells)}"])
             total, right = total + len(cells), right + correct

@@ -1,4 +1,4 @@
-"""Tables as PDF pages, made here: each knows what its cells say, so that every one can be looked up.
+"""Tables as PDF pages and as sheets, made here: each knows what its cells say, so that every one can be looked up.
 
 Above sit `evals.table_cells` and the tests of PDF tables. The PDFs are drawn word by word as programs do it: signs at the edge
 of their column, heads over several columns, labels on two lines, a column after the other.
@@ -6,8 +6,10 @@ of their column, heads over several columns, labels on two lines, a column after
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 LINE = 14  # points
 SIZE = 9
@@ -180,6 +182,73 @@ Price; $31,900""",
         edges=(300,),
     ),
 )
+
+
+SHEET_TABLES = (
+    _figures("plain", "Region; 2023; 2024", "North; 1204; 1377\nSouth; 355; 401\nEast; -88; 92"),
+    _figures("title above", "Field; Kilograms; Sold", "Upper; 12.5; 3\nLower; 7; 0", caption="Harvest of the year"),
+    _figures(
+        "two heads",
+        "Region; Units 2023; Units 2024; Price 2023; Price 2024",
+        "Northmoor; 51; 64; 7.5; 8\nSkelmouth; 48; 39; 7.25; 8.5",
+        group=(("Units", 1, 2), ("Price", 3, 4)),
+    ),
+    _figures(
+        "title and two heads",
+        "Branch; H1 2024 Sales; H1 2024 Costs; H2 2024 Sales; H2 2024 Costs",
+        "Ambeck; 410; 377; 455; 401\nEwell; 98; ; 112; 90",
+        caption="Sales by branch",
+        group=(("H1 2024", 1, 2), ("H2 2024", 3, 4)),
+    ),
+    _figures("empty cells", "Crop; 2021; 2022; 2023", "Barley; 1204; ; 1090\nRye; ; 88;\nOats; 355; 401; 7"),
+    _figures("dates", "Name; Joined; Paid until", "Velling; 2024-03-05; 2026-01-31\nCorlett; 2023-11-30; 2025-12-31"),
+    _figures("per cent", "Item; Share; Change", "Tea; 12.5%; -3%\nCoffee; 40%; 7.25%"),
+    _figures("words", "Name; Town; Office", "Ilse Corlett; Danvers; Chair\nAda Plinth; Ewell; Archivist"),
+    _figures("many rows", "Station; Opened; Riders", "\n".join(f"Halt {n}; {1850 + n}; {1_000 + 137 * n}" for n in range(150))),
+    _figures("csv", "City; Height; Founded", "Aarde; 12; 1201\nBree; 340; 1450\nCorr; ; 1688"),
+    _figures("csv with a title", "Code; Count; Rate", "A-1; 44; 0.5\nB-2; 51; 0.75", caption="Counts by code"),
+    _figures("tsv", "Part; Stock; Ordered", "Bolt; 1500; 0\nNut; ; 200\nWasher; 80; 40"),
+)
+
+
+def table_sheet(table: SampleTable) -> tuple[bytes, str]:
+    """The table as a file, and its name: a workbook, or text with commas or tabs where the table is called so."""
+    rows = [[table.caption]] * bool(table.caption)
+    if table.group:
+        names = {first: text for text, first, _ in table.group}
+        prefix = {n: text for text, first, last in table.group for n in range(first, last + 1)}
+        rows.append([names.get(n, "") for n in range(len(table.head))])
+        rows.append([head.removeprefix(prefix.get(n, "")).strip() for n, head in enumerate(table.head)])
+    else:
+        rows.append(list(table.head))
+    rows += [list(row) for row in table.rows]
+    kind = table.name[:3]
+    if kind in ("csv", "tsv"):
+        return "\n".join((", " if kind == "csv" else "\t").join(row) for row in rows).encode(), f"table.{kind}"
+    return _write_workbook(rows, len(rows) - len(table.rows), table), "table.xlsx"
+
+
+def _write_workbook(rows: Sequence[Sequence[str]], first: int, table: SampleTable) -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for y, row in enumerate(rows, 1):
+        for x, text in enumerate(row, 1):
+            if not text:
+                continue
+            cell = sheet.cell(y, x)
+            if text.endswith("%"):
+                cell.value, cell.number_format = float(text[:-1]) / 100, "0.00%"
+            elif y > first and text.count("-") == 2:
+                cell.value = date.fromisoformat(text)
+            else:
+                cell.value = float(text) if y > first and text.lstrip("-").replace(".", "", 1).isdigit() else text
+    for _, one, other in table.group:
+        sheet.merge_cells(start_row=first - 1, end_row=first - 1, start_column=one + 1, end_column=other + 1)
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
 
 
 def _width(text: str) -> float:

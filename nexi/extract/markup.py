@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import classifier, formulas, invisible, markup_limits, notes
+from nexi.extract import classifier, formulas, invisible, markup_limits, notes, table_spans
 from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import PageHead, read_page_head
@@ -235,6 +235,7 @@ def _prepare_for_writer(tree: Any) -> None:
         if node.parent is not None:
             node.decompose()
     _open_layout_tables(tree, main)
+    table_spans.open_spans(tree, main)
     _open_indents(tree, main)
     _name_code_languages(main)
     _plain_links(main)

@@ -19,7 +19,11 @@ MAX_UNWRITTEN_CHARS = 1_000_000  # of paragraphs without an end
 LOOKAHEAD_ROWS = 64  # the columns that a table uses are known after these
 TABLE_CHARS = 1_000  # after so many the header is written again, so that a passage of a long table can be read alone
 MAX_REPEATED_HEADER = 300
+MAX_TITLE_ROWS = 3
+MIN_HEADS = 2  # cells that make a row a head
+MIN_ROWS_OF_TWO_HEADS = 3
 
+_FIGURE = re.compile(r"(?!(?:19|20)\d\d$)[(+−-]?[$€£¥]?-?\d[\d.,' ]*%?\)?")
 _FENCES = re.compile(r"`{3,}")
 
 
@@ -143,9 +147,21 @@ class _Table:
         rows, self._waiting = self._waiting, []
         if not self._columns:
             self._columns = sorted({column for row in rows for column, cell in enumerate(row) if cell})
+            rows = _join_heads(self._lift_titles(rows), self._columns)
         for row in rows:
             if any(row):
                 self._write_row(" | ".join(row[column] if column < len(row) else "" for column in self._columns))
+
+    def _lift_titles(self, rows: list[list[str]]) -> list[list[str]]:
+        """Rows of one cell above the head are the title of a table and no head."""
+        title = 0
+        while title < MAX_TITLE_ROWS and title + 2 < len(rows) and sum(map(bool, rows[title])) == 1:
+            title += 1
+        if not title or sum(map(bool, rows[title])) < MIN_HEADS:
+            return rows
+        for row in rows[:title]:
+            self._writer.append_line("".join(row), after_gap=True)
+        return rows[title:]
 
     def _write_row(self, line: str) -> None:
         if not self._header:
@@ -165,6 +181,25 @@ class _Table:
     def _append_row(self, line: str, *, after_gap: bool = False) -> None:
         self._chars += len(line) + 5
         self._writer.append_line(f"| {line} |", after_gap=after_gap)
+
+
+def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]]:
+    """Make one head of two: "2023" over two columns and "H1", "H2" below it are "2023 H1" and "2023 H2"."""
+    if len(rows) < MIN_ROWS_OF_TWO_HEADS:
+        return rows
+    width = columns[-1] + 1
+    top, second, third = ([*row, *[""] * (width - len(row))] for row in rows[:3])
+    beside = columns[1:]
+    has_gaps = any(second[column] and not top[column] and any(top[c] for c in beside if c < column) for column in beside)
+    is_head = not any(map(_FIGURE.fullmatch, (*top, *second))) and any(_FIGURE.fullmatch(third[column]) for column in beside)
+    if not (has_gaps and is_head) or (top[columns[0]] and second[columns[0]]):
+        return rows
+    above = ""
+    for column in beside:
+        above = top[column] or above
+        second[column] = f"{above if second[column] else top[column]} {second[column]}".strip()
+    second[columns[0]] = second[columns[0]] or top[columns[0]]
+    return [second, *rows[2:]]
 
 
 def _join_words(text: str) -> str:

@@ -1,0 +1,126 @@
+"""Cells of HTML tables that reach over several rows or columns, written so that each row can be read alone.
+
+Above sits `markup`, whose writer of Markdown knows no spans; below, a tree of resiliparse. A label beside several rows stands
+in each of them, a head of several rows becomes one ("2023 Q1"), and a title in the first row stands above the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["open_spans"]
+
+MAX_TABLES = 200  # of a page that are looked at
+MAX_ROWS = 2_000
+MAX_COLUMNS = 60
+MAX_HEAD_ROWS = 4
+MAX_LABEL_CHARS = 80  # a longer text is not repeated in each of its rows
+
+_PARTS = frozenset(("thead", "tbody", "tfoot"))
+
+Span = tuple[Any, str, int, int]  # a cell, its text, and how many columns and rows it takes
+
+
+def open_spans(tree: Any, main: Any) -> None:
+    """Rewrite the tables of a page that have cells over several rows, or heads over several columns."""
+    for table in list(main.query_selector_all("table"))[:MAX_TABLES]:
+        if table.query_selector("[rowspan], [colspan]") is None or table.query_selector("table") is not None:
+            continue
+        rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag in _PARTS else [part])]
+        rows = [row for row in rows if row.tag == "tr"]
+        if 1 < len(rows) <= MAX_ROWS:
+            rows = _lift_title(tree, table, rows)
+            rows = rows[_join_head(tree, rows) :]
+            _repeat_labels(tree, rows)
+
+
+def _read_row(row: Any) -> list[Span]:
+    return [
+        (cell, " ".join(cell.text.split()), _parse_span(cell, "colspan"), _parse_span(cell, "rowspan"))
+        for cell in row.child_nodes
+        if cell.tag in ("td", "th")
+    ]
+
+
+def _parse_span(cell: Any, name: str) -> int:
+    value = (cell.getattr(name) or "").strip()
+    return min(max(int(value), 1), MAX_COLUMNS) if value.isascii() and value.isdecimal() and len(value) < 6 else 1
+
+
+def _lift_title(tree: Any, table: Any, rows: list[Any]) -> list[Any]:
+    """A first row of one cell over all columns is no head."""
+    first, second = _read_row(rows[0]), _read_row(rows[1])
+    if len(first) != 1 or first[0][2] < 2 or len(second) < 2 or not first[0][1]:
+        return rows
+    title = tree.create_element("p")
+    while (child := first[0][0].first_child) is not None:
+        title.append_child(child)
+    table.parent.insert_before(title, table)
+    rows[0].decompose()
+    return rows[1:]
+
+
+def _join_head(tree: Any, rows: list[Any]) -> int:
+    """Make one row of the rows of a head that has spans; how many rows of the table are its head now."""
+    heads = []
+    for row in rows[:MAX_HEAD_ROWS]:
+        spans = _read_row(row)
+        if not spans or any(cell.tag != "th" for cell, *_ in spans):
+            break
+        heads.append(spans)
+    if len(heads) < 2 or len(heads) == len(rows) or not any(columns > 1 or lines > 1 for _, _, columns, lines in heads[0]):
+        return min(len(heads), 1)
+    names: dict[int, list[str]] = {}
+    taken: set[tuple[int, int]] = set()
+    for number, spans in enumerate(heads):
+        column = 0
+        for _, text, columns, lines in spans:
+            while (number, column) in taken:
+                column += 1
+            for place in range(column, min(column + columns, MAX_COLUMNS)):
+                taken.update((below, place) for below in range(number, min(number + lines, len(heads))))
+                if text and text not in names.setdefault(place, []):
+                    names[place].append(text)
+            column += columns
+    joined = rows[len(heads) - 1]
+    for cell, *_ in heads[-1]:
+        cell.decompose()
+    for column in range(max(names, default=-1) + 1):
+        cell = tree.create_element("th")
+        cell.append_child(tree.create_text_node(" ".join(names.get(column, []))))
+        joined.append_child(cell)
+    for row in rows[: len(heads) - 1]:
+        row.decompose()
+    return len(heads)
+
+
+def _repeat_labels(tree: Any, rows: list[Any]) -> None:
+    """Write a short text that stands beside several rows into each of them."""
+    open_labels: dict[int, tuple[str, str, int]] = {}  # by column: text, tag, rows left
+    for row in rows:
+        column, following = 0, dict[int, tuple[str, str, int]]()
+        for cell, text, columns, lines in [*_read_row(row), (None, "", 1, 1)]:
+            while column in open_labels:
+                label, tag, left = open_labels[column]
+                if left > 1:
+                    following[column] = label, tag, left - 1
+                _insert_cell(tree, row, cell, tag, label)
+                column += 1
+            if cell is None:
+                break
+            if lines > 1:
+                cell.delattr("rowspan")
+                for place in range(column, min(column + columns, MAX_COLUMNS)):
+                    is_label = place == column and len(text) <= MAX_LABEL_CHARS
+                    following[place] = text if is_label else "", cell.tag, lines - 1
+            column += columns
+        open_labels = following
+
+
+def _insert_cell(tree: Any, row: Any, before: Any, tag: str, text: str) -> None:
+    cell = tree.create_element(tag)
+    cell.append_child(tree.create_text_node(text))
+    if before is None:
+        row.append_child(cell)
+    else:
+        row.insert_before(cell, before)
