@@ -20,7 +20,14 @@ from nexi.web.problems import Refused, build_refusal
 
 __all__ = ["GUEST_PATHS", "PAGES", "OwnerAccess", "cookie_name"]
 
-PAGES = ("/", "/runs/*", "/history", "/knowledge", "/setup")  # what a browser opens; the data in them is asked for apart
+PAGES = (
+    "/",
+    "/runs/*",
+    "/history",
+    "/knowledge",
+    "/check",
+    "/setup",
+)  # what a browser opens; the data in them is asked for apart
 GUEST_PATHS = (
     "GET /openapi.json",
     "POST /v1/runs",

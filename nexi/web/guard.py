@@ -62,6 +62,7 @@ class GuardRules(Struct, frozen=True):
         "/static/*",
         "/history",
         "/knowledge",
+        "/check",
         "/setup",
         "/shared/*",
     )

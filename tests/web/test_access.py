@@ -16,7 +16,7 @@ from nexi.web import create_app
 from tests.web.world import MOON, QUESTION, Served, serving
 
 PUBLIC = {"GET /healthz", "GET /readyz", "GET /static/sentences", "GET /static/{name}", "GET /shared/{key}"}
-PAGES = {"GET /", "GET /runs/{id}", "GET /history", "GET /knowledge", "GET /setup"}
+PAGES = {"GET /", "GET /runs/{id}", "GET /history", "GET /knowledge", "GET /check", "GET /setup"}
 GUEST = {
     "POST /v1/runs",
     "GET /v1/runs/{id}",
@@ -71,6 +71,8 @@ OWNER = {
     "POST /page/history/{id}",
     "GET /page/runs/{id}/thread",
     "GET /page/knowledge",
+    "GET /page/check",
+    "POST /page/check",
     "GET /page/knowledge/find",
     "POST /page/knowledge/forget",
     "GET /page/setup",

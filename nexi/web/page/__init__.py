@@ -21,7 +21,7 @@ from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
 from nexi.web.exports import export_response
-from nexi.web.page import asking, history, knowledge, settings, setup, sharing, watching
+from nexi.web.page import asking, checking, history, knowledge, settings, setup, sharing, watching
 from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
@@ -34,6 +34,7 @@ SCRIPTS = (
     "address.js",
     "app.js",
     "ask.js",
+    "check.js",
     "contents.js",
     "core.js",
     "draft.js",
@@ -70,7 +71,7 @@ FILES = {
     "app.webmanifest": "application/manifest+json",
     **dict.fromkeys(SCRIPTS, "text/javascript"),
 }
-PANELS = ("/history", "/knowledge", "/setup")
+PANELS = ("/history", "/knowledge", "/check", "/setup")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; manifest-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -118,6 +119,7 @@ def routes() -> list[Route]:
         Route("/page/runs/{id}/passage", _show_passage, methods=["GET"]),
         Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
         *asking.routes(),
+        *checking.routes(),
         *history.routes(),
         *knowledge.routes(),
         *setup.routes(),

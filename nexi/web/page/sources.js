@@ -63,11 +63,11 @@ function countVerdicts(said) {
 }
 
 // The marks and citations of an answer in the language of the page; the server writes them in English.
-export function translateMarks(root) {
+export function translateMarks(root, claims = state.run?.claims) {
   if (language() === "en") return;
   for (const cite of root.querySelectorAll(".cite")) cite.setAttribute("aria-label", say("read.source", { n: Number(cite.dataset.n) }));
   for (const mark of root.querySelectorAll(".check")) {
-    const verdict = mark.className.match(/v-(\w+)/)[1], claim = state.run?.claims[mark.dataset.claim] || { verdict };
+    const verdict = mark.className.match(/v-(\w+)/)[1], claim = claims?.[mark.dataset.claim] || { verdict };
     const other = claim.evidence?.find((one) => one.verdict === "contradicted" && one.other)?.other, name = nameVerdict(claim);
     const text = verdict === "contradicted" && other ? say("verdict.other", { verdict: name, value: other.replace(/\s+/g, " ").slice(0, MAX_VALUE_CHARS) }) : name;
     mark.textContent = `${SIGNS[verdict]}\u00a0${text}`;

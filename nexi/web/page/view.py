@@ -112,8 +112,8 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],
         "gap": review.gap if review else "",
         "marks": describe_marks(review.judges) if review else {},
-        "claims": [_claim_to_dict(claim) for claim in claims],
-        "dropped": [_claim_to_dict(claim) for claim in review.dropped] if review else [],
+        "claims": [claim_to_dict(claim) for claim in claims],
+        "dropped": [claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) for source in end.sources],
         "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
         "warnings": _warnings_of(answered),
@@ -261,7 +261,7 @@ def plain_claim(claim: Claim) -> str:
     return " · ".join(cell for cell in map(show_line, cells) if cell)
 
 
-def _claim_to_dict(claim: Claim) -> dict[str, Any]:
+def claim_to_dict(claim: Claim) -> dict[str, Any]:
     evidence = [
         {
             "n": e.number,

@@ -1,0 +1,63 @@
+"""The panel that checks a text: its words in the language of the reader, and a text that was checked, with marks and passages.
+
+Above, the page; below, `Nexi.verify`. The words come with the panel, since few readers open it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.web.page.localization import COOKIE, choose_language, read_texts
+from nexi.web.page.view import answer_html, claim_to_dict, is_web
+from nexi.web.payload import json_reply, read_json
+from nexi.web.verify import VERIFY_REQUEST, parse_request
+
+if TYPE_CHECKING:
+    from nexi.checking.recheck import SourceState, Verification
+
+__all__ = ["routes"]
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/page/check", _show_words, methods=["GET"]),
+        Route("/page/check", _check_text, methods=["POST"]),
+    ]
+
+
+async def _show_words(request: Request) -> Response:
+    language = choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
+    return json_reply((await asyncio.to_thread(read_texts, language))["check"])
+
+
+async def _check_text(request: Request) -> Response:
+    found = await request.app.state.nexi.verify(parse_request(await read_json(request, VERIFY_REQUEST)))
+    return json_reply(await asyncio.to_thread(_view_of, found))
+
+
+def _view_of(found: Verification) -> dict[str, Any]:
+    """The text as safe HTML, its sentences with their passages, its sources, and the figures."""
+    sources = [state.source for state in found.sources]
+    audit = found.citations
+    return {
+        "html": answer_html(found.document.text, found.proof.claims, sources),
+        "claims": [{**claim_to_dict(claim), "index": claim.index} for claim in found.proof.checked],
+        "sources": [_source_to_dict(state) for state in found.sources],
+        "counts": found.counts,
+        "judge": found.judge,
+        "gap": found.gap,
+        "precision": audit and audit.precision,
+        "recall": audit and audit.recall,
+        "is_bound": bool(audit and audit.is_bound),
+    }
+
+
+def _source_to_dict(state: SourceState) -> dict[str, Any]:
+    source = state.source
+    link = source.url if is_web(source.url) else ""
+    return {"n": source.number, "title": source.title or source.url, "link": link, "state": state.state, "reason": state.reason}
