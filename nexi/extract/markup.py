@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import classifier, formulas, invisible, markup_limits, notes, table_spans
+from nexi.extract import classifier, formulas, invisible, markup_limits, notes, table_spans, wikis
 from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import PageHead, read_page_head
@@ -74,7 +74,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     formulas.write_notation(tree, html)
     about = _About(tree)
     dates = about.read_dates(html, url)
-    main = _main_part(tree, read_page_head(tree))
+    main = _main_part(tree, read_page_head(tree), html)
     text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
     text = notes.list_notes(text, cited)
     headings, code_languages = read_outline(text)
@@ -101,7 +101,7 @@ def main_text(html: str, url: str) -> str:
         return _plain_words(html)
     tree = _parse_tree(html)
     base, head = _base_url(tree, url), read_page_head(tree)
-    main = _main_part(tree, head)
+    main = _main_part(tree, head, html)
     text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
     return text if text.strip() else head.article or head.description  # a script would write the rest
 
@@ -153,6 +153,7 @@ def _build_tree(html: str) -> Any:
     tree = HTMLTree.parse(html)
     if tree.body is None:  # a frameset takes the place of the body; such a page has no text of its own
         return HTMLTree.parse("<body></body>")
+    wikis.drop_marks(tree, html)
     return tree
 
 
@@ -217,13 +218,15 @@ def _replace_node(node: Any, block: Any) -> None:
     node.decompose()
 
 
-def _main_part(tree: Any, head: PageHead) -> Any:
+def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
+    facts = wikis.take_facts(tree, html)
     _drop_hidden(tree)
     layout = Layout(tree.body)
     if layout.deepest > MAX_DEPTH:
         return None
     _keep_content(layout, head)
+    wikis.place_facts(tree, facts)
     _prepare_for_writer(tree)
     return tree.body
 
