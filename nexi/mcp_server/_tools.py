@@ -252,6 +252,9 @@ class Tools:
         ] = False,
         refetch: Annotated[bool, Field(description="Fetch the pages again and report which changed.")] = False,
         strict: Annotated[bool, Field(description="Fail also for what cites nothing.")] = False,
+        only_local: Annotated[
+            bool, Field(description="Use stored pages and the knowledge base alone; nothing is sent to another machine.")
+        ] = False,
     ) -> Annotated[CallToolResult, _schemas.Checked]:
         """Check a text sentence by sentence: against the pages it cites, pages you name, a web search or the knowledge base.
 
@@ -266,10 +269,10 @@ class Tools:
             )
         if file := next((page for page in against if not is_web_url(page)), ""):
             raise QuestionError(f"{file[:200]!r} is not the address of a web page", fix="name pages with http:// or https://")
-        if audit and (against or web):
-            fix = "leave against and web out"
+        if audit and (against or web or only_local):
+            fix = "leave against, web and only_local out"
             raise QuestionError("an audit checks citations against the pages they name", fix=fix)
-        request = VerifyRequest(target, tuple(against), web, audit, refetch)
+        request = VerifyRequest(target, tuple(against), web, audit, refetch, only_local)
         found = await run_cancellable_once(self._nexi.verify(request))
         name = target.id or target.url or "the text"
         return _tool_result(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_SPAN_CHARS = 300
 GOOD = ("supported", "found")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 REJECTED = ("not_found", "contradicted")
 VERDICT_WORDS = {
     "supported": "supported",
@@ -190,7 +192,7 @@ def evidence_line(evidence: Evidence) -> str:
     from nexi.text.plain import plain
 
     parts = [f"[{evidence.number}] {VERDICT_WORDS[evidence.verdict.value]}", describe_evidence(evidence)]
-    if span := clean_line(plain(evidence.span).text):
+    if span := clean_line(plain(_LINK.sub(r"\1", evidence.span)).text):
         closest = "" if evidence.verdict.value in (*GOOD, "contradicted") else "closest passage: "
         parts.append(f"{closest}“{span[:MAX_SPAN_CHARS]}{'…' * (len(span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))
