@@ -32,7 +32,7 @@ def test_services_that_cannot_be_reached_are_one_cause() -> None:
 def test_three_services_and_one_are_named_in_plain_english() -> None:
     codes = [Failure(name, "dns", "") for name in ("brave", "arxiv", "wikipedia")]
     assert explain(searched(*codes))[1] == "neither Brave, arXiv nor Wikipedia could be reached"
-    assert explain(searched(codes[2]))[1] == "not even Wikipedia could be reached"
+    assert explain(searched(codes[2]))[1] == "Wikipedia could not be reached"
 
 
 def test_a_search_service_of_ones_own_at_a_wrong_address_is_not_a_missing_connection() -> None:
@@ -87,7 +87,20 @@ def test_a_web_that_failed_is_named_where_only_stored_pages_were_found() -> None
     stored = searched(hits=(Hit("file:///notes/shed.txt", "shed.txt", backend="local"),))
     found = searched(hits=(Hit("https://moon.example", "Moon", backend="wikipedia"),))
     away = searched(Failure("duckduckgo", "dns", "a dump"), Failure("wikipedia", "network", "another"))
-    assert describe_failed_web((stored, searched(down)), "local") == "searxng refused the connection"
-    assert describe_failed_web((stored, away), "local") == "neither DuckDuckGo nor Wikipedia could be reached"
+    prefix = "the web could not be searched: "
+    assert describe_failed_web((stored, searched(down)), "local") == f"{prefix}searxng refused the connection"
+    assert describe_failed_web((stored, away), "local") == f"{prefix}neither DuckDuckGo nor Wikipedia could be reached"
+    alone = searched(Failure("wikipedia", "dns", "a dump"))
+    assert describe_failed_web((stored, alone), "local") == f"{prefix}Wikipedia could not be reached"
     assert describe_failed_web((stored, searched(down), found), "local") == ""
     assert describe_failed_web((stored,), "local") == ""
+
+
+def test_a_web_that_was_searched_and_has_nothing_is_not_called_one_that_could_not_be_searched() -> None:
+    stored = searched(hits=(Hit("file:///notes/shed.txt", "shed.txt", backend="local"),))
+    empty = Failure("searxng", "empty", "it answered and has no result for this query")
+    down = Failure("wikipedia", "refused", "wikipedia refused the connection")
+    assert describe_failed_web((stored, searched(empty)), "local") == "SearXNG found nothing on the web for this question"
+    assert describe_failed_web((stored, searched(empty, down)), "local") == (
+        "the web could not be searched: wikipedia refused the connection"
+    )

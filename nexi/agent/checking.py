@@ -161,7 +161,7 @@ class AnswerChecker:
         messages = self.context.session.messages
         asked = max((i for i, m in enumerate(messages) if m.role == "user" and self.context.question in m.content), default=0)
         if why := describe_failed_web(messages[asked:], LOCAL_BACKEND):
-            await self.context.warn("search_failed", f"the web could not be searched: {why}")
+            await self.context.warn("search_failed", why)
 
     async def _warn_about_stored_pages(self, cited: tuple[Source, ...]) -> None:
         """Name pages of the web that were read for another question: what they said then may be wrong, or was never right."""

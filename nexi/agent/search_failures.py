@@ -26,7 +26,7 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     if public and all(failure.code in UNREACHABLE for failure in failures):
         return NoEvidenceError(
             "No internet connection",
-            cause=f"{_join_names([failure.provider for failure in failures])} could be reached",
+            cause=_describe_unreachable(failures),
             fix="check the connection, or answer from the knowledge base with --local; nexi doctor tests every part",
         )
     if broken := [failure for failure in failures if failure.code not in NO_FAULT]:
@@ -38,20 +38,22 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     if unread := _unread_pages(messages):
         return _explain_unread(unread, message)
     if failures:
-        names = " and ".join(dict.fromkeys(name_service(failure.provider) for failure in failures))
-        found = f"{names} found nothing for this question"
+        found = f"{_name_services(failures)} found nothing for this question"
         return NoEvidenceError(message, cause=found, fix="ask in other words, or add a search service: nexi config setup")
     return NoEvidenceError(message, cause="no page was read", fix="ask in other words")
 
 
 def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
-    """Why the web has no part in an answer: every service failed, and hits, if any, came from the backend `stored`."""
+    """Why the web has no part in an answer: no service brought a hit, and those there are came from the backend `stored`."""
     if any(hit.backend != stored for outcome in _searches(messages) for hit in outcome.hits):
         return ""
     failures = _last_failures(messages)
-    if failures and all(failure.code in UNREACHABLE for failure in failures):
-        return f"{_join_names([failure.provider for failure in failures])} could be reached"
-    return "; ".join(failure.message for failure in failures[:MAX_CAUSES])
+    broken = [failure for failure in failures if failure.code not in NO_FAULT]
+    if not broken:
+        return f"{_name_services(failures)} found nothing on the web for this question" if failures else ""
+    if all(failure.code in UNREACHABLE for failure in broken):
+        return f"the web could not be searched: {_describe_unreachable(broken)}"
+    return f"the web could not be searched: {'; '.join(failure.message for failure in broken[:MAX_CAUSES])}"
 
 
 def describe_idleness(messages: Sequence[Message]) -> str:
@@ -99,7 +101,11 @@ def _values(messages: Sequence[Message]) -> Iterator[object]:
         yield from value if isinstance(value, tuple) else ()
 
 
-def _join_names(providers: Sequence[str]) -> str:
-    """Such as "neither DuckDuckGo nor Wikipedia"."""
-    *names, last = map(name_service, providers)
-    return f"neither {', '.join(names)} nor {last}" if names else f"not even {last}"
+def _name_services(failures: Sequence[Failure]) -> str:
+    return " and ".join(dict.fromkeys(name_service(failure.provider) for failure in failures))
+
+
+def _describe_unreachable(failures: Sequence[Failure]) -> str:
+    """Such as "neither DuckDuckGo nor Wikipedia could be reached"."""
+    *names, last = (name_service(failure.provider) for failure in failures)
+    return f"neither {', '.join(names)} nor {last} could be reached" if names else f"{last} could not be reached"

@@ -51,6 +51,7 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
 
     Without a command it shows the path and all settings, keys masked. KEY is a setting or a part of one: roles.judge.model,
     api_keys.brave, prices.MODEL. Separate list items with commas: `nexi config set search_backend searxng,wikipedia`.
+    `nexi config add` leaves the other items of a list.
     """
     if ctx.invoked_subcommand is None:
         with report_errors(as_json=as_json):
@@ -87,6 +88,18 @@ def _set_command(key: str, value: str | None) -> None:
         _set_setting(key, _read_typed_value(key) if value is None else value)
 
 
+@config_command.command("add")
+@click.argument("key")
+@click.argument("value")
+def _add_command(key: str, value: str) -> None:
+    """Add to a list in the config file, such as allow_private.
+
+    The other items stay; `nexi config set` replaces them.
+    """
+    with report_errors():
+        _add_to_setting(key, value)
+
+
 @config_command.command("unset")
 @click.argument("key")
 def _unset_command(key: str) -> None:
@@ -113,9 +126,31 @@ def _set_setting(key: str, word: str) -> None:
     value = _parse_value(name, parts, word)
     if parts:
         value = _set_part(read_file_settings().get(name), parts, value, key)
+    earlier = _listed_items(name, read_file_settings())
     place = change_config({name: value})
-    print_success(f"Set {key} in {place}.")
+    lost = [item for item in earlier if item not in _listed_items(name, {name: value})]
+    print_success(f"Set {key} in {place}." + (f" No longer in it: {', '.join(lost)}." if lost else ""))
     _warn_if_overridden(name)
+
+
+def _add_to_setting(key: str, word: str) -> None:
+    from nexi.config import change_config, read_file_settings
+    from nexi.output import print_success
+
+    name, _ = _split_key(key)
+    if name not in LIST_SETTINGS:
+        raise ConfigError(f"cannot add to {key}", cause=f"{key} is not a list", fix=f"nexi config set {key} VALUE")
+    new_items = _listed_items(name, {name: _parse_names(name, word)})
+    items = list(dict.fromkeys((*_listed_items(name, read_file_settings()), *new_items)))
+    place = change_config({name: items})
+    print_success(f"Set {key} to {', '.join(items)} in {place}.")
+    _warn_if_overridden(name)
+
+
+def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
+    """The items of a list setting; none for any other."""
+    value = settings.get(name) if name in LIST_SETTINGS else None
+    return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
 
 
 def _unset_setting(key: str) -> None:

@@ -117,7 +117,7 @@ class AddressGuard:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
             name = host if port in urls.DEFAULT_PORTS.values() else f"{host}:{port}"
             fix = (
-                ALLOW_FIX if METADATA in reasons.values() else f"if its pages may be read: nexi config set allow_private {name}"
+                ALLOW_FIX if METADATA in reasons.values() else f"if its pages may be read: nexi config add allow_private {name}"
             )
             raise _blocked_error(host, cause, fix)
         return allowed

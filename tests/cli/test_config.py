@@ -99,6 +99,22 @@ def test_what_cannot_be_used_is_refused_with_the_field_named_and_nothing_is_writ
     assert not nexi.home.exists()
 
 
+def test_a_list_grows_by_add_and_set_says_what_it_no_longer_has(nexi: Command) -> None:
+    assert nexi("config", "set", "allow_private", "wiki.lan,10.0.0.0/8").code == 0
+    added = nexi("config", "add", "allow_private", "build.lan:8080, wiki.lan")
+    assert f"Set allow_private to wiki.lan, 10.0.0.0/8, build.lan:8080 in {nexi.home / 'config.json'}." in added.err
+    assert in_file(nexi)["allow_private"] == ["wiki.lan", "10.0.0.0/8", "build.lan:8080"]
+    replaced = nexi("config", "set", "allow_private", "wiki.lan")
+    assert replaced.err.endswith(" No longer in it: 10.0.0.0/8, build.lan:8080.\n")
+    assert "No longer" not in nexi("config", "set", "allow_private", "wiki.lan,other.lan").err
+
+
+def test_nothing_is_added_to_what_is_no_list(nexi: Command) -> None:
+    done = nexi("config", "add", "model", "m")
+    assert (done.code, "model is not a list" in done.err, "nexi config set model VALUE" in done.err) == (2, True, True)
+    assert not nexi.home.exists()
+
+
 def test_a_setting_that_broke_the_file_can_be_mended(nexi: Command) -> None:
     nexi.home.mkdir()
     (nexi.home / "config.json").write_text('{"max_context": "large", "model": "m"}')

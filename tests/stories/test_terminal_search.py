@@ -106,7 +106,7 @@ def test_pages_on_a_private_address_name_the_command_that_allows_them(world: Wor
     del world.env["NEXI_ALLOW_PRIVATE"]
     assert world.run(QUESTION) == failure(
         "127.0.0.1 is not fetched: 127.0.0.1 is loopback (3 pages)",
-        "if its pages may be read: nexi config set allow_private WEB",
+        "if its pages may be read: nexi config add allow_private WEB",
         before=f'Searched "{QUESTION}": 3 results from searxng\n',
     )
     assert world.run("config", "set", "allow_private", world.web.address).code == 0
