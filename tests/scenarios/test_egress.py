@@ -102,6 +102,13 @@ async def test_an_agentic_search_over_http(config: Config, wire: list[str]) -> N
     assert (ANSWER in ended["results"][0]["content"], wire) == (True, [])
 
 
+async def test_a_text_that_is_checked_over_http(config: Config, wire: list[str]) -> None:
+    body = {"text": "The shed key hangs behind the blue door of the garden house.", "only_local": True}
+    async with http(config) as client:
+        reply = await client.post("/v1/verify", json=body)
+    assert (reply.json()["counts"]["found"], reply.json()["judge"], wire) == (1, "", [])
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_chat_completion(config: Config, wire: list[str], stream: bool) -> None:
     body = {"model": "nexi-local", "messages": [{"role": "user", "content": QUESTION}], "stream": stream}
