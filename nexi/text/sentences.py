@@ -64,7 +64,7 @@ _NAMES_MAY_END = word_set(  # the same, with a capital
 _STARTERS = word_set(
     "the this that these those there they he she it its his her their we our you your i my a an in on at by after before "
     "when while although though however but and as for from if since so then thus to under until what where which who why "
-    "with within without one some many most both each every everyone everybody nobody no-one another others several "
+    "with within without one some many most both each every everyone everybody another others several "
     "according also now today here how not only such because during despite once later meanwhile nothing der die das er sie "
     "es ein eine dies diese dieser dieses im am auf mit nach seit bei von zu zum zur und aber doch dann dort da wir ich man "
     "als wenn obwohl während sein seine ihr ihre nur auch für um bis heute damit dabei dazu hier nun jedoch le la les un "
