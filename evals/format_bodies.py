@@ -88,8 +88,16 @@ def _nested_mail(depth: int) -> bytes:
     return b"Subject: x\r\nMIME-Version: 1.0\r\n" + opened + b"\r\nTea"
 
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the start of a compound file
 ROW = "<row><c><v>1</v></c></row>"
 BODIES: dict[str, Callable[[], Body]] = {
+    "zip: ten files of 100 MB": lambda: _document("a.zip", {f"{n}.txt": b" " * 100 * M for n in range(10)}),
+    "zip: a zip in a zip in a zip": lambda: _document("a.zip", {"a.zip": _document("a.zip", {"b.zip": b"PK"})[1], "a": "Tea"}),
+    "zip: 300 workbooks of 30,000 rows": lambda: _document(
+        "a.zip", dict.fromkeys(map("{}.xlsx".format, range(300)), _xlsx("<s>" + ROW * 30_000 + "</s>")[1])
+    ),
+    "doc: a chain of sectors without an end": lambda: _text("a.doc", OLE + b"\0" * 22 + b"\x09" + b"\0" * 4_000_000),
+    "xls: words that are no workbook": lambda: _text("a.xls", OLE + "Workbook".encode("utf-16-le") * 200_000),
     "xlsx: 100 MB in one sheet": lambda: _xlsx(b"<s>" + b" " * 100 * M),
     "xlsx: 1,000,000 rows": lambda: _xlsx("<s>" + ROW * 1_000_000 + "</s>"),
     "xlsx: a cell in the last column of 20,000 rows": lambda: _xlsx(

@@ -51,8 +51,7 @@ async def test_a_document_on_the_disk_is_known_by_its_bytes(name: str, tmp_path:
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 REFUSED = {
-    "a.doc": (OLE + "WordDocument".encode("utf-16-le"), "a Word 97 document", "save it as .docx"),
-    "a.xls": (OLE + "Workbook".encode("utf-16-le"), "an Excel 97 workbook", "save it as .xlsx"),
+    "a.ppt": (OLE + "PowerPoint Document".encode("utf-16-le"), "a PowerPoint 97 presentation", "save it as .pptx"),
     "a.docx": (OLE + "EncryptedPackage".encode("utf-16-le"), "an encrypted Office document", "save it without a password"),
     "a.rar": (b"Rar!\x1a\x07\x01\x00" + bytes(50), "a RAR archive", "unpack it and give nexi the files inside"),
     "a.mp3": (b"ID3\x04\0\0", "a sound recording", "give nexi a transcript of it, such as an SRT file"),

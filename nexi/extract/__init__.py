@@ -22,6 +22,7 @@ from nexi.extract.words import Extracted, one_line, page_of
 __all__ = ["Extracted", "extract", "find_type", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
 
 PDF = "application/pdf"
+ZIP = "application/zip"
 EPUB = "application/epub+zip"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
@@ -31,6 +32,13 @@ MAX_JSON_PARTS = 200_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _FRONT_DATE = re.compile(r"---\n(?:[^\n]*\n){0,40}?(?:date|published)\s*:\s*[\"']?(\d{4}-\d\d-\d\d)")
+# What programs write where nobody gave a title.
+_SAYS_NOTHING = re.compile(
+    r"\(?(?:anonymous|unspecified|untitled|unknown|none|no title|title)\)?(?:[ -]?(?:document)?\d*)|about:blank|[\d._-]{4,}"
+    r"|(?:document|sheet|slide|book|presentation|folie|tabelle|dokument)[ -]?\d*|powerpoint[ -]pr[eäé]sentation"
+    r"|(?:microsoft )?(?:word|excel|powerpoint) - .*|[^ ]*\.(?:docx?|pdf|xlsx?|pptx?|indd|dvi|tex|qxd|rtf|odt)",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(r"^#{1,2}\s+(\S.{0,300})$", re.MULTILINE)
 
 
@@ -68,7 +76,10 @@ def _extract_body(body: bytes | str, content_type: str, url: str, max_chars: int
     if known and isinstance(body, bytes):
         module, _, function = known.reader.partition(".")
         read: Callable[[bytes, int], Extracted] = getattr(import_module(f"nexi.extract.{module}"), function)
-        return _clean_extracted(read(body, max_chars))
+        found = read(body, max_chars)
+        if _SAYS_NOTHING.fullmatch(found.title):
+            found = replace(found, title=next(iter(found.headings), ""))  # "" is the name of the file later on
+        return _clean_extracted(found)
     text = body if isinstance(body, str) else charset.decode_body(body, content_type)
     match media_type(content_type):
         case "text/html" | "application/xhtml+xml" | "":

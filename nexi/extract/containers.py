@@ -60,6 +60,10 @@ class BoundedArchive:
     def __contains__(self, name: str) -> bool:
         return name in self._zip.NameToInfo
 
+    def names(self) -> list[str]:
+        """The members in the order of the archive."""
+        return self._zip.namelist()
+
     def read(self, name: str) -> bytes:
         """One member; b"" for one that is not there."""
         return b"".join(self.stream(name, MAX_MEMBER_BYTES))

@@ -75,16 +75,17 @@ _FORMATS = (
     Format("LaTeX source", ("application/x-tex", "text/x-tex"), ("tex", "latex"), "latex.read_latex", is_text=True),
     Format("MHTML page", ("multipart/related",), ("mhtml", "mht"), "mail.read_mhtml", whole=True, is_text=True),
     Format("web archive", ("application/warc", "application/x-warc"), ("warc",), "webarchives.read_warc"),
-    Format("Word 97 document", ("application/msword",), ("doc", "dot"), advice="save it as .docx"),
-    Format("Excel 97 workbook", ("application/vnd.ms-excel",), ("xls", "xlt"), advice="save it as .xlsx"),
-    Format("binary Excel workbook", (_XLSB,), ("xlsb",), advice="save it as .xlsx"),
+    Format("Word 97 document", ("application/msword",), ("doc", "dot"), "word97.read_doc", whole=True),
+    Format("Excel 97 workbook", ("application/vnd.ms-excel",), ("xls", "xlt"), "binary_sheets.read_workbook", whole=True),
+    Format("binary Excel workbook", (_XLSB,), ("xlsb",), "binary_sheets.read_workbook", whole=True),
+    Format("Outlook message", ("application/vnd.ms-outlook",), ("msg",), "outlook.read_msg", whole=True),
     Format("PowerPoint 97 presentation", ("application/vnd.ms-powerpoint",), ("ppt", "pps"), advice="save it as .pptx"),
     Format("encrypted Office document", ("application/encrypted",), advice="save it without a password"),
     Format("old Office document", ("application/x-ole-storage",), advice="save it as .docx, .xlsx or .pptx"),
     Format("Apple iWork document", ("application/vnd.apple.iwork",), ("pages", "numbers", "key"), advice="export it as PDF"),
     Format("MOBI book", ("application/x-mobipocket-ebook",), ("mobi", "azw", "azw3"), advice="convert it to EPUB"),
     Format("DjVu document", ("image/vnd.djvu", "image/x-djvu"), ("djvu",), advice="convert it to PDF"),
-    Format("zip archive", ("application/zip", "application/x-zip-compressed"), ("zip", "jar"), advice=_UNPACK),
+    Format("zip archive", ("application/zip", "application/x-zip-compressed"), ("zip",), "bundles.read_zip", whole=True),
     Format("gzip archive", ("application/gzip", "application/x-gzip"), ("gz", "tgz"), advice=_UNPACK),
     Format("7z archive", ("application/x-7z-compressed",), ("7z",), advice=_UNPACK),
     Format("RAR archive", ("application/vnd.rar", "application/x-rar-compressed"), ("rar",), advice=_UNPACK),
@@ -136,7 +137,8 @@ _INSIDE = (  # what a member of a zip is called, and what such a zip is
 )  # fmt: skip
 _OLE_STREAMS = (
     ("EncryptedPackage", "application/encrypted"), ("WordDocument", "application/msword"),
-    ("Workbook", "application/vnd.ms-excel"), ("PowerPoint Document", "application/vnd.ms-powerpoint"),
+    ("Workbook", "application/vnd.ms-excel"),
+    ("__properties_version1.0", "application/vnd.ms-outlook"), ("PowerPoint Document", "application/vnd.ms-powerpoint"),
 )  # fmt: skip
 _DECLARED = re.compile(rb"mimetype(application/[a-z.+-]+)")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b", re.I | re.S)

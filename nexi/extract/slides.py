@@ -1,4 +1,4 @@
-"""PowerPoint presentations to Markdown: a heading for each slide, its paragraphs, lists, tables and notes.
+"""PowerPoint presentations to Markdown: a heading for each slide, its paragraphs, lists, tables, charts and notes.
 
 Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the blocks. Pictures, layouts
 and embedded files are not looked at.
@@ -20,12 +20,14 @@ from nexi.extract.containers import (
     read_office_properties,
 )
 from nexi.extract.words import Extracted
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
 
 __all__ = ["read_pptx"]
 
 MAX_SLIDES = 2_000
 MAX_ELEMENTS = 300_000  # of all slides and their notes; a slide has some hundreds
+
+MAX_CHART_VALUES = 20_000  # of one chart
 
 _TITLES = ("title", "ctrTitle")
 _FURNITURE = ("dt", "ftr", "sldNum", "hdr", "sldImg")
@@ -68,6 +70,57 @@ def _write_slide(archive: BoundedArchive, path: str, number: int, writer: Markdo
             parse_xml(archive.stream(about.get("Target", "")), notes)
             said = " ".join(text for shape in notes.shapes for text in shape.texts())
             writer.add_paragraph(f"Notes: {said}" if said.strip() else "")
+        elif about.get("Type", "").endswith("/chart"):
+            chart = _Chart()
+            parse_xml(archive.stream(about.get("Target", "")), chart)
+            chart.write(writer)
+
+
+class _Chart:
+    """The data behind a chart: a row for each category, a column for each series."""
+
+    def __init__(self) -> None:
+        self._title: list[str] = []
+        self._series: list[dict[str, list[str]]] = []
+        self._part = ""  # tx, cat or val of the open series
+        self._in_title = self._in_text = False
+        self._values = 0
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name == "ser" and len(self._series) < MAX_COLUMNS:
+            self._series.append({"tx": [], "cat": [], "val": []})
+        elif name in ("tx", "cat", "val", "xVal", "yVal"):
+            self._part = {"xVal": "cat", "yVal": "val"}.get(name, name)
+        elif name == "title" and not self._series:
+            self._in_title = True
+        self._in_text = name in ("v", "t")
+
+    def text(self, text: str) -> None:
+        if not self._in_text:
+            return
+        if self._in_title:
+            self._title.append(text)
+        elif self._series and self._part and self._values < MAX_CHART_VALUES:
+            self._values += 1
+            self._series[-1][self._part].append(text)
+
+    def end(self, name: str) -> None:
+        self._in_text = False
+        if name in ("tx", "cat", "val", "xVal", "yVal"):
+            self._part = ""
+        self._in_title = self._in_title and name != "title"
+
+    def write(self, writer: MarkdownWriter) -> None:
+        if not self._series:
+            return
+        title = " ".join(self._title)
+        writer.add_paragraph(f"Chart: {title}" if title.strip() else "Chart:")
+        categories = max((series["cat"] for series in self._series), key=len)
+        count = max(len(categories), *(len(series["val"]) for series in self._series))
+        writer.add_row(["", *(" ".join(series["tx"]) for series in self._series)])
+        for n in range(count):
+            writer.add_row(["".join(cells[n : n + 1]) for cells in (categories, *(s["val"] for s in self._series))])
+        writer.end_table()
 
 
 class _Shape:

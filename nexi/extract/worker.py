@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nexi.errors import FetchError
-from nexi.extract import PDF, extract
+from nexi.extract import PDF, ZIP, extract
 from nexi.extract.confinement import confine_process, die_with_parent
 from nexi.extract.formats import find_format
 from nexi.extract.ocr import recognition_files
@@ -34,7 +34,8 @@ def main() -> None:
     # Loaded before the limit, so that the limit is what a document may take.
     if known := find_format(kind):
         import_module(f"nexi.extract.{known.reader.partition('.')[0]}")
-    import_module("pypdfium2" if kind == PDF else "nexi.extract.markup")
+    if kind in (PDF, ZIP):  # an archive may hold any document
+        import_module("pypdfium2")
     if kind != PDF:
         import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
     _limit_resources(ROOM_BYTES + size)

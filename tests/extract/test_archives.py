@@ -66,7 +66,7 @@ def test_a_file_is_read_by_its_type_its_name_or_its_bytes() -> None:
     assert to_text(b"<p>x</p>", name="a/page.HTM") == Extracted(text="x", title="page.HTM")
     assert to_text(b"plain <p>", name="notes") == Extracted(text="plain <p>", title="notes")
     assert to_text(b'{"a":1}', content_type="application/json; charset=utf-8", name="x.txt").text == '{\n  "a": 1\n}'
-    for data in (b"\x89PNG\0", zipped({"a.txt": "x"})):
+    for data in (b"\x89PNG\0", zipped({"a.bin": "\0" * 9})):
         with pytest.raises(FetchError) as raised:
             to_text(data, name="x.bin")
         assert raised.value.reason == "content_type"

@@ -188,7 +188,7 @@ async def test_nobody_listening_is_an_error() -> None:
     await fetcher.aclose()
 
 
-@pytest.mark.parametrize("kind", ["audio/ogg", "application/zip", "application/octet-stream", "image/svg+xml", "nonsense"])
+@pytest.mark.parametrize("kind", ["audio/ogg", "application/x-tar", "application/octet-stream", "image/svg+xml", "nonsense"])
 async def test_what_is_no_text_page_is_refused_by_its_type(kind: str) -> None:
     error = await failure({"/": response(b"\x89PNG", content_type=kind)})
     assert (error.reason, kind in error.cause) == ("content_type", True)
