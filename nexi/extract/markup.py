@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import classifier, formulas, invisible, markup_limits, notes, table_spans, wikis
+from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
 from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import PageHead, read_page_head
@@ -225,6 +225,8 @@ def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     layout = Layout(tree.body)
     if layout.deepest > MAX_DEPTH:
         return None
+    if navigation.drop_navigation(layout):
+        layout = Layout(tree.body)
     _keep_content(layout, head)
     wikis.place_facts(tree, facts)
     _prepare_for_writer(tree)

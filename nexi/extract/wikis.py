@@ -18,7 +18,7 @@ MAX_LABEL_CHARS = 60
 MAX_VALUE_CHARS = 600
 MIN_LEAD_CHARS = 60
 
-_IS_WIKI = ".mw-parser-output, #mw-content-text, .parsoid-body, .mw-body-content"
+_SIGN = "mw-parser-output"  # the class of every text that MediaWiki writes; looking for it costs less than looking in the tree
 _MARKS = (
     ".mw-editsection, .Inline-Template, sup.update, .asof-tag, .mw-jump-link, .mw-indicators, .mw-empty-elt, .shortdescription,"
     " #siteSub, #contentSub, #jump-to-nav, #catlinks, #toc, .toc"
@@ -41,7 +41,7 @@ _SEPARATORS = re.compile(r"\s*(?:;\s*)+")
 
 def drop_marks(tree: Any, html: str) -> None:
     """Drop what a wiki shows to editors, and its boxes of links to other articles; on other pages nothing."""
-    if "mw-" not in html or tree.document.query_selector(_IS_WIKI) is None:
+    if _SIGN not in html:
         return
     for node in tree.body.query_selector_all(f"{_MARKS}, {_OTHER_ARTICLES}"):
         if node.parent is not None and not node.matches(_INFOBOX):
@@ -53,7 +53,7 @@ def drop_marks(tree: Any, html: str) -> None:
 
 def take_facts(tree: Any, html: str) -> list[str]:
     """The fields of the first infobox as `Field: value`; the box itself goes."""
-    box = tree.body.query_selector(_INFOBOX) if "infobox" in html else None
+    box = tree.body.query_selector(_INFOBOX) if _SIGN in html else None
     if box is None or len(box.query_selector_all("tr > th + td, tr > td + td, .pi-data")) < MIN_FACTS:
         return []
     for node in box.query_selector_all(_UNSEEN):

@@ -1,0 +1,89 @@
+"""Links that turn the pages of a manual or list, and menus that call themselves so: furniture that stands inside of the text.
+
+Above sits `markup`; below, `layout` and its tree. "Prev" and "Next" are known by their words, "Up" and "Home" by
+standing beside them. A box with a paragraph or a heading in it is never dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nexi.extract.layout import Box, Layout, tag_set
+
+__all__ = ["drop_navigation"]
+
+MAX_BAR_CHARS = 400
+MAX_BAR_WORDS = 30
+MAX_MENU_CHARS = 600
+MIN_MENU_BLOCKS = 2
+MIN_LINKED = 0.6  # of the text of a bar; more words than that are a sentence
+MENU_LINKED = 0.95  # of the text of a menu
+
+_MENUS = tag_set("menu mainmenu submenu")
+_KINDS = {
+    "previous": "p", "prev": "p", "previous page": "p", "prev page": "p", "previous chapter": "p", "previous topic": "p",
+    "next": "n", "next page": "n", "next chapter": "n", "next topic": "n", "up": "u", "home": "h", "contents": "h",
+    "table of contents": "h", "index": "h", "top": "h",
+}  # fmt: skip
+_TEXT = "p, pre, h1, h2, h3, h4, dl, blockquote"
+_GRIDS = tag_set("tr tbody table ul ol nav")  # titles of pages may stand in them beside the links
+_ROOTS = tag_set("html body main article")
+
+
+def drop_navigation(layout: Layout) -> bool:
+    """Drop bars of links to the pages before and after, and menus of nothing but links; whether there were any."""
+    turns = [
+        block.box.node
+        for block in layout.blocks
+        if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text)
+    ]
+    bars = [bar for node in turns for link in node.query_selector_all("a[href]") if (bar := _find_bar(link)) is not None]
+    last: Box | None = None
+    for box in layout.boxes:
+        if "menu" in box.key and not (last and box.is_inside(last)) and _is_menu(box):
+            bars.append(box.node)
+            last = box
+    for bar in bars:
+        if bar.parent is not None:
+            bar.decompose()
+    return bool(bars)
+
+
+def _kind_of(link: Any) -> str:
+    words = " ".join(link.text.split()).strip(" «»‹›←→<>|[]()").lower()
+    return _KINDS.get(words, "")
+
+
+def _find_bar(link: Any) -> Any:
+    """The largest box around a link to another page that holds such links and their titles alone."""
+    if link.parent is None or _kind_of(link) not in ("p", "n"):
+        return None
+    bar, node = None, link.parent
+    while node is not None and node.tag and node.tag not in _ROOTS:
+        size = len(node.text.strip())
+        if size > MAX_BAR_CHARS or node.query_selector(_TEXT) is not None:
+            break
+        is_wrapper = bar is not None and size <= len(bar.text.strip()) + 3
+        if is_wrapper or node.tag in _GRIDS or _is_linked(node):
+            kinds = {kind for other in node.query_selector_all("a[href]") if (kind := _kind_of(other))}
+            bar = node if len(kinds) > 1 else bar
+        elif bar is not None:
+            break
+        node = node.parent
+    return bar
+
+
+def _is_linked(node: Any) -> bool:
+    size = len("".join(node.text.split()))
+    return sum(len("".join(link.text.split())) for link in node.query_selector_all("a")) >= MIN_LINKED * size
+
+
+def _is_menu(box: Box) -> bool:
+    return (
+        box.tag in ("div", "ul")
+        and box.blocks >= MIN_MENU_BLOCKS
+        and box.chars <= MAX_MENU_CHARS
+        and box.linked >= MENU_LINKED * box.chars
+        and not _MENUS.isdisjoint(box.key.split())
+        and box.node.query_selector(_TEXT) is None
+    )
