@@ -1,16 +1,15 @@
 """The passages that bear on the sentences of a text: what a judge is shown, each page once.
 
 Below the judge and the correction, above the prepared pages: no model, no clock, no store, and no citation is needed. For
-every sentence, windows of whole sentences are weighed by the rare words they share with it, and by vectors where somebody
-has made them. The union of the best windows of all sentences goes to the judge, as far as the budget reaches: the best
-window of every sentence first, then the second best.
+every sentence, windows of whole sentences are weighed by the rare words they share with it. The union of the best windows of
+all sentences goes to the judge, as far as the budget reaches: the best window of every sentence first, then the second best.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log
 
@@ -28,12 +27,12 @@ WINDOW_SENTENCES = 7
 MAX_WINDOW_CHARS = 2_400
 MAX_WINDOWS = 8  # of one sentence
 SHORT_PAGE_CHARS = 3_000  # a page that is shown whole
-TEXT_SHARE = 0.89  # of the budget; the rest is for the headings above the passages
-MAX_GAP_SENTENCES = 2  # between two passages of a page, which are then one
+TEXT_SHARES = (0.99, 0.96, 0.93, 0.9, 0.87, 0.8)  # of the budget; the rest is for headings and for what joins passages
+MAX_GAP_SENTENCES = 4  # between two passages of a page, which are then one
 MAX_HEADINGS = 3
-CITED_WORTH = 2.0  # of a window in a page that the sentence cites
+CITED_WORTH = 2.5  # of a window in a page that the sentence cites
 BEFORE_WORTH = 0.15  # of a word of the sentence before
-CENTRE_WORTH = 0.5  # of the sentence in the middle of a window, beside the window itself
+CENTRE_WORTH = 0.4  # of the sentence in the middle of a window, beside the window itself
 MAX_TERMS = 60  # of one sentence
 MAX_PLACES = 400  # of one term in one page; a word that stands everywhere says nothing
 
@@ -79,24 +78,21 @@ class _Window(Struct, frozen=True):
     last: int
 
 
-# The nearness of a sentence to every sentence of a page, where somebody has made vectors of both.
-Nearness = Callable[[str, int], Mapping[int, float]]
-
-
 def gather_evidence(
     queries: Sequence[SentenceQuery],
     pages: Mapping[int, Snapshot | None],
     *,
     max_tokens: int = MAX_TOKENS,
     size: int = WINDOW_SENTENCES,
-    nearness: Nearness | None = None,
 ) -> EvidenceSet:
     """The passages of these pages that bear on these sentences, within so many tokens; a window has `size` sentences."""
     known = {number: page for number, page in sorted(pages.items()) if page is not None and page.bounds}
     weights = _TermWeights(known.values())
-    found = [_find_windows(query, known, weights, size // 2, nearness) for query in queries]
-    spans = _choose_spans(found, known, max_tokens)
-    passages = tuple(_build_passages(spans, known))
+    found = [_find_windows(query, known, weights, size // 2) for query in queries]
+    for share in TEXT_SHARES:
+        passages = tuple(_build_passages(_choose_spans(found, known, int(max_tokens * share)), known))
+        if sum(map(_count_tokens, passages)) <= max_tokens:
+            break
     return EvidenceSet(passages, tuple(_list_chosen(windows, passages, known) for windows in found))
 
 
@@ -119,16 +115,13 @@ def list_terms(text: str) -> list[str]:
     return list(dict.fromkeys(term for word in WORD.findall(text) for term in word_terms(word)))[:MAX_TERMS]
 
 
-def _find_windows(
-    query: SentenceQuery, pages: Mapping[int, Snapshot], weights: _TermWeights, half: int, nearness: Nearness | None
-) -> list[_Window]:
+def _find_windows(query: SentenceQuery, pages: Mapping[int, Snapshot], weights: _TermWeights, half: int) -> list[_Window]:
     """The best windows for a sentence, in any page; those of the pages that it cites count for more."""
     terms = dict.fromkeys(list_terms(query.before), BEFORE_WORTH) | dict.fromkeys(list_terms(query.text), 1.0)
     windows: list[_Window] = []
     for number, page in pages.items():
         worth = CITED_WORTH if number in query.numbers else 1.0
-        near = nearness(query.text, number) if nearness else {}
-        windows += _windows_of_page(number, page, terms, weights, half, worth, near)
+        windows += _windows_of_page(number, page, terms, weights, half, worth)
     windows.sort(key=lambda window: (-window.weight, window.page, window.first))
     apart: list[_Window] = []
     for window in windows:
@@ -140,20 +133,12 @@ def _find_windows(
 
 
 def _windows_of_page(
-    number: int,
-    page: Snapshot,
-    terms: Mapping[str, float],
-    weights: _TermWeights,
-    half: int,
-    worth: float,
-    near: Mapping[int, float],
+    number: int, page: Snapshot, terms: Mapping[str, float], weights: _TermWeights, half: int, worth: float
 ) -> list[_Window]:
     held: dict[int, dict[str, float]] = defaultdict(dict)
     for term, share in terms.items():
         for at in page.places.get(term, ())[:MAX_PLACES]:
             held[at][term] = share * weights.weigh(term)
-    for at, share in near.items():
-        held[at]["#near"] = share
     windows = []
     for at in held:
         first, last = max(0, at - half), min(len(page.bounds) - 1, at + half)
@@ -176,7 +161,7 @@ Spans = dict[int, set[int]]  # the sentences of each page that are shown
 def _choose_spans(found: Sequence[Sequence[_Window]], pages: Mapping[int, Snapshot], max_tokens: int) -> Spans:
     """Windows in rounds, the best of every sentence first, until the budget is full; short pages whole."""
     spans: Spans = defaultdict(set)
-    left = int(max_tokens * CHARS_PER_TOKEN * TEXT_SHARE)
+    left = max_tokens * CHARS_PER_TOKEN
     for turn in range(MAX_WINDOWS):
         for windows in found:
             if turn >= len(windows):

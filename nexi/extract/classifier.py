@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import pairwise
 from math import exp
 
 from nexi.extract import features
@@ -30,6 +31,7 @@ BANNER = 0.3  # of the page's text; what has more is a wrapper
 MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
 MUCH_CODE = 10  # pieces of code in its sentences that do
+LEAST_OF_SECTION, SECTION_WORDS = 0.35, 120  # of a section that stands like its neighbours
 FEW_LINES = 300  # characters
 
 DECLARED_SHARE = 0.5  # of a declared article that is found in the page, and of what would be kept
@@ -71,6 +73,8 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     if head.genre == ARTICLE and _keeps_enough(layout.blocks, chances, cut):
         cut = ARTICLE_CUT
     kept = _keep_code_boxes(layout, _keep_gaps(layout.blocks, [chance >= cut for chance in chances]), head)
+    if head.genre == OTHER:
+        kept = _keep_sections(layout.blocks, kept, chances)
     kept = _keep_headings(layout.blocks, kept)
     if head.genre == ARTICLE and head.article:
         kept = _keep_declared(layout.blocks, kept, head.article)
@@ -154,6 +158,19 @@ def _keep_gaps(blocks: list[Block], kept: list[bool]) -> list[bool]:
             keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
         smoothed.append(keep)
     return smoothed
+
+
+def _keep_sections(blocks: list[Block], kept: list[bool], chances: list[float]) -> list[bool]:
+    """A doubtful section of much prose stays where the section before it, with a heading of its kind in the same box, does."""
+    starts = [n for n, block in enumerate(blocks) if block.box.tag in _HEADINGS]
+    for (before, start), end in zip(pairwise(starts), [*starts[2:], len(blocks)]):  # noqa: B905 - no pairs, where one heading
+        heading, body = blocks[start].box, range(start + 1, end)
+        own = [n for n in body if blocks[n].box.is_inside(heading.parent) and chances[n] >= LEAST_OF_SECTION]
+        is_like = blocks[before].box.tag == heading.tag and blocks[before].box.parent is heading.parent
+        is_long = sum(blocks[n].words for n in own) >= SECTION_WORDS
+        if is_like and is_long and any(kept[before:start]) and not any(kept[n] for n in body):
+            kept = [keep or n == start or n in own for n, keep in enumerate(kept)]
+    return kept
 
 
 def _keep_headings(blocks: list[Block], kept: list[bool]) -> list[bool]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from resiliparse.parse.html import HTMLTree
 
-from nexi.extract import layout
+from nexi.extract import classifier, layout
 from nexi.extract.layout import Layout
 
 
@@ -60,3 +61,11 @@ def test_a_box_is_within_the_boxes_around_it() -> None:
 def test_depth_is_counted_and_blocks_are_bounded() -> None:
     assert layout_of("<div>" * 3_000 + "x").deepest == 3_000
     assert len(layout_of("<p>x" * (layout.MAX_BLOCKS + 10)).blocks) == layout.MAX_BLOCKS
+
+
+def test_a_doubtful_last_section_of_much_prose_stays_like_the_section_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    prose = "If the data may grow, pick an engine that can hold it. " * 12
+    html = f"<h2>Where it works</h2><p>{prose}</p><h2>Checklist</h2><ol><li><p>{prose}</p></li></ol><h3>More</h3><p>Log in</p>"
+    blocks = Layout(HTMLTree.parse(f"<html><body>{html}</body></html>").body)
+    monkeypatch.setattr(classifier, "_score_blocks", lambda layout, head: [1.0, 3.0, -0.4, -0.4, -3.0, -3.0])
+    assert classifier.classify_blocks(blocks) == [True, True, True, True, False, False]
