@@ -28,6 +28,8 @@ MIN_GUTTER = 0.05  # of the height of a line
 MAX_ROW_GAP = 3.5  # heights of a line between the rows of one table
 MAX_LONE_LINES = 4  # lines of one cell between two rows: headings, and labels on several lines
 STRAY_SHARE = 0.12  # of the rows may have a cell that reaches into the next column
+MANY_WORDS = 0.9  # of these cells, and not signs alone
+MAX_LOWER_CHARS = 20  # labels that begin with a small letter are lines of prose where they are longer
 MANY_NUMBERS = 0.5  # of the cells beside the labels
 MAX_NUMBER_CHARS = 18
 MAX_LABEL_CHARS = 60
@@ -437,15 +439,23 @@ def _is_table(rows: Sequence[Sequence[str]], columns: int, has_head: bool) -> bo
         return False
     labels = [row[0] for row in rows if row[0]]
     values = [text for row in full for text in row[1:] if text]
-    if labels and (all(map(_ENUMERATOR.fullmatch, labels)) or fmean(map(len, labels)) > MAX_LABEL_CHARS):
-        return columns > 2 and bool(labels) and fmean(map(len, labels)) <= MAX_LABEL_CHARS
-    if labels and sum(label[0].islower() for label in labels) > 0.5 * len(labels):
+    if not all(map(_is_word, labels)) or sum(map(_is_word, values)) < MANY_WORDS * len(values):
+        return False  # a drawing, or a table that is drawn with characters already
+    size = fmean(map(len, labels)) if labels else 0
+    if size > MAX_LABEL_CHARS or (columns == 2 and labels and all(map(_ENUMERATOR.fullmatch, labels))):
+        return False
+    if size > MAX_LOWER_CHARS and sum(label[0].islower() for label in labels) > 0.5 * len(labels):
         return False
     if sum(map(_is_value, values)) >= MANY_NUMBERS * len(values):
         return fmean(map(len, values)) <= MAX_NUMBER_CHARS
     texts = [text for row in full for text in row if text]
-    is_short = fmean(map(len, texts)) <= MAX_TEXT_CHARS and sum(text[0].islower() for text in texts) <= 0.4 * len(texts)
-    return is_short and len(full) >= (MIN_ROWS if columns > 2 else MIN_ROWS + 1)
+    if fmean(map(len, texts)) > MAX_TEXT_CHARS or len(full) < (MIN_ROWS if columns > 2 else MIN_ROWS + 1):
+        return False
+    return columns > 3 or sum(text[0].islower() for text in texts) <= 0.4 * len(texts)
+
+
+def _is_word(text: str) -> bool:
+    return (text in _NO_VALUE or any(map(str.isalnum, text))) and not text.endswith("|")
 
 
 def _is_first(table: Table, words: Sequence[Cell]) -> bool:
