@@ -1,8 +1,12 @@
-"""Stories of `nexi config setup` whose test fails: the cause and the fix are on the screen, and nothing is saved unasked."""
+"""Stories of `nexi config setup` that fails or is left: the cause and the fix are on the screen, nothing is saved unasked."""
 
 from __future__ import annotations
 
-from rig.terminal import CTRL_D, ENTER, Terminal
+import socket
+
+import pytest
+
+from rig.terminal import CTRL_C, CTRL_D, ENTER, Terminal
 from tests.stories.world import KEY, World
 
 LEFT = (
@@ -58,3 +62,40 @@ def test_a_search_service_that_is_refused_in_the_setup_is_told_and_not_saved(wor
         "          Fix: add `json` to search.formats in its settings.yml and restart it\n" + LEFT
     )
     assert (done.code, world.settings()) == (2, kept)
+
+
+@pytest.mark.parametrize("prompt", ["URL of the model API", "API key"])
+def test_ctrl_c_at_a_question_of_the_setup_ends_it_and_saves_nothing(world: World, prompt: str) -> None:
+    kept = world.settings()
+    with world.terminal("config", "setup", columns=120, module="rig.closed_ports") as screen:
+        if prompt == "API key":
+            screen.expect("URL of the model API")
+            screen.type("http://127.0.0.1:9/v1" + ENTER)
+        screen.expect(prompt)
+        screen.type(CTRL_C)
+        done = world.look_at(screen)
+    assert (done.code, world.settings(), "Traceback" in done.out) == (130, kept, False)
+
+
+@pytest.mark.parametrize("silent", ["model", "search"])
+def test_ctrl_c_while_a_server_is_silent_ends_the_setup_at_once_and_saves_nothing(world: World, silent: str) -> None:
+    world.use_model()
+    base_url = world.env.pop("OPENAI_BASE_URL")
+    del world.env["NEXI_MODEL"]
+    kept = world.settings()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(120)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with world.terminal("config", "setup", columns=120, module="rig.closed_ports") as screen:
+            screen.expect("URL of the model API")
+            screen.type((f"{address}/v1" if silent == "model" else base_url) + ENTER)
+            screen.expect("API key")
+            screen.type(KEY + ENTER)
+            answers = () if silent == "model" else ("scripted", address, "", "")
+            for prompt, answer in zip(("Model, by number", "SearXNG", "Jina", "effort"), answers, strict=False):
+                screen.expect(prompt)
+                screen.type(answer + ENTER)
+            with server.accept()[0]:  # it is asked now
+                screen.type(CTRL_C)
+                done = world.look_at(screen)
+    assert (done.code, world.settings(), "Traceback" in done.out) == (130, kept, False)
