@@ -6,7 +6,8 @@
 It runs in a network namespace of its own (`unshare -n`), where the model, the embedder and the search service are at a public
 address of an interface that leads nowhere. A request that reaches them is counted by their server; anything for another address
 leaves through the interface, whose counter of packets is read. Routes come from /openapi.json and from the page's own list: one
-that has no entry here fails the drive. Says so and ends with 0 where namespaces are not allowed.
+that has no entry here, or is refused and so shows nothing, fails the drive. It says so and ends with 0 where namespaces are not
+allowed.
 """
 
 from __future__ import annotations
@@ -48,6 +49,18 @@ TITLE_TASK = f"### Task:\nGenerate a title.\n<chat_history>\nUSER: {NOTE}\n</cha
 
 # Method and path: (kind, body). "local" must send nothing; "web" has no scope to ask for, so that only the note must stay here.
 Entry = tuple[str, Any]
+WAITING_RUN = {"question": QUESTION, "mode": "research", "options": {"only_local": True, "plan": True}}
+# What a route needs instead of a finished run: one that waits with its plan, one that was stopped, one to lose, a shared one.
+NEEDS: Mapping[str, str] = {
+    "post /v1/runs/{id}/plan": "waiting",
+    "post /v1/runs/{id}/stop": "waiting",
+    "post /v1/runs/{id}/cancel": "waiting",
+    "post /v1/runs/{id}/resume": "stopped",
+    "delete /v1/runs/{id}": "own",
+    "delete /page/history/{id}": "own",
+    "delete /page/runs/{id}/share": "shared",
+    "get /shared/{key}": "shared",
+}
 LOCAL_RUN = {"question": QUESTION, "options": {"only_local": True}}
 ROUTES: Mapping[str, Entry] = {
     "post /v1/runs": ("local", LOCAL_RUN),
@@ -56,7 +69,7 @@ ROUTES: Mapping[str, Entry] = {
     "get /v1/runs/{id}/events": ("local", None),
     "get /v1/runs/{id}/result": ("local", None),
     "post /v1/runs/{id}/resume": ("local", {}),
-    "post /v1/runs/{id}/plan": ("local", {"approve": True}),
+    "post /v1/runs/{id}/plan": ("local", {"tasks": [QUESTION]}),
     "post /v1/runs/{id}/stop": ("local", {}),
     "post /v1/runs/{id}/cancel": ("local", {}),
     "delete /v1/runs/{id}": ("last", None),
@@ -71,11 +84,11 @@ ROUTES: Mapping[str, Entry] = {
     "post /v1/verify": ("local", {"text": NOTE, "only_local": True}),
     "post /v1/cache/clear": ("local", {}),
     "get /searxng/search": ("web", "q=moon&format=json"),
-    "post /searxng/search": ("web", None),
-    "get /searxng/": ("web", None),
-    "post /searxng/": ("web", None),
-    "get /searxng": ("web", None),
-    "post /searxng": ("web", None),
+    "post /searxng/search": ("web", "q=moon&format=json"),
+    "get /searxng/": ("web", "q=moon&format=json"),
+    "post /searxng/": ("web", "q=moon&format=json"),
+    "get /searxng": ("web", "q=moon&format=json"),
+    "post /searxng": ("web", "q=moon&format=json"),
     "get /searxng/config": ("local", None),
     "get /searxng/healthz": ("local", None),
     "post /tavily/search": ("web", {"query": "moon"}),
@@ -97,11 +110,14 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "get /history": ("local", None),
     "get /knowledge": ("local", None),
     "get /setup": ("local", None),
+    "get /check": ("local", None),
+    "get /page/check": ("local", None),
+    "post /page/check": ("local", {"text": NOTE, "only_local": True}),
     "get /static/sentences": ("local", None),
     "get /static/{name}": ("local", None),
     "post /page/render": ("local", {"text": "words"}),
     "get /page/runs/{id}": ("local", None),
-    "get /page/runs/{id}/passage": ("local", "number=1"),
+    "get /page/runs/{id}/passage": ("local", "source=1&start=0&end=20"),
     "get /page/runs/{id}/export": ("local", "format=html"),
     "get /page/form": ("local", None),
     "get /page/models": ("web", None),  # lists the models of the endpoint: no text is sent
@@ -115,7 +131,7 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "get /page/runs/{id}/thread": ("local", None),
     "get /page/knowledge": ("local", None),
     "get /page/knowledge/find": ("local", "q=shed+key"),
-    "post /page/knowledge/forget": ("last", {"url": "file:///none"}),
+    "post /page/knowledge/forget": ("last", None),  # with the address of what is stored
     "get /page/setup": ("local", None),
     "post /page/doctor": ("web", {}),
     "get /page/settings": ("local", None),
@@ -198,6 +214,7 @@ class Drive:
     def __init__(self, wire: Wire, tree: Tree, *, is_one_call: bool) -> None:
         self.wire, self.tree, self.is_one_call = wire, tree, is_one_call
         self.problems: list[str] = []
+        self.statuses: dict[str, int] = {}  # what each route answered
         self.run_id, self.token, self.base = "", "", ""
 
     @contextmanager
@@ -209,7 +226,8 @@ class Drive:
         left = self.wire.packets() - packets
         asked = [path for path, body in sent if path.startswith("POST") and not path.endswith("/embeddings")]
         with_note = sum(SECRET in body for _, body in sent)
-        print(f"| {name} | {kind} | {len(sent)} | {with_note} | {left} |", flush=True)
+        status = self.statuses.get(name, "")
+        print(f"| {name} | {kind} | {status} | {len(sent)} | {with_note} | {left} |", flush=True)
         if self.is_one_call and len(asked) > 1:
             self.problems.append(f"{name}: {len(asked)} model calls with a limit of one: {asked}")
         if not self.is_one_call and kind != "web" and (sent or left):
@@ -220,7 +238,8 @@ class Drive:
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
         query = f"?{body}" if isinstance(body, str) and method == "get" else ""
         data = None if body is None or query else (body if isinstance(body, str) else json.dumps(body)).encode()
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
+        form = "application/x-www-form-urlencoded" if path.startswith("/searxng") else "application/json"
+        headers = {"Content-Type": form, "Authorization": f"Bearer {self.token}"}
         request = urllib.request.Request(self.base + path + query, data, headers, method=method.upper())
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
@@ -243,6 +262,30 @@ class Drive:
             self.send("get", f"/v1/runs/{run_id}/events")
         return run_id
 
+    def wait_with_plan(self) -> str:
+        """A run that has its plan and waits for approval."""
+        run_id = str(json.loads(self.send("post", "/v1/runs", WAITING_RUN)[1])["id"])
+        request = urllib.request.Request(
+            f"{self.base}/v1/runs/{run_id}/events", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as events:
+            while b"agenda_proposed" not in events.readline():
+                pass
+        return run_id
+
+    def prepare(self, need: str) -> tuple[str, str]:
+        """The id of a run as a route needs it, and the key under which it is shared."""
+        if need == "waiting":
+            return self.wait_with_plan(), ""
+        if need == "stopped":
+            run_id = self.wait_with_plan()
+            self.send("post", f"/v1/runs/{run_id}/stop", {})
+            self.send("get", f"/v1/runs/{run_id}/events")
+            return run_id, ""
+        run_id = self.finish_run(LOCAL_RUN) if need else self.run_id
+        shared = self.send("post", f"/page/runs/{run_id}/share", {})[1] if need == "shared" else "{}"
+        return run_id, str(json.loads(shared).get("path", "")).rpartition("/")[2]
+
     def routes(self, *kinds: str) -> None:
         """Those of these kinds; first of all the local ones, while nothing else is under way."""
         offered = json.loads(self.send("get", "/openapi.json")[1])["paths"]
@@ -255,13 +298,16 @@ class Drive:
             if kind not in (kinds or ("local",)):
                 continue
             method, path = name.split(" ", 1)
-            filled = path.replace("{id}", self.run_id).replace("{model}", "nexi-local").replace("{name}", "app.js")
-            filled = filled.replace("{key}", "none") + ("?name=garden.md" if path == "/page/files" else "")
+            run_id, key = self.prepare(NEEDS.get(name, ""))
+            filled = path.replace("{id}", run_id).replace("{model}", "nexi-local").replace("{name}", "app.js")
+            filled = filled.replace("{key}", key) + ("?name=garden.md" if path == "/page/files" else "")
+            if name == "post /page/knowledge/forget":
+                body = {"urls": [json.loads(self.send("get", "/page/knowledge")[1])["sources"][0]["url"]]}
             with self.watch(name, kind):
                 if name == "post /v1/runs":
-                    self.finish_run(body)
-                elif self.send(method, filled, self.widen(body))[0] in (401, 403, 405):
-                    self.problems.append(f"{name} was not let in, so it shows nothing")
+                    self.statuses[name] = 202 if self.finish_run(body) else 400
+                else:
+                    self.statuses[name] = self.send(method, filled, self.widen(body))[0]
         for name, path, body in () if kinds else MORE:
             with self.watch(name, "local"):
                 run_id = self.finish_run(body) if path == "/v1/runs" else ""
@@ -366,7 +412,7 @@ def main() -> int:
         (tree.home / "notes").mkdir()
         (tree.home / "notes" / "garden.md").write_text(NOTE)
         tree.run("index", "notes")
-        print("| what | kind | requests | with the note | packets elsewhere |\n|---|---|---|---|---|")
+        print("| what | kind | status | requests | with the note | packets elsewhere |\n|---|---|---|---|---|---|")
         drive = Drive(wire, tree, is_one_call=is_one_call)
         server = Server(tree.env, tree.home / "serve.log")
         server.start()
@@ -382,6 +428,9 @@ def main() -> int:
             drive.routes("web", "last")
         finally:
             server.stop()
+    refused = {name: status for name, status in drive.statuses.items() if status >= 400}
+    print(f"{len(drive.statuses) - len(refused)} of {len(drive.statuses)} routes answered below 400")
+    drive.problems += [f"{name} answered {status}, so it shows nothing" for name, status in refused.items()]
     print("\n".join(drive.problems) or "nothing left this machine" * (not is_one_call) or "no second call was made")
     return int(bool(drive.problems))
 
