@@ -10,31 +10,35 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check coverage eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
+.PHONY: help build demo test test-js check coverage eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
 
 # The stamp carries both environments: what nexi needs, and what its tests need.
-$(VENV)/run.stamp: requirements.txt pyproject.toml
+$(VENV)/run.stamp: requirements.txt requirements-reader.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nexi needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what nexi needs into $(VENV); this takes a minute or two ..."
 	@rm -f $@.failed
-	@($(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r requirements.txt || touch $@.failed) \
+	@($(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r requirements.txt -r requirements-reader.txt || touch $@.failed) \
 		| awk '/^Collecting/ { printf "\r\033[K  %s", $$2; fflush() } END { printf "\r\033[K" }'
 	@test ! -e $@.failed
+	@$(BIN)/python reader/fetch_model.py >/dev/null || echo "The reading model cannot be fetched; sentences will be chosen by their words alone."
 	@touch $@
 
 # The command for those who only try it: it runs the checkout, so that nothing has to be built.
 $(BIN)/nexi: $(VENV)/run.stamp
-	@printf '#!%s\nimport sys\nsys.path.insert(0, "%s")\nfrom nexi.__main__ import main\nmain()\n' \
-		"$(CURDIR)/$(BIN)/python" "$(CURDIR)" > $@ && chmod +x $@
+	@printf '#!%s\nimport sys\nsys.path[:0] = ["%s", "%s"]\nfrom nexi.__main__ import main\nmain()\n' \
+		"$(CURDIR)/$(BIN)/python" "$(CURDIR)" "$(CURDIR)/reader" > $@ && chmod +x $@
 
 $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e ./reader
 	@touch $@
+
+build: $(VENV)/dev.stamp  ## the wheels of nexi and of its reading model in dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist . ./reader
 
 demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a question; leaves .venv/bin/nexi
 	@$(BIN)/nexi demo
@@ -60,6 +64,7 @@ coverage: $(VENV)/dev.stamp  ## the tests again, under coverage with its floor
 
 eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
 	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.everyday $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.answerable $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.forms $(if $(SAVE),--save)
 	$(BIN)/python -m evals.sentences $(if $(SAVE),--save)
@@ -144,7 +149,7 @@ test-stories: .venv-browser/stamp  ## user stories: the real command and the pag
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check "playwright>=1.55"
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps axe-playwright-python
-	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e ./reader
 	@touch $@
 
 test-clients: $(VENV)/dev.stamp .venv-clients/stamp $(if $(OPENWEBUI),.venv-openwebui/stamp)  ## official clients against a real server; OPENWEBUI=1 adds Open WebUI's own code (1 GB)
@@ -175,6 +180,7 @@ screenshots: $(VENV)/dev.stamp .venv-browser/stamp  ## draw the pictures of the 
 lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --group dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header -c requirements-dev.txt reader/pyproject.toml -o requirements-reader.txt
 
 clean:  ## remove everything the targets made
 	rm -rf $(VENV) .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .eval dist build .venv-*

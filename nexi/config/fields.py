@@ -317,8 +317,9 @@ class Settings:
     embedding_model: str = setting(
         "",
         _checks.OPTIONAL_LINE,
-        "Its model; `text-embedding-3-small` if only the URL is set. `minilm:all-MiniLM-L6-v2`, `model2vec:FOLDER`, "
-        "`model2vec:NAME` and `fastembed:NAME` run on this machine (the extras `minilm`, `model2vec`, `fastembed`).",
+        "Its model; `text-embedding-3-small` if only the URL is set. `e5:e5-small` (the package in `reader/`), "
+        "`minilm:all-MiniLM-L6-v2`, `model2vec:FOLDER`, `model2vec:NAME` and `fastembed:NAME` run on this machine (the extras "
+        "`minilm`, `model2vec`, `fastembed`).",
         variables=("NEXI_EMBEDDING_MODEL",),
     )
     contextual_embedding_model: str = setting(

@@ -1,4 +1,4 @@
-"""Vectors of models that run on this machine in a library of their own: minilm, model2vec and fastembed, each an extra.
+"""Vectors of models that run on this machine in a library of their own: e5, minilm, model2vec and fastembed, each an extra.
 
 The Embedder port is above; below is the library, loaded with its model at the first text. A model is named as
 `library:model`, where the model is what the library calls it or, for model2vec, a folder. A model that is not on the disk is
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nexi.errors import LLMError
+from nexi.errors import LLMError, StoreError
 from nexi.install import install_command
 from nexi.types import Embedded, Vector
 
@@ -59,6 +59,8 @@ class LibraryEmbedder:
             vectors = tuple(_of_length_one(row) for row in self._encode(clean, query))
         except ImportError as error:
             raise _missing_error(self._library, error) from None
+        except StoreError as error:
+            raise LLMError(f"{self._library} cannot make vectors", cause=error.cause or str(error), fix=error.fix) from None
         except Exception as error:  # the edge of a foreign library: it raises whatever its own parts raise
             raise _loading_error(self._library, self._model, error) from error
         self._dims = len(vectors[0])
@@ -107,6 +109,13 @@ def _load_minilm(model: str, cache: Path) -> Encode:
     return encode
 
 
+def _load_e5(model: str, cache: Path) -> Encode:
+    from nexi.stores.embedders.e5 import E5Encoder
+
+    encoder = E5Encoder()
+    return lambda texts, query: encoder.encode(texts, query=query)
+
+
 def has_minilm() -> bool:
     """Whether the files of the model are installed."""
     try:
@@ -124,6 +133,7 @@ def _package_file(package: str, name: str) -> Path:
 
 
 LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {
+    "e5": _load_e5,
     "minilm": _load_minilm,
     "model2vec": _load_model2vec,
     "fastembed": _load_fastembed,
