@@ -33,7 +33,6 @@ from nexi.extract import extract
 from nexi.llm.extractive import _choice, model
 from nexi.llm.extractive._choice import MAX_CANDIDATES, describe_candidates
 from nexi.llm.extractive._evidence import SentenceRanking
-from nexi.llm.extractive.composition import is_quotable
 from nexi.llm.extractive.passages import ContentWords
 from nexi.types import Hit, Message, PageView, SearchOutcome, ToolResult
 from rig import miniweb, score
@@ -121,7 +120,7 @@ def collect(served: MiniWeb, names: list[str]) -> Iterator[Example]:
     """An example for each question of a mini-web; `names` becomes the names of the features."""
     for question in served.questions:
         ranking = SentenceRanking(model.read_question(question["question"]), served.ask(question["question"])[1])
-        candidates = [s for s in ranking.ranked if is_quotable(s)][:MAX_CANDIDATES]
+        candidates = [s for s in ranking.ranked if s.is_quotable][:MAX_CANDIDATES]
         described = describe_candidates(ranking, candidates)
         names[:] = names or list(described[0]) if described else names
         gold = {*question["gold_urls"], *(question.get("also_urls") or ())}
@@ -184,7 +183,7 @@ def answer_apart(served: MiniWeb, names: Sequence[str], weights: Sequence[np.nda
     """The scorer's figures of the answers that are composed with the weights of each question."""
     replies = {}
     for question, learned in zip(served.questions, weights, strict=True):
-        with patch.object(_choice, "_load_weights", return_value=dict(zip(names, learned.tolist(), strict=True))):
+        with patch.object(_choice, "load_weights", return_value=dict(zip(names, learned.tolist(), strict=True))):
             text, views = served.ask(question["question"])
         numbers = {int(n) for n in re.findall(r"\[(\d+)\]", text)}
         replies[question["id"]] = {"answer": text, "citations": [view.url for view in views if view.number in numbers]}

@@ -162,6 +162,7 @@ def _plan_checks(nexi: Nexi, environment: DoctorEnvironment) -> list[NamedCheck]
         ("runs", _check_runs(nexi)),
         ("knowledge", _check_knowledge(nexi)),
         ("embedder", _check_embedder(nexi)),
+        ("reading model", _check_reading_model()),
         ("proof judge", _check_proof_judge(config)),
         ("proof model", _check_proof_model(config)),
         ("disk", _check_disk(config)),
@@ -487,6 +488,18 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
         return [Check("embedder", False, "search is by keyword only", cause, "nexi index --reembed")]
     waiting = f"; {stats.unembedded:,} passages are not embedded yet" if stats.unembedded else ""
     return [Check("embedder", True, f"{embedder.name}, {length} dimensions{waiting}")]
+
+
+async def _check_reading_model() -> list[Check]:
+    """Compare two words; without the model sentences are chosen by their words, which is no failure."""
+    from nexi.app.factory import find_reading_problem
+
+    problem = await asyncio.to_thread(find_reading_problem)
+    if problem is None:
+        return [Check("reading model", True, "E5-small chooses the sentences of answers without a language model")]
+    if problem.code == "not_installed":
+        return [Check("reading model", True, "none: sentences are chosen by their words", fix=problem.fix)]
+    return [_failed_check("reading model", problem)]
 
 
 async def _check_proof_judge(config: Config) -> list[Check]:

@@ -67,6 +67,14 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(autouse=True)
+def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences are chosen by their words, whether the reading model is installed or not; its own tests name its folder."""
+    monkeypatch.setattr("nexi.stores.embedders.e5.find_folder", lambda: None)
+    if factory := sys.modules.get("nexi.app.factory"):
+        factory.reading_model.cache_clear()
+
+
+@pytest.fixture(autouse=True)
 def shown_as_by_default() -> None:
     """A test that ran a command with --plain leaves no trace in the next."""
     if output := sys.modules.get("nexi.output"):

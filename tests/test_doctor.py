@@ -77,8 +77,7 @@ async def test_all_is_well(make: Callable[..., Config]) -> None:
     assert (report.ok, [c.name for c in report.checks if not c.ok]) == (True, [])
     assert [c.name for c in report.checks] == [
         "config", "model", "search searxng", "fetch", "documents", "fetch DNS", "store", "runs", "knowledge", "embedder",
-            "proof judge",
-        "proof model", "disk",
+        "reading model", "proof judge", "proof model", "disk",
         "clock", "versions",
     ]  # fmt: skip
     by_name = {c.name: c for c in report.checks}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from nexi.config import Endpoint, EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
     from nexi.fetchers.cache import PageCache
+    from nexi.stores.embedders.e5 import E5Encoder
 
 TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
@@ -490,7 +492,7 @@ def fetches_its_model(config: Config) -> bool:
     from nexi.stores.embedders.library import is_folder
 
     library, _, model = config.embedding_library.partition(":")
-    return library not in ("", "minilm") and not (library == "model2vec" and is_folder(model))
+    return library not in ("", "e5", "minilm") and not (library == "model2vec" and is_folder(model))
 
 
 def _wrap_backends(backends: Sequence[Any]) -> tuple[SearchBackend, ...]:
@@ -537,14 +539,39 @@ def built_in_llm() -> LLM:
     """The model that needs no server."""
     from nexi.llm.extractive.model import Extractive
 
-    return Extractive()
+    return Extractive(compare_texts)
+
+
+@cache
+def reading_model() -> E5Encoder:
+    """The small model that reads on this machine; its files are opened with the first text."""
+    from nexi.stores.embedders.e5 import E5Encoder
+
+    return E5Encoder()
+
+
+def compare_texts(question: str, texts: Sequence[str]) -> Sequence[float] | None:
+    """How near each text is to a question; None where the reading model is missing or broken, which `nexi doctor` says."""
+    try:
+        return reading_model().compare(question, texts)
+    except StoreError:
+        return None
+
+
+def find_reading_problem() -> StoreError | None:
+    """Why the reading model cannot be used, where it cannot."""
+    try:
+        reading_model().compare("test", ["test"])
+    except StoreError as error:
+        return error
+    return None
 
 
 def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
     """Whether pages answer a question."""
     from nexi.llm.extractive.answerability import rate_pages as rate
 
-    return rate(question, pages)
+    return rate(question, pages, compare_texts)
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:

@@ -141,7 +141,7 @@ def print_answered(answered: Answered, plain: bool | None = None) -> None:
     if not line:
         return None
     if not is_tty():
-        return write(f"{line}\n", sys.stderr) if answered == "no" else None
+        return write(f"{line}\n", sys.stderr)
     if not takes_colors(sys.stdout, plain):
         return write(f"\n{line}\n")
     from rich.text import Text

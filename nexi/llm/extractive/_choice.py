@@ -1,7 +1,8 @@
 """Which of the best sentences answers a question: a small linear model over what speaks for each.
 
 Above `evidence`, below `composition`. The weights are learned data (`python -m evals.sentence_choice fit`); each feature has
-one weight, so a choice can be read off. The chances of the candidates of one question add up to 1.
+one weight, so a choice can be read off. The chances of the candidates of one question add up to 1. Where a reading model is
+given, it compares the question with the candidates that are best by their words, and other weights decide among those.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
@@ -19,6 +20,9 @@ from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_name
 from nexi.llm.extractive._related import find_similarity, general_rarity
 
 MAX_CANDIDATES = 60
+MAX_COMPARED = 12  # of the candidates, by a reading model
+MAX_COMPARED_CHARS = 450  # of one candidate
+WORDS, READING = "choice.json", "reading.json"  # the weights without and with a reading model
 LONG_SENTENCE = 45
 MANY_NAMES = 3
 _FOCUS = re.compile(
@@ -26,24 +30,49 @@ _FOCUS = re.compile(
 )
 
 
+# How near texts are to a question; None where no model can tell.
+Compare = Callable[[str, Sequence[str]], Sequence[float] | None]
+
+
 class Candidate(Struct, frozen=True):
-    """A sentence and the chance that it answers."""
+    """A sentence, the chance that it answers, and how near it is to the question where that was compared."""
 
     scored: Scored
     chance: float
+    nearness: float = 0.0
 
 
-def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Candidate]:
+def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None = None) -> list[Candidate]:
     """The best sentences by their chance to answer, best first."""
     candidates = list(usable[:MAX_CANDIDATES])
-    weights = _load_weights()
-    points = [
-        sum(weights.get(name, 0.0) * value for name, value in features.items())
-        for features in describe_candidates(ranking, candidates)
-    ]
+    features = describe_candidates(ranking, candidates)
+    points = [sum_points(row, load_weights(WORDS)) for row in features]
+    order = sorted(range(len(candidates)), key=lambda i: -points[i])
+    if compare and not ranking.question.language:  # the reading model knows English only
+        nearest = order[:MAX_COMPARED]
+        nearness = compare(ranking.question.text, [describe_text(ranking, candidates[i]) for i in nearest])
+        if nearness is not None:
+            rows = [{**features[i], "nearness": near} for i, near in zip(nearest, nearness, strict=True)]
+            return _share_chances(
+                [candidates[i] for i in nearest], [sum_points(row, load_weights(READING)) for row in rows], nearness
+            )
+    return _share_chances([candidates[i] for i in order], [points[i] for i in order], [0.0] * len(order))
+
+
+def describe_text(ranking: SentenceRanking, s: Scored) -> str:
+    """A sentence as a reading model is given it: with what its page is about and, in a manual, the name it stands under."""
+    label = f"{s.sentence.label}. " if ranking.is_technical and s.sentence.label else ""
+    return f"{ranking.subjects[s.page]}. {label}{s.sentence.text}"[:MAX_COMPARED_CHARS]
+
+
+def sum_points(row: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return sum(weights.get(name, 0.0) * value for name, value in row.items())
+
+
+def _share_chances(candidates: Sequence[Scored], points: Sequence[float], nearness: Sequence[float]) -> list[Candidate]:
     best = max(points, default=0.0)
     powers = [math.exp(value - best) for value in points]
-    rated = [Candidate(s, power / sum(powers)) for s, power in zip(candidates, powers, strict=True)]
+    rated = [Candidate(s, p / sum(powers), near) for s, p, near in zip(candidates, powers, nearness, strict=True)]
     return sorted(rated, key=lambda c: -c.chance)
 
 
@@ -54,8 +83,8 @@ def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) 
 
 
 @cache
-def _load_weights() -> Mapping[str, float]:
-    text = resources.files("nexi.llm.extractive").joinpath("choice.json").read_text(encoding="utf-8")
+def load_weights(name: str) -> Mapping[str, float]:
+    text = resources.files("nexi.llm.extractive").joinpath(name).read_text(encoding="utf-8")
     learned: dict[str, float] = json.loads(text)
     return learned
 

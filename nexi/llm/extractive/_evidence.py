@@ -60,6 +60,10 @@ class Scored(Struct, frozen=True):
     sentence: PassageSentence
     covered: frozenset[str]
 
+    @property
+    def is_quotable(self) -> bool:
+        return self.score > 0 and (self.sentence.kind != "label" or len(self.sentence.text.split()) > 5)
+
 
 class SentenceRanking:
     """The pages of a conversation, indexed once for one question."""
@@ -70,6 +74,8 @@ class SentenceRanking:
         self.words = ContentWords(question.language)
         self.subjects = [find_page_subject(p.title) for p in pages]
         self.sentences = [read_sentences(p.text) for p in pages]
+        technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
+        self.is_technical = technical > TECHNICAL * sum(map(len, self.sentences))
         self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
         self._stems = [[self.words.stems(s.text) for s in page] for page in self.sentences]
@@ -122,11 +128,7 @@ class SentenceRanking:
 
     def _wanted_kind(self) -> Wants:
         """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
-        if self.question.wants not in ("name", ""):
-            return self.question.wants
-        total = sum(map(len, self.sentences))
-        technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
-        return "code" if total and technical >= TECHNICAL * total else self.question.wants
+        return "code" if self.is_technical and self.question.wants in ("name", "") else self.question.wants
 
     def _word_rarity(self) -> dict[str, float]:
         """How much each word of the question says: words in few sentences say more."""

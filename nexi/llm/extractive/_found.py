@@ -136,7 +136,7 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
             named = [s.text for s in sentences if " > " not in s.text and _NAME_IN_CODE.search(s.text)]
             names = ", ".join(named)  # an option may have several
         elif kind == "code":
-            blocks.append(_fence_code([sentence.text for sentence in sentences], passage.text))
+            blocks.append(fence_code([sentence.text for sentence in sentences], passage.text))
         else:
             texts = []
             for sentence in sentences:
@@ -164,7 +164,7 @@ def _name_page(passage: FoundPassage) -> str:
     return name if len(name.split()) <= MAX_TITLE_WORDS and not _SENTENCE_END.search(name) else ""
 
 
-def _fence_code(lines: Sequence[str], text: str) -> str:
+def fence_code(lines: Sequence[str], text: str) -> str:
     """Lines of code as they stand in a passage, with their indentation."""
     written = {line.strip(): line.rstrip() for line in reversed(text.splitlines())}
     fence = "````" if any("```" in line for line in lines) else "```"

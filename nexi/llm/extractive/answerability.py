@@ -6,7 +6,9 @@ The rating is about the question and says nothing of whether a sentence stands i
 Five figures decide, weighted by a logistic regression over questions asked of a web that answers them and of one that does not
 (`python -m evals.answerable`): the best sentence's share of the question's words by rarity, the share of the two best sentences
 together, the share of its names that occur anywhere, whether a page is about something the question names, and whether words
-stand side by side as in the question.
+stand side by side as in the question. Where a reading model has chosen the sentence, what those five do not refuse is rated by
+them together, how near the sentence is to the question, its chance among the others, and whether it holds the kind of thing
+that was asked for (`python -m evals.reading_choice`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, is_named, weigh_words
+from nexi.llm.extractive._choice import Candidate, Compare, load_weights, rate_candidates, sum_points
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import Answered, PageView
 
@@ -31,24 +34,29 @@ MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too lit
 MAX_SENTENCES = 40  # the best ones; further down nothing answers
 COMMON_SENTENCES = 100
 MEASURE = 0.2
+RATING = "rating.json"  # the weights of an answer that was chosen by a reading model
+MIN_CHANCE_LIKELY, MIN_CHANCE_YES = 0.33, 0.55  # that such an answer is right
 _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
 _URL = re.compile(r"https?://|\bfile:")
 
 
-def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
+def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
     """Whether pages answer a question; a question of several parts is likely answered where one of them is."""
     readable = [page for page in pages if page.text and not page.error]
     if not readable:
         return "no"
     read = read_question(question)
-    return rate_ranking(read, SentenceRanking(read, readable))
+    ranking = SentenceRanking(read, readable)
+    usable = [s for s in ranking.ranked if s.is_quotable]
+    candidates = rate_candidates(ranking, usable, compare) if compare else []
+    return rate_ranking(read, ranking, candidates[0] if candidates else None)
 
 
-def rate_ranking(question: Question, ranking: SentenceRanking) -> Answered:
-    """The same for pages that were ranked already."""
-    rating = _rate_whole(question, ranking)
+def rate_ranking(question: Question, ranking: SentenceRanking, best: Candidate | None = None) -> Answered:
+    """The same for pages that were ranked already; `best` is the sentence that was chosen."""
+    rating = _rate_whole(question, ranking, best)
     parts = _AND.split(question.text) if rating == "no" else []
     for part in map(read_question, parts if len(parts) > 1 else ()):
         if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= MIN_LIKELY:
@@ -56,11 +64,22 @@ def rate_ranking(question: Question, ranking: SentenceRanking) -> Answered:
     return rating
 
 
-def _rate_whole(question: Question, ranking: SentenceRanking) -> Answered:
+def _rate_whole(question: Question, ranking: SentenceRanking, best: Candidate | None) -> Answered:
     if _URL.search(question.text):
         return "likely"
     score = answer_score(question, ranking)
-    return "yes" if score >= MIN_YES else "likely" if score >= MIN_LIKELY or _is_short(question) else "no"
+    if score < MIN_LIKELY and not _is_short(question):
+        return "no"
+    if best and best.nearness:
+        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), load_weights(RATING))))
+        return "yes" if chance >= MIN_CHANCE_YES else "likely" if chance >= MIN_CHANCE_LIKELY else "no"
+    return "yes" if score >= MIN_YES else "likely"
+
+
+def describe_rating(score: float, ranking: SentenceRanking, best: Candidate) -> dict[str, float]:
+    """What speaks for the answer that begins with a sentence, by name."""
+    misses = ranking.wants in ("person", "date", "number", "place") and not holds_wanted(ranking, best.scored.sentence)
+    return {"nearness": best.nearness, "chance": best.chance, "score": score, "wanted": float(not misses), "bias": 1.0}
 
 
 def are_missed(question: Question, ranking: SentenceRanking) -> bool:

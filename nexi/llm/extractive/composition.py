@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
-from urllib.parse import unquote
 
 from msgspec import Struct
 
-from nexi.llm.extractive._choice import Candidate, rate_candidates
+from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
 from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
 from nexi.llm.extractive._evidence import (
     MIN_NAME,
     Scored,
     SentenceRanking,
     find_page_subject,
-    find_wanted_words,
     flatten_words,
     holds_wanted,
     is_named,
 )
-from nexi.llm.extractive._lexicon import CLAUSE_WORDS, RELATIONS, SECTIONS
+from nexi.llm.extractive._lexicon import RELATIONS
+from nexi.llm.extractive._quotation import (
+    MAX_HEAD_WORDS,
+    MAX_SENTENCE_WORDS,
+    fit_sentences,
+    quote_sentence,
+    quote_with_context,
+    shorten_sentence,
+)
 from nexi.llm.extractive.answerability import are_missed, rate_ranking
 from nexi.llm.extractive.questions import Question, find_names, narrow_queries
 from nexi.text.languages import detect_language
@@ -35,36 +40,24 @@ from nexi.text.plain import strip_markdown
 from nexi.types import Answered, Hit, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
-MAX_WORDS = 55  # of an answer: about two sentences
-CLOSEST_WORDS = 24  # of the passages that come closest where none answers
-MAX_SENTENCE_WORDS = 35  # a longer one is cut to the stretch that holds most of the question
-MAX_MANUAL_WORDS = 25  # the same for a question about code, where several definitions have to fit
+MAX_WORDS = 60  # of an answer without its lists and code: about two sentences
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
-MIN_SHARE = 0.4  # of the room that a sentence among others may be cut to
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
-MIN_CHANCE = 0.12  # of a sentence that is added
+MIN_CHANCE, MIN_MANUAL_CHANCE = 0.12, 0.02  # of a sentence that is added
 MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
-MAX_SENTENCES = 3
+MAX_SENTENCES, MAX_MANUAL_SENTENCES = 3, 6
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
 ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
 BESIDE = 0.15  # a neighbour of the best sentence often goes on with it
-KEEP_WANTED = 0.3  # what a word of the wanted kind counts beside the words of the question when a sentence is cut
-BESIDE_ASKED, FADE = 0.3, 0.85  # what a word near one of the question is worth, and how fast that fades
-CUT_CLAUSE = 0.3  # what it costs to cut inside a clause
-MIN_STRETCH = 0.6  # the share of the room that a stretch fills at least
-FILL = 12  # the room from which a part of a sentence is better than none
 LIFE = 0.6  # what telling when or where someone was born or died adds, where that was asked
 SPENT = 0.7  # a second page should add to what the first one says
 BOTH_NAMED = 1.5  # the question names both pages of a pair
-_NEAR_WORDS = 12
 _LEAD_SENTENCES = 4
 _OPENING_SENTENCES = 8
 _OPENING = 40
 _LINKING_SENTENCES = 3
-MAX_HEAD_WORDS = 8
-_IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
 _LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
 _LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
@@ -83,29 +76,47 @@ class ExtractiveAnswer(Struct, frozen=True):
     answered: Answered = "no"
 
 
-def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveAnswer:
+def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
     evidence = SentenceRanking(question, _prefer_language(question, pages))
-    usable = [s for s in evidence.ranked if is_quotable(s)]
+    usable = [s for s in evidence.ranked if s.is_quotable]
     if not usable:
         return ExtractiveAnswer()
-    answered = rate_ranking(question, evidence)
     graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
-    is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
-    if answered != "no" and not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
-        return ExtractiveAnswer(_fill_room(evidence, pair, usable, 0), answered=answered)
-    if answered != "no" and (is_code or question.language):  # the choice was learned from English prose
-        longest = MAX_MANUAL_WORDS if is_code else MAX_WORDS
-        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable, 0, longest), answered=answered)
-    candidates = rate_candidates(evidence, usable)
-    chosen = _choose_few(evidence, candidates)
+    candidates = rate_candidates(evidence, usable, compare)
+    answered = rate_ranking(question, evidence, candidates[0])
     if answered == "no":
-        return ExtractiveAnswer(_quote_sentences(evidence, chosen, CLOSEST_WORDS), answered=answered)
-    if graph.needs_another_page(candidates[0].scored.page):
-        chosen = graph.add_another_page(chosen, candidates)
-    return ExtractiveAnswer(_quote_sentences(evidence, chosen, MAX_WORDS), answered=answered)
+        room = MAX_WORDS - len(NOT_ANSWERED.split())
+        return ExtractiveAnswer(_quote_lines(evidence, [c.scored for c in candidates[:MAX_PAGES]], room), answered=answered)
+    is_read = candidates[0].nearness > 0
+    is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
+    if not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
+        return ExtractiveAnswer(_fill_room(evidence, pair, usable), answered=answered)
+    if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
+        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable), answered=answered)
+    chosen = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
+    if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(chosen, candidates)):
+        return ExtractiveAnswer(_fill_room(evidence, [chosen[0], other], chosen), answered=answered)
+    return ExtractiveAnswer(_quote_lines(evidence, chosen), answered=answered)
+
+
+def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
+    """The sentence that answers most likely by a reading model, and others that may while that is not certain.
+
+    Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
+    """
+    most, least = (MAX_MANUAL_SENTENCES, MIN_MANUAL_CHANCE) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
+    chosen, chance = [candidates[0].scored], candidates[0].chance
+    for candidate in candidates[1:]:
+        said = frozenset[str]().union(*(s.covered for s in chosen))
+        may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
+        fits = len(chosen) < most and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
+        if fits and (may_answer or _goes_on(evidence, candidate, chosen[0], said)):
+            chosen.append(candidate.scored)
+            chance += candidate.chance
+    return chosen
 
 
 def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) -> bool:
@@ -160,28 +171,36 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
     return [Candidate(c.scored, c.chance / whole) for c in kept]
 
 
-def _quote_sentences(evidence: SentenceRanking, chosen: Sequence[Scored], room: int) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences with their citation numbers, the longest of them cut until all fit.
+def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
+    """The chosen sentences with their citation numbers, those of the first page first.
 
-    The last of them is left out where they would have to be cut so short that an answer goes with the cut.
+    The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
+    needed share the room.
     """
-    texts = [_render_sentence(evidence, s) for s in chosen]
-    lengths = _share_room([len(text.split()) for text in texts], room)
-    if any(length < min(MIN_SHARE * room, len(text.split())) for text, length in zip(texts, lengths, strict=True)):
-        return _quote_sentences(evidence, chosen[:-1], room)
-    in_order = sorted(
-        zip(chosen, texts, lengths, strict=True),
-        key=lambda quoted: (quoted[0].page != chosen[0].page, quoted[0].page, quoted[0].place),
-    )
-    return tuple((_shorten_sentence(text, evidence, length), evidence.pages[s.page].number) for s, text, length in in_order)
+    lines: list[tuple[Scored, list[str]]] = []
+    for s in chosen:
+        texts = quote_with_context(evidence, s, [o for o, _ in lines])
+        texts[0] = shorten_sentence(texts[0], evidence, MAX_SENTENCE_WORDS)
+        before = [text for _, others in lines for text in others]
+        if any(_says_the_same(text, other) for text in texts for other in before):
+            continue
+        if not lines or _count_words((*before, *texts)) <= room:
+            lines.append((s, texts))
+        elif len(before) == len(texts) == 1 and s.page != chosen[0].page:
+            fitted = fit_sentences((*before, *texts), evidence, room)
+            if _count_words(fitted) <= room:
+                lines = [(chosen[0], fitted[:1]), (s, fitted[1:])]
+    lines.sort(key=lambda line: (line[0].page != chosen[0].page, line[0].page, line[0].place))
+    return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
 
 
-def _share_room(lengths: Sequence[int], room: int) -> list[int]:
-    """How many words each sentence may keep: all of a short one, what the others leave of a long one."""
-    limit = MAX_SENTENCE_WORDS
-    while limit > 1 and sum(min(limit, length) for length in lengths) > room:
-        limit -= 1
-    return [min(limit, length) for length in lengths]
+def _count_words(texts: Iterable[str]) -> int:
+    return sum(len(text.split()) for text in texts)
+
+
+def _says_the_same(text: str, other: str) -> bool:
+    one, two = flatten_words(text), flatten_words(other)
+    return one in two or two in one
 
 
 class NextStep(Struct, frozen=True):
@@ -200,7 +219,7 @@ class NextStep(Struct, frozen=True):
 def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], known: Container[str]) -> NextStep:
     """What to read or search next; of `hits` the best come first, and `known` addresses are left out."""
     evidence = SentenceRanking(question, pages)
-    usable = [s for s in evidence.ranked if is_quotable(s)]
+    usable = [s for s in evidence.ranked if s.is_quotable]
     graph = _Subjects(evidence, usable)
     name = graph.next_name()
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
@@ -208,10 +227,6 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     reads_on = partial and rate_ranking(question, evidence) != "no"
     named = (hit.url for hit in hits if reads_on and hit.url not in known and graph.is_mentioned(hit.title))
     return NextStep(tuple(url for url in graph.linked_urls() if url not in known), tuple(queries), tuple(named))
-
-
-def is_quotable(scored: Scored) -> bool:
-    return scored.score > 0 and (scored.sentence.kind != "label" or len(scored.sentence.text.split()) > 5)
 
 
 class _Subjects:
@@ -266,15 +281,11 @@ class _Subjects:
         others = [n for n in range(len(self.flat)) if n != page]
         return cover(page) < ONE_PAGE and any(cover(page, n) - cover(page) >= MIN_GAIN for n in others)
 
-    def add_another_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> list[Scored]:
-        """The chosen sentences of one page with the best one of the page that says most of the rest."""
+    def find_other_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> Scored | None:
+        """The best sentence of the page that says most of what the page of the chosen ones leaves out."""
         page = chosen[0].page
-        enough = ENOUGH * chosen[0].score
-        others = [c.scored for c in candidates if c.scored.page != page and c.scored.score >= enough]
-        if not others or any(s.page != page for s in chosen):
-            return list(chosen)
-        best = max(others, key=lambda s: self.evidence.page_cover(page, s.page))  # the first of a page is its best
-        return [chosen[0], best, *chosen[1 : MAX_SENTENCES - 1]]
+        others = [c.scored for c in candidates if c.scored.page != page and c.scored.score >= ENOUGH * chosen[0].score]
+        return max(others, key=lambda s: self.evidence.page_cover(page, s.page), default=None)
 
     def next_name(self) -> str:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
@@ -405,27 +416,24 @@ def _name_after(text: str, cues: set[str], known: str) -> str:
 
 
 def _fill_room(
-    evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int, longest: int = MAX_WORDS
+    evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int = 0
 ) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences, cut to size, and more of what speaks best while there is room; nothing is said twice."""
-    left = MAX_WORDS - spent
-    lines: list[tuple[str, int]] = []
-    for rest, s in zip(range(len(chosen), 0, -1), chosen, strict=True):
-        others = sum(min(left // rest, len(_render_sentence(evidence, o).split())) for o in chosen[len(chosen) - rest + 1 :])
-        text = _shorten_sentence(_render_sentence(evidence, s), evidence, min(longest, left - others))
-        lines.append((text, evidence.pages[s.page].number))
-        left -= len(text.split())
+    """The chosen sentences and more of what speaks best while there is room; nothing is said twice."""
+    if len(chosen) == 1:
+        lines = list(_quote_lines(evidence, chosen))
+    else:
+        texts = fit_sentences([quote_sentence(evidence, s) for s in chosen], evidence, MAX_WORDS - spent)
+        lines = [(text, evidence.pages[s.page].number) for text, s in zip(texts, chosen, strict=True)]
+    left = MAX_WORDS - spent - _count_words(text for text, _ in lines)
     quoted = list(chosen)
     cited = {s.page for s in chosen}
     said = frozenset[str]().union(*(s.covered for s in chosen))
     anchor = chosen[0]
     for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _is_beside(s, anchor))):
-        text = _render_sentence(evidence, s, quoted)
-        if left >= FILL:
-            text = _shorten_sentence(text, evidence, min(longest, left))
+        text = quote_sentence(evidence, s, quoted)
         fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
         enough = _min_share(evidence, s, cited, said) * anchor.score
-        if fits and s.score >= enough and all(s.sentence.text != other.sentence.text for other in quoted):
+        if fits and s.score >= enough and not any(_says_the_same(s.sentence.text, o.sentence.text) for o in quoted):
             lines.append((text, evidence.pages[s.page].number))
             left -= len(text.split())
             cited.add(s.page)
@@ -447,97 +455,3 @@ def _min_share(evidence: SentenceRanking, s: Scored, cited: set[int], said: froz
 
 def _is_beside(s: Scored, anchor: Scored) -> bool:
     return s.page == anchor.page and abs(s.place - anchor.place) == 1
-
-
-def _render_sentence(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> str:
-    """The sentence, under the identifier it explains where an identifier was asked for and none `quoted` stands under it."""
-    text = _without_heading(s.sentence.text, evidence.subjects[s.page])
-    if evidence.wants != "code" or any((o.page, o.sentence.label) == (s.page, s.sentence.label) for o in quoted):
-        return text
-    page = evidence.pages[s.page]
-    heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
-    head = next((h for h in heads if _is_identifier(h)), "")
-    return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
-
-
-def _without_heading(text: str, subject: str) -> str:
-    """A sentence without the heading that was glued to its front: "Owl Owl is a bird" says Owl once."""
-    at = text.find(f"{subject} {subject}") if subject else -1
-    return text[at + len(subject) + 1 :] if at >= 0 else text
-
-
-def is_file_name(title: str, url: str) -> bool:
-    """Whether a page has no title but the name of its file."""
-    return bool(title) and unquote(url).rpartition("/")[2] == title
-
-
-def _is_identifier(text: str) -> bool:
-    """Whether a label is the name of something in code rather than a heading in prose."""
-    words = text.split()
-    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and _IDENTIFIER.search(text) is not None
-
-
-def _shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
-    """At most `room` words: asides go first, then all but the stretch that holds most of the question."""
-    if len(text.split()) <= room:
-        return text
-    text = _ASIDE.sub(lambda aside: "" if _is_beside_the_point(aside.group(), evidence) else aside.group(), text)
-    words = text.split()
-    room = max(1, room - 2)  # for "…" at both ends
-    if len(words) <= room:
-        return text
-    start, end = _find_best_stretch(words, evidence, room)
-    return f"{'… ' if start else ''}{' '.join(words[start:end])}{' …' if end < len(words) else ''}"
-
-
-def _find_best_stretch(words: Sequence[str], evidence: SentenceRanking, room: int) -> tuple[int, int]:
-    """Where the stretch of at most `room` words begins and ends that holds most of the question, and ends where a clause does.
-
-    A word near a word of the question is worth a part of it: an answer stands beside what was asked.
-    """
-    asked = [max((evidence.rarity.get(s, 0.0) for s in evidence.words.stems(w)), default=0.0) for w in words]
-    most = max(asked)
-    values = [value + BESIDE_ASKED * _best_beside(asked, place) for place, value in enumerate(asked)]
-    for place in find_wanted_words(evidence, words):
-        values[place] += KEEP_WANTED * most
-    sums = [0.0, *accumulate(values)]
-    costs = [most * _cut_cost(words, place) for place in range(len(words) + 1)]
-    stretches = (
-        (start, start + length)
-        for start in range(len(words))
-        for length in range(math.ceil(MIN_STRETCH * room), room + 1)
-        if start + length <= len(words)
-    )
-    return max(stretches, key=lambda at: (sums[at[1]] - sums[at[0]] - costs[at[0]] - costs[at[1]], -at[0]))
-
-
-def _best_beside(asked: Sequence[float], place: int) -> float:
-    """The best word of the question near a place, less for each word between."""
-    first, last = max(0, place - _NEAR_WORDS), min(len(asked), place + _NEAR_WORDS + 1)
-    return max((asked[i] * FADE ** abs(i - place) for i in range(first, last) if i != place), default=0.0)
-
-
-def _cut_cost(words: Sequence[str], place: int) -> float:
-    """What a cut before a word costs: nothing at an end, little between clauses, most inside a name."""
-    if place in (0, len(words)):
-        return 0.0
-    between = words[place - 1][-1] in ",;:)]—–" or words[place].lower() in CLAUSE_WORDS or words[place][0] in "([—–"
-    return _splits_name(words, place) + (0.0 if between else CUT_CLAUSE)
-
-
-def _splits_name(words: Sequence[str], place: int) -> bool:
-    """Whether a cut before a word goes through a name: "Shooter | Jennings"."""
-    if not 0 < place < len(words) or words[place - 1][-1:] in ",;.:)":
-        return False
-    return words[place - 1][:1].isupper() and words[place][:1].isupper()
-
-
-def _is_beside_the_point(aside: str, evidence: SentenceRanking) -> bool:
-    """Whether an aside holds neither a number, the wanted kind of thing nor a word of the question.
-
-    In accounts a number in brackets is a loss: without it the columns shift.
-    """
-    if any(char.isdigit() for char in aside):
-        return False
-    said = evidence.rarity.keys() & set(evidence.words.stems(aside))
-    return not said and not find_wanted_words(evidence, aside.split())

@@ -16,8 +16,10 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import LLMError
+from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
+from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
@@ -43,7 +45,10 @@ _PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
 
 
 class Extractive:
-    """The LLM port without a language model."""
+    """The LLM port without a language model; `compare` is a model that reads, where there is one."""
+
+    def __init__(self, compare: Compare | None = None) -> None:
+        self._compare = compare
 
     @property
     def name(self) -> str:
@@ -67,7 +72,9 @@ class Extractive:
         if schema is not None:
             reply = _text_reply(json.dumps(_pick_numbers(schema, messages)))
         else:
-            reply = await asyncio.to_thread(next_reply, tuple(messages), frozenset(t.name for t in tools), max_tokens)
+            reply = await asyncio.to_thread(
+                next_reply, tuple(messages), frozenset(t.name for t in tools), max_tokens, self._compare
+            )
         for call in reply.tool_calls:
             if on_arguments:
                 on_arguments(call.name, call.arguments)
@@ -106,13 +113,13 @@ class _ExtractiveQuestion(Struct, frozen=True):
         return self.known is not None and self.known.score >= ENOUGH and bool(self.stored)
 
 
-def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
+def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: int, compare: Compare | None = None) -> Reply:
     """The next step of a conversation: search, read, or answer."""
     turn = _read_turn(messages)
     if not tools and not turn.pages:
         told = [m.content for m in messages if m.role == "system"]
         return _text_reply(summarise_text(told, [m.content for m in messages if m.role != "system"], max_tokens))
-    return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages))
+    return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages), compare)
 
 
 def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply | None:
@@ -181,14 +188,14 @@ def _found_passages(turn: _ExtractiveQuestion, pages: Sequence[PageView] = ()) -
     return find_passages(turn.question, hits, pages) if hits and all(hit.backend == STORE for hit in hits) else []
 
 
-def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply:
-    text = _draft_answer(turn) if turn.quotable_pages else NOTHING_READ
+def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int, compare: Compare | None) -> Reply:
+    text = _draft_answer(turn, compare) if turn.quotable_pages else NOTHING_READ
     return _call_reply("final_answer", {"answer": text}, step) if "final_answer" in tools else _text_reply(text)
 
 
-def _draft_answer(turn: _ExtractiveQuestion) -> str:
+def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
     pages = turn.quotable_pages
-    draft = compose_answer(turn.question, pages)
+    draft = compose_answer(turn.question, pages, compare)
     passages = "" if draft.short or not draft.lines else quote_passages(_found_passages(turn, pages), pages)
     return _draft_text(draft, passages)
 
@@ -196,7 +203,7 @@ def _draft_answer(turn: _ExtractiveQuestion) -> str:
 def _draft_text(draft: ExtractiveAnswer, passages: str = "") -> str:
     if not draft.lines:
         return NOTHING_FOUND
-    quoted = passages or " ".join(f"{text} [{number}]" for text, number in draft.lines)
+    quoted = passages or join_quotations(draft.lines)
     if draft.answered == "no":
         return f"{NOT_ANSWERED}\n\n{quoted}"
     return f"{draft.short} {quoted}" if draft.short else quoted

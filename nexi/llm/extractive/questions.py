@@ -31,6 +31,7 @@ __all__ = [
 
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
+Form = Literal["list", "how", "topic", ""]  # of the answer; a topic is named without being asked anything about
 
 MAX_QUESTION_CHARS = 2000
 MAX_QUERY_CHARS = 300
@@ -80,6 +81,14 @@ _OR = re.compile(
 )
 
 
+_VERSUS = re.compile(r"^(.+?)\s+(?:vs\.?|versus)\s+(.+?)\W*$|\bdifference between\s+(.+?)\s+and\s+(.+?)\W*$", re.I)
+_QUESTION_WORD = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how)\b", re.I)
+_LISTED = re.compile(
+    r"\b(?:list|types|kinds|names|examples) of\b|\b(?:what|which) (?:are|were)\b"
+    r"|\b(?:what|which) (?:\w+ )?\w+[^\Wsui]s (?:do|does|did|are|were|have|has|can)\b",
+    re.I,
+)
+_PLURAL = re.compile(r"[^\Wsui]s$", re.I)
 _WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place": "place", "number": "number", "": ""}
 
 
@@ -92,6 +101,18 @@ class Question(Struct, frozen=True):
     choices: tuple[str, ...]
     wants: Wants
     language: str = ""
+
+    @property
+    def form(self) -> Form:
+        """The form of the answer, for questions in English."""
+        if _HOW_TO.search(self.text):
+            return "how"
+        if _LISTED.search(self.text):
+            return "list"
+        if _QUESTION_WORD.search(self.text) or self.wants == "yesno" or self.language or not self.stems:
+            return ""
+        head = re.split(r"\s+(?:of|in|for)\s+", self.text.rstrip("?!. "))[0].split()[-1]
+        return "list" if _PLURAL.search(head) else "topic"
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -154,5 +175,8 @@ def find_names(text: str) -> list[str]:
 
 def _find_choices(text: str) -> tuple[str, ...]:
     """The two alternatives of "which is older, A or B?", or none."""
+    if versus := _VERSUS.search(text):
+        one, other = ((versus[1] or versus[3]).split(), (versus[2] or versus[4]).split())
+        return " ".join(one), " ".join((*one[: max(0, len(one) - len(other))], *other))  # "git merge vs rebase"
     match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
     return (match.group(1).strip(), _AFTER_NAMES.sub("", match.group(2)).strip()) if match else ()

@@ -1,0 +1,157 @@
+"""How a chosen sentence is quoted: whole, under its name in a manual, with the list or the code that it introduces.
+
+Below `composition`, above `evidence`. What is quoted stands on the page word for word; where the end of a long sentence is left
+out, "…" says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from urllib.parse import unquote
+
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, flatten_words
+from nexi.llm.extractive._found import fence_code
+from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
+from nexi.llm.extractive.passages import PassageSentence
+
+__all__ = ["fit_sentences", "join_quotations", "quote_sentence", "quote_with_context", "shorten_sentence"]
+
+
+MAX_SENTENCE_WORDS = 58
+MAX_HEAD_WORDS = 8
+MIN_SENTENCE_WORDS = 7  # a shorter one is not cut
+MAX_LIST_WORDS = 90  # of a list or a block of code beside its sentence
+MAX_ITEM_WORDS = 25  # a longer item is quoted by its first sentence
+_IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
+_AGENCY = re.compile(r"^(?:[A-Z][^()\n]{0,60})?\([A-Z][\w. ]{1,20}\)\s*(?:[—–]|--?)\s+(?=\S)")
+_BLOCK_KINDS = ("item", "row", "code")
+
+
+def quote_sentence(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> str:
+    """The sentence, under the identifier it explains where an identifier was asked for and none `quoted` stands under it."""
+    text = _AGENCY.sub("", _without_heading(s.sentence.text, evidence.subjects[s.page]))
+    if evidence.wants != "code" or any((o.page, o.sentence.label) == (s.page, s.sentence.label) for o in quoted):
+        return text
+    page = evidence.pages[s.page]
+    heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
+    head = next((h for h in heads if _is_identifier(h)), "")
+    return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
+
+
+def quote_with_context(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> list[str]:
+    """A sentence with the list or the code that belongs to it, each item and each block of code a text of its own.
+
+    What is asked for in one word gets no list that would make it long.
+    """
+    own = quote_sentence(evidence, s, quoted)
+    page = evidence.sentences[s.page]
+    first, last = _find_block(evidence, s)
+    lead = page[first - 1] if first else None
+    texts = [own] if s.place < first else []
+    if s.place >= first and lead and lead.kind in ("prose", "item") and (introduces(lead) or s.sentence.kind == "code"):
+        texts = [lead.text]
+    if page[first].kind == "code":
+        block = [fence_code([line.text for line in page[first:last]], evidence.pages[s.page].text)]
+    else:
+        block = list(_list_items(page[first:last]))
+    room = MAX_LIST_WORDS if evidence.question.form else MAX_SENTENCE_WORDS
+    return [*texts, *block] if texts and sum(len(text.split()) for text in (*texts, *block)) <= room else [own]
+
+
+def _find_block(evidence: SentenceRanking, s: Scored) -> tuple[int, int]:
+    """Where the list or the code of a sentence begins and ends: after it, or around it where it is a part of one."""
+    page, place = evidence.sentences[s.page], s.place
+    follows = page[place + 1].kind if place + 1 < len(page) else ""
+    form = evidence.question.form
+    first = place
+    if s.sentence.kind == "code" or (s.sentence.kind == "item" and form == "list"):
+        while first > 0 and page[first - 1].kind == s.sentence.kind:
+            first -= 1
+    elif (introduces(s.sentence) and follows in _BLOCK_KINDS) or (follows == "code" and form in ("how", "topic")):
+        first = place + 1
+    last = first
+    while last < len(page) and page[last].kind == page[first].kind and first != place:
+        last += 1
+    return first, max(last, place + 1)
+
+
+def introduces(sentence: PassageSentence) -> bool:
+    return sentence.text.rstrip().endswith(":")
+
+
+def _list_items(sentences: Sequence[PassageSentence]) -> Iterator[str]:
+    for _, group in groupby(sentences, key=lambda sentence: sentence.block):
+        parts = [sentence.text for sentence in group]
+        whole = " ".join(parts)
+        yield f"- {whole if len(whole.split()) <= MAX_ITEM_WORDS else parts[0]}"
+
+
+def is_item(text: str) -> bool:
+    return text.startswith("- ")
+
+
+def is_fence(text: str) -> bool:
+    return text.startswith("```")
+
+
+def join_quotations(lines: Sequence[tuple[str, int]]) -> str:
+    """Quotations with their citation numbers as Markdown; code has none, since its sentence has."""
+    out = ""
+    for text, number in lines:
+        cited = text if is_fence(text) else f"{text} [{number}]"
+        after_block = out.rpartition("\n")[2].startswith(("- ", "```"))
+        gap = "\n\n" if is_fence(text) or (after_block and not is_item(text)) else "\n" if is_item(text) else " "
+        out += (gap if out else "") + cited
+    return out
+
+
+def shorten_sentence(text: str, evidence: SentenceRanking, room: int, *, keeps_asked: bool = True) -> str:
+    """A sentence without its end where it is longer than `room` words; with `keeps_asked`, nothing asked for goes with it."""
+    words = text.split()
+    if len(words) <= room:
+        return text
+    wanted = find_wanted_words(evidence, words)
+    places = {stem: i for i, word in reversed(list(enumerate(words))) for stem in evidence.words.stems(word)}
+    needed = max((place for stem, place in places.items() if stem in evidence.rarity), default=0)
+    if wanted and not any(i <= needed for i in wanted):
+        needed = wanted[0]
+    ends = [i for i in range(max(needed + 1 if keeps_asked else 0, room // 2), room) if _ends_clause(words, i)]
+    return f"{' '.join(words[: ends[-1]])} …" if ends else text
+
+
+def fit_sentences(texts: Sequence[str], evidence: SentenceRanking, room: int) -> list[str]:
+    """Sentences that belong together within `room` words.
+
+    The first of two leads to the page of the second, which answers, so that it loses its end first.
+    """
+    longest = max((len(text.split()) for text in texts), default=0)
+    for count, keeps_asked in ((1, True), (1, False), (len(texts), True), (len(texts), False)):
+        for limit in range(longest, MIN_SENTENCE_WORDS, -1):
+            ends = [shorten_sentence(text, evidence, limit, keeps_asked=keeps_asked) for text in texts[:count]]
+            out = [*ends, *texts[count:]]
+            if sum(len(text.split()) for text in out) <= room:
+                return out
+    return list(texts)
+
+
+def _ends_clause(words: Sequence[str], place: int) -> bool:
+    return words[place - 1][-1] in ",;)—–" or words[place].lower() in CLAUSE_WORDS or words[place][0] in "(—–"
+
+
+def _without_heading(text: str, subject: str) -> str:
+    """A sentence without the heading that was glued to its front: "Owl Owl is a bird" says Owl once."""
+    at = text.find(f"{subject} {subject}") if subject else -1
+    return text[at + len(subject) + 1 :] if at >= 0 else text
+
+
+def is_file_name(title: str, url: str) -> bool:
+    """Whether a page has no title but the name of its file."""
+    return bool(title) and unquote(url).rpartition("/")[2] == title
+
+
+def _is_identifier(text: str) -> bool:
+    """Whether a label is the name of something in code rather than a heading in prose."""
+    words = text.split()
+    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and _IDENTIFIER.search(text) is not None
