@@ -1,0 +1,40 @@
+"""docs/safety.md gives figures; each is the one that the code keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nexi.app.pages import MAX_LONG_PAGE_BYTES, MAX_LONG_PAGE_CHARS
+from nexi.config import Config
+from nexi.extract import containers, ocr, sheets, worker
+from nexi.fetchers import Settings
+from nexi.fetchers.apart import MAX_WORKERS
+from nexi.runs.session import MAX_PAGES_PER_HOST
+from nexi.types import FetchLimits
+from nexi.web.guard import MAX_HEAD_BYTES
+
+SAFETY = " ".join((Path(__file__).resolve().parents[1] / "docs" / "safety.md").read_text().split())
+WORDS = {1: "one", 2: "two"}
+FIGURES = (
+    f"at most {MAX_PAGES_PER_HOST} of one host",
+    f"At most {MAX_LONG_PAGE_BYTES:,} bytes of a page are read",
+    f"at most {MAX_LONG_PAGE_CHARS:,} characters of its text are kept",
+    f"at most {FetchLimits().max_redirects} redirects",
+    f"ends after {FetchLimits().timeout_s:.0f} seconds in total, or after `fetch_timeout`",
+    f"ends after {Config().fetch_timeout:.0f} seconds in total",
+    f"{worker.MAX_CPU_S} seconds of computing time",
+    f"read {WORDS[MAX_WORKERS['web']]} at a time and your own files {WORDS[MAX_WORKERS['file']]} at a time",
+    f"{containers.MAX_MEMBERS:,} parts, {containers.MAX_BYTES // 1_000_000} MB once unpacked",
+    f"{containers.MAX_ELEMENTS:,} elements in a part ({sheets.MAX_SHEET_ELEMENTS:,} in a sheet)",
+    f"{containers.MAX_DEPTH} levels, {containers.MAX_ATTRIBUTES} attributes for one element",
+    f"up to {worker.RECOGNITION_BYTES // 1_000_000} MB more address space and {ocr.MAX_SECONDS:.0f} seconds",
+    f"at most {Settings().per_host_burst} requests in a burst and then {Settings().per_host_rate:.0f} per second",
+    f"A head over {MAX_HEAD_BYTES // 1024} kB gets status 431",
+)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_of_the_rules_is_the_one_that_holds(figure: str) -> None:
+    assert figure in SAFETY
