@@ -12,10 +12,12 @@ from nexi.extract import containers, ocr, sheets, worker
 from nexi.fetchers import Settings
 from nexi.fetchers.apart import MAX_WORKERS
 from nexi.runs.session import MAX_PAGES_PER_HOST
+from nexi.testing import FakeClock
 from nexi.types import FetchLimits
 from nexi.web.guard import MAX_HEAD_BYTES
 
 SAFETY = " ".join((Path(__file__).resolve().parents[1] / "docs" / "safety.md").read_text().split())
+PACING = Settings(clock=FakeClock())
 WORDS = {1: "one", 2: "two"}
 FIGURES = (
     f"at most {MAX_PAGES_PER_HOST} of one host",
@@ -30,7 +32,7 @@ FIGURES = (
     f"{containers.MAX_ELEMENTS:,} elements in a part ({sheets.MAX_SHEET_ELEMENTS:,} in a sheet)",
     f"{containers.MAX_DEPTH} levels, {containers.MAX_ATTRIBUTES} attributes for one element",
     f"up to {worker.RECOGNITION_BYTES // 1_000_000} MB more address space and {ocr.MAX_SECONDS:.0f} seconds",
-    f"at most {Settings().per_host_burst} requests in a burst and then {Settings().per_host_rate:.0f} per second",
+    f"at most {PACING.per_host_burst} requests in a burst and then {PACING.per_host_rate:.0f} per second",
     f"A head over {MAX_HEAD_BYTES // 1024} kB gets status 431",
 )
 
