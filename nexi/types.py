@@ -148,6 +148,7 @@ class Page(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
     redirects: int = 0
+    unread: str = ""  # which of its pages could not be read
     updated: str = ""  # when the content was last changed, by what it says; `modified` is a validator of HTTP
 
     @property

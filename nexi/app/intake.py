@@ -246,6 +246,8 @@ class DocumentIndexing:
             self.taken.warnings.append(
                 f"{read.name} is too long: only its first {len(read.page.text):,} characters were indexed"
             )
+        if read.page.unread and report.outcome != "empty":
+            self.taken.warnings.append(f"{read.name}: {read.page.unread}")
         if report.outcome == "empty":
             self.taken.skip(read.name, "no text in it")
         else:

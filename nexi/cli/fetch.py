@@ -44,7 +44,8 @@ def _fetch_page(url: str) -> Page:
 
 
 def _find_warnings(page: Page) -> list[str]:
-    return [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
+    too_long = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
+    return [*too_long, *([page.unread] if page.unread else [])]
 
 
 def _page_text(page: Page) -> str:

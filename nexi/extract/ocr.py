@@ -7,6 +7,7 @@ runs inside the worker's bounds, with one thread and a deadline.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -16,10 +17,14 @@ from nexi.errors import FetchError
 from nexi.extract.confinement import die_with_parent
 from nexi.extract.words import Extracted
 
-__all__ = ["can_recognise", "read_picture", "recognise_text", "recognition_files"]
+__all__ = ["can_recognise", "read_picture", "recognise_text", "recognition_deadline", "recognition_files"]
 
-MAX_SECONDS = 15.0
+MAX_PAGE_S = 15.0
+MAX_DOCUMENT_S = 15.0  # of a document from the web, whose reader waits
+MAX_FILE_S = 900.0  # of a file of the user's
+_PATIENCE = "NEXI_OCR_SECONDS"  # how the worker is told which of the two
 PROGRAM = "tesseract"
+_LANGUAGES = re.compile(r"[A-Za-z][A-Za-z_]{1,20}(?:\+[A-Za-z][A-Za-z_]{1,20}){0,9}")
 
 
 def can_recognise() -> bool:
@@ -38,10 +43,26 @@ def recognition_files() -> tuple[str, ...]:
 
 def read_picture(data: bytes, max_chars: int) -> Extracted:
     """The words in a picture. Raises FetchError."""
-    text = recognise_text(data, time.monotonic() + MAX_SECONDS)
+    text = recognise_text(data, time.monotonic() + MAX_PAGE_S)
     if not text:
         raise FetchError("the picture has no text", reason="content_type", cause="no words were recognised in it")
     return Extracted(text=text[:max_chars], truncated=len(text) > max_chars)
+
+
+def allow_time_of_file() -> None:
+    """Let this process recognise for as long as a file of the user's may take."""
+    os.environ[_PATIENCE] = str(MAX_FILE_S)
+
+
+def recognition_deadline() -> float:
+    """When a document must be done."""
+    return time.monotonic() + float(os.environ.get(_PATIENCE) or MAX_DOCUMENT_S)
+
+
+def _language_arguments() -> list[str]:
+    """The languages that the user named, as "deu+eng"; else the program's own choice."""
+    named = os.environ.get("NEXI_OCR_LANGUAGES", "").replace(",", "+").replace(" ", "")
+    return ["-l", named] if _LANGUAGES.fullmatch(named) else []
 
 
 def _prepare_recognition() -> None:
@@ -64,7 +85,7 @@ def recognise_text(picture: bytes, deadline: float) -> str:
     one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
     try:
         done = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
-            [*one_thread, program, "stdin", "stdout", "--psm", "3"],
+            [*one_thread, program, "stdin", "stdout", "--psm", "3", *_language_arguments()],
             input=picture,
             capture_output=True,
             check=False,

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from nexi.errors import FetchError
-from nexi.extract.ocr import MAX_SECONDS, can_recognise, recognise_text
+from nexi.extract.ocr import MAX_PAGE_S, can_recognise, recognise_text, recognition_deadline
 from nexi.extract.pdf_tables import PageTables
 from nexi.extract.words import Extracted, one_line
 
@@ -23,6 +23,7 @@ MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000
 SCAN_DPI = 200
+MAX_NAMED_PAGES = 20
 MAX_PIXELS = 8_000_000  # of a page that is drawn
 
 _PDFIUM = threading.Lock()  # the library is not for threads
@@ -50,17 +51,9 @@ def read_pdf(data: bytes, max_chars: int = MAX_CHARS, *, max_pages: int = MAX_PA
 
 def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
-    text = _page_texts(document, max_chars, max_pages)
-    is_cut = len(document) > max_pages
+    text, unread = _page_texts(document, max_chars, max_pages)
     if not text:
-        text, is_cut = _recognise_pages(document, max_chars)
-    if not text:
-        raise FetchError(
-            "the PDF has no text",
-            reason="content_type",
-            cause="its pages are pictures",
-            fix="install tesseract, and nexi reads scanned pages; or look for another version of it",
-        )
+        raise _no_words_error(len(document))
     return Extracted(
         text=text,
         title=_clean_line(about.get("Title", "")),
@@ -68,35 +61,71 @@ def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
         updated=_parse_date(about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
-        truncated=is_cut,
+        unread=_name_pages(unread),
+        truncated=len(document) > max_pages,
     )
 
 
-def _page_texts(document: Any, max_chars: int, max_pages: int) -> str:
-    blocks: list[str] = []
+def _page_texts(document: Any, max_chars: int, max_pages: int) -> tuple[str, list[int]]:
+    """The text of every page, of pictures what is recognised, and the numbers of pages that hold a picture only."""
+    blocks, unread = list[str](), list[int]()
     chars, count, tables = 0, len(document), PageTables()
+    deadline, has_words = recognition_deadline(), False
     for number in range(1, min(count, max_pages) + 1):
-        if body := _page_text(document, number - 1, tables):
+        body = _page_text(document, number - 1, tables)
+        if not body and _has_picture(document, number - 1):
+            body = _recognise_page(document, number - 1, deadline)
+            if not body:
+                unread.append(number)
+                blocks.append(f"[page {number} is a picture, and its words were not recognised]")
+        if body:
+            has_words = True
             blocks.append(f"[page {number}]\n\n{body}")
             chars += len(blocks[-1])
         if chars > max_chars:
             break
-    if blocks and chars <= max_chars and count > max_pages:
+    if has_words and chars <= max_chars and count > max_pages:
         blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
-    return "\n\n".join(blocks)
+    return "\n\n".join(blocks) if has_words else "", unread
 
 
-def _recognise_pages(document: Any, max_chars: int) -> tuple[str, bool]:
-    """The words in pictures of pages, as many as there is time for, and whether some were left out."""
-    if not can_recognise():
-        return "", False
-    deadline, blocks, chars, number = time.monotonic() + MAX_SECONDS, list[str](), 0, 0
-    while number < len(document) and chars <= max_chars and time.monotonic() < deadline:
-        number += 1
-        if words := recognise_text(_draw_page(document, number - 1), deadline):
-            blocks.append(f"[page {number}]\n\n{words}")
-            chars += len(blocks[-1])
-    return "\n\n".join(blocks), number < len(document)
+def _has_picture(document: Any, index: int) -> bool:
+    """A page without words and pictures is empty."""
+    import pypdfium2
+
+    try:
+        page = document[index]
+        has_picture = next(iter(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
+        page.close()
+    except pypdfium2.PdfiumError:
+        return False
+    return has_picture
+
+
+def _recognise_page(document: Any, index: int, deadline: float) -> str:
+    """The words in the picture of a page; "" where there is no time left, or no program for it."""
+    now = time.monotonic()
+    if now >= deadline or not can_recognise():
+        return ""
+    return recognise_text(_draw_page(document, index), min(deadline, now + MAX_PAGE_S))
+
+
+def _name_pages(numbers: list[int]) -> str:
+    if not numbers:
+        return ""
+    named = ", ".join(map(str, numbers[:MAX_NAMED_PAGES])) + (" ..." if len(numbers) > MAX_NAMED_PAGES else "")
+    fix = "" if can_recognise() else "; install tesseract, and nexi reads scanned pages"
+    return f"{'page' if len(numbers) == 1 else 'pages'} {named}: a picture whose words were not recognised{fix}"
+
+
+def _no_words_error(count: int) -> FetchError:
+    has_program = can_recognise()
+    return FetchError(
+        "the PDF has no text",
+        reason="content_type",
+        cause=f"no words were recognised on its {count} pages" if has_program else "its pages are pictures",
+        fix=f"{'' if has_program else 'install tesseract, and nexi reads scanned pages; or '}look for another version of it",
+    )
 
 
 def _draw_page(document: Any, index: int) -> bytes:

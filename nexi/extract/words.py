@@ -30,6 +30,7 @@ class Extracted(Struct, frozen=True):
     code_languages: tuple[str, ...] = ()
     site: str = ""
     updated: str = ""
+    unread: str = ""  # which pages are pictures whose words are not known
     truncated: bool = False  # there was more than could be read
 
 

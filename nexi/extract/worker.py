@@ -15,10 +15,9 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nexi.errors import FetchError
-from nexi.extract import PDF, ZIP, extract
+from nexi.extract import PDF, ZIP, extract, ocr
 from nexi.extract.confinement import confine_process, die_with_parent
 from nexi.extract.formats import find_format
-from nexi.extract.ocr import recognition_files
 
 __all__ = ["describe_lack_of_memory", "main"]
 
@@ -28,9 +27,14 @@ RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recog
 
 
 def main() -> None:
-    """A document on standard input, JSON on standard output: {"read": …} or {"error": …}. Arguments: type, size, max_chars."""
+    """A document on standard input, JSON on standard output: {"read": …} or {"error": …}.
+
+    Arguments: type, size, max_chars, origin.
+    """
     die_with_parent()
     kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    if sys.argv[4:] == ["file"]:  # nobody waits for a page of the web that long
+        ocr.allow_time_of_file()
     # Loaded before the limit, so that the limit is what a document may take.
     if known := find_format(kind):
         import_module(f"nexi.extract.{known.reader.partition('.')[0]}")
@@ -39,7 +43,7 @@ def main() -> None:
     if kind != PDF:
         import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
     _limit_resources(ROOM_BYTES + size)
-    confine_process(recognition_files())
+    confine_process(ocr.recognition_files())
     answer: dict[str, Any]
     try:
         answer = {"read": asdict(extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars))}

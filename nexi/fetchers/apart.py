@@ -56,7 +56,7 @@ async def read_apart(
     with pause_timeout(timer) if timer else nullcontext():
         await worker.acquire()
     try:
-        answer = await _run_worker(data, [kind, str(len(data)), str(max_chars)], program)
+        answer = await _run_worker(data, [kind, str(len(data)), str(max_chars), origin], program)
     finally:
         worker.release()
     if "error" in answer:

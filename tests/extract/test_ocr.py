@@ -10,6 +10,7 @@ from PIL import Image
 
 from nexi.app.documents import read_document
 from nexi.errors import FetchError
+from tests.extract import documents
 
 # Prints the kind of picture it was given, as `file` would know it, and its arguments.
 PROGRAM = """#!/bin/sh
@@ -53,3 +54,51 @@ async def test_without_the_program_a_picture_is_refused_with_advice(tmp_path: Pa
         "a PNG picture, which nexi does not read",
         "install tesseract, and nexi reads the words in pictures",
     )
+
+
+def mixed_pdf() -> bytes:
+    """A page with words, a scanned one, and an empty one."""
+    import pypdfium2
+
+    whole = pypdfium2.PdfDocument(documents.pdf(["The cover of the report.", ""]))
+    scan = pypdfium2.PdfDocument(picture("PDF"))
+    whole.import_pages(scan, index=1)
+    result = io.BytesIO()
+    whole.save(result)
+    return result.getvalue()
+
+
+async def test_a_scanned_page_among_pages_with_words_is_recognised(installed: None, tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(mixed_pdf())
+    page = await read_document(tmp_path / "a.pdf", "file:///a")
+    assert page.text == "[page 1]\n\nThe cover of the report.\n\n[page 2]\n\nP51 stdin stdout --psm 3"
+    assert (page.truncated, page.unread) == (False, "")
+
+
+async def test_a_page_that_is_not_recognised_is_named_by_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "a.pdf").write_bytes(mixed_pdf())
+    page = await read_document(tmp_path / "a.pdf", "file:///a")
+    assert page.text.endswith("[page 2 is a picture, and its words were not recognised]")
+    assert page.unread == ("page 2: a picture whose words were not recognised; install tesseract, and nexi reads scanned pages")
+
+
+async def test_advice_to_install_the_program_is_given_only_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(picture("PDF"))
+    program = tmp_path / "tesseract"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(FetchError) as installed:
+        await read_document(tmp_path / "a.pdf", "file:///a")
+    assert (installed.value.cause, "install" in installed.value.fix) == ("no words were recognised on its 1 pages", False)
+
+
+async def test_the_languages_that_the_user_named_are_recognised(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEXI_OCR_LANGUAGES", "deu, eng")
+    (tmp_path / "a.png").write_bytes(picture("PNG"))
+    assert (await read_document(tmp_path / "a.png", "file:///a")).text == "211PNG stdin stdout --psm 3 -l deu+eng"

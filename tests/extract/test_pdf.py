@@ -40,7 +40,8 @@ def test_a_broken_document_is_an_error(data: bytes) -> None:
     assert failure(data)[0] == "error"
 
 
-def test_pages_of_pictures_have_no_text() -> None:
+def test_pages_of_pictures_have_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")  # no tesseract
     assert failure(documents.pdf(["", ""])) == ("content_type", "its pages are pictures")
 
 
