@@ -514,7 +514,7 @@ async def _check_proof_judge(config: Config) -> list[Check]:
     grade = await asyncio.to_thread(kept_judge_grade, config)
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
     if grade is None:
-        return [Check("proof judge", True, f"{where}: not tested yet", fix="nexi models --probe")]
+        return [Check("proof judge", True, f"{where}: not tested yet", fix="nexi doctor --judge")]
     message = f"{where}: {describe_grade(grade)}"
     if grade.may_raise:
         return [Check("proof judge", True, message)]

@@ -435,6 +435,8 @@ class Proof(Struct, frozen=True):
         """The one line an answer states about itself."""
         total = len(self.checked)
         sentences = f"{total} sentence{'s' * (total != 1)}"
+        if not self.passed and not any(c.judge or c.verdict is Verdict.CONTRADICTED for c in self.checked):
+            return f"{sentences} not confirmed: only rules have read the answer, and they see words"
         if not self.supported:
             return f"{self.found} of {sentences} found in the cited pages"
         return f"{self.supported} of {sentences} supported" + (f", {self.found} more found" if self.found else "")

@@ -210,7 +210,7 @@ def test_what_was_not_streamed_follows_and_nothing_is_shown_twice(terminals: Ter
 def test_an_answer_that_was_streamed_otherwise_is_followed_by_its_corrections(terminals: Terminals) -> None:
     out, _err = terminals()
     show(Screen(), TextDelta("Draft."), result=Result("Final."))
-    changes = "\x1b[1m • \x1b[0mTaken out: Draft.\n\x1b[1m • \x1b[0mPut in: Final.\n"
+    changes = "\x1b[1m • \x1b[0mRemoved: Draft.\n\x1b[1m • \x1b[0mReplaced by: Final.\n"
     assert out.getvalue() == f"Draft.\nCorrected after it was written:\n\n{changes}"
 
 

@@ -171,9 +171,9 @@ def find_rest(said: str, answer: str) -> str:
     if answer.startswith(said):
         return answer[len(said) :]
     before, after = _cut_sentences(said), _cut_sentences(answer)
-    taken_out = [f"- Taken out: {sentence}" for sentence in before if sentence not in after]
-    put_in = [f"- Put in: {sentence}" for sentence in after if sentence not in before]
-    changes = "\n".join((*taken_out, *put_in))
+    removed = [f"- Removed: {sentence}" for sentence in before if sentence not in after]
+    replacements = [f"- Replaced by: {sentence}" for sentence in after if sentence not in before]
+    changes = "\n".join((*removed, *replacements))
     return f"\n\nCorrected after it was written:\n\n{changes}" if changes else ""
 
 

@@ -77,10 +77,10 @@ __all__ = [
 JUDGE_SHARE = 0.33  # of a run's tokens
 MIN_ALLOWANCE_TOKENS = 16_000  # of a run without a limit: an answer with its passages, and what was corrected
 TEXT_ALLOWANCE_TOKENS = 600_000  # of the check of a text without a limit, whose work is all judging
-MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi models --probe`
+MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi doctor --judge`
 JUDGE: Literal["judge"] = "judge"
 PASSAGES = "passages"  # what the installed model judges
-PROBE = "test it by hand, with more time: nexi models --probe"
+PROBE = "test it by hand, with more time: nexi doctor --judge"
 
 
 def model_root(config: Config) -> Path:

@@ -30,7 +30,8 @@ MAX_SOURCES = 999  # a marker has at most three digits
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _RUN = re.compile(r"^run(?:[ _-]?id)?:\s*[\"']?([0-9a-f]{32}|[0-9a-f]{6})\b", re.MULTILINE)
 _FIGURES = re.compile(
-    r"^\**(?:(?:Verified|Checked):\s*)?\d+ of \d+ sentences? (?:supported(?:, \d+ more found)?|found in the cited pages)"
+    r"^\**(?:(?:Verified|Checked):\s*)?(?:\d+ of )?\d+ sentences? "
+    r"(?:supported(?:, \d+ more found)?|found in the cited pages|not confirmed: only rules have [^\n,]*, and they see words)"
     r"(?:, \d+ (?:left out|omitted|marked \[unverified\]))*\.?(?: [^\n]{0,40}were not judged: [^\n]{0,600})?\**[ \t]*$",
     re.MULTILINE,
 )

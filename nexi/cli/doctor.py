@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 @click.command("doctor")
 @click.option("--repair", is_flag=True, help="First repair a damaged knowledge base and damaged run logs.")
+@click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor_command(as_json: bool, repair: bool) -> None:
+def doctor_command(as_json: bool, repair: bool, tests_judge: bool) -> None:
     """Check the setup and suggest fixes.
 
     Sends one small request to the configured model and to each search service. Exits with 1 if a search cannot work.
@@ -33,7 +34,23 @@ def doctor_command(as_json: bool, repair: bool) -> None:
 
             write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
             write(_repair_logs(), sys.stderr)
+        if tests_judge:
+            asyncio.run(_test_judge())
         _print_report(asyncio.run(examine_setup()), as_json=as_json)
+
+
+async def _test_judge() -> None:
+    """Test the configured judge and save its grade, which the report then names. Raises NexiError if there is none."""
+    from nexi.app import Nexi
+    from nexi.app.pair_models import grade_judge
+    from nexi.config import load_config
+    from nexi.errors import NexiError
+
+    config = load_config()
+    if config.endpoint("judge").is_extractive:
+        raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
+    async with Nexi(config) as nexi:
+        await grade_judge(config, nexi.gate().open_llm("judge", "probe"), nexi.clock)
 
 
 def _repair_logs() -> str:

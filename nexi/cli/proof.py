@@ -190,5 +190,5 @@ def _marks_text(judge: Grade | None) -> str:
     from nexi.app.pair_models import describe_grade
 
     lines = [f"{word.replace('_', ' ')}: {text}" for word, text in describe_marks().items()]
-    tested = describe_grade(judge) if judge else "not tested yet; test it with nexi models --probe, or by asking a question"
+    tested = describe_grade(judge) if judge else "not tested yet; test it with nexi doctor --judge, or by asking a question"
     return "\n".join(["", "Marks", *lines, f"The configured judge: {tested}"]) + "\n"

@@ -99,6 +99,7 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
     from nexi.app.approach import kept_approach
     from nexi.app.pair_models import kept_judge_grade
     from nexi.config import load_config
+    from nexi.doctor import Check, DoctorReport
     from nexi.types import Message, Reply, Usage
     from tests.pair_models.toys import TOY_QUIZ, judge_years
 
@@ -109,12 +110,19 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
         choice = {"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}
         return 200, {"id": "1", "object": "chat.completion", "model": "toy", "choices": [choice], "usage": usage}
 
+    async def examine() -> DoctorReport:
+        return DoctorReport((Check("disk", True, "room enough"),))
+
+    monkeypatch.setattr("nexi.doctor.examine_setup", examine)
     monkeypatch.setattr(pair_models, "packaged_quiz", lambda: TOY_QUIZ)
     with serving({"POST /v1/chat/completions": complete}) as port:
         for name, value in {"base_url": f"http://127.0.0.1:{port}/v1", "model": "toy", "stream": "false"}.items():
             assert nexi("config", "set", name, value).code == 0
+        assert nexi("doctor", "--judge").code == 0
+        kept_first = kept_judge_grade(load_config())
         said = nexi("models", "--probe")
         kept = kept_judge_grade(load_config())
+    assert kept_first is not None
     assert said.code == 0
     first, second = said.out.splitlines()
     assert first == "toy: does not use tools well: nexi searches and reads, and the model writes the answer from passages"

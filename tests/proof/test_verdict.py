@@ -187,7 +187,7 @@ def test_a_page_that_is_not_stored_is_a_stated_gap() -> None:
 def test_a_sentence_without_a_source_says_whether_it_needs_one() -> None:
     proof = check_answer("Oslo was founded in 1040. What else is known?", {})
     assert [(c.verdict, c.needs_citation) for c in proof.claims] == [(Verdict.NOT_FOUND, True), (Verdict.NOT_FOUND, False)]
-    assert proof.figures() == "0 of 1 sentence found in the cited pages"
+    assert proof.figures() == "1 sentence not confirmed: only rules have read the answer, and they see words"
 
 
 @pytest.mark.parametrize(

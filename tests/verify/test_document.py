@@ -58,6 +58,7 @@ def test_a_number_without_an_entry_is_lost() -> None:
     [
         "Verified: 0 of 1 sentence supported.\n",
         "Checked: 0 of 1 sentence found in the cited pages, 2 omitted.\n",
+        "Checked: 2 sentences not confirmed: only rules have read the answer, and they see words.\n",
         "*Checked: 1 of 3 sentences supported, 1 more found.*\n",
     ],
 )

@@ -42,7 +42,7 @@ function describeStop(stop) {
 // The one line that an answer states about itself.
 function describeProof({ checked: n, supported, found } = {}) {
   if (!n) return "";
-  if (!supported) return say("figures.found", { k: found, n });
+  if (!supported) return found ? say("figures.found", { k: found, n }) : say("verdict.not_confirmed");
   return [say("figures.supported", { k: supported, n }), found ? say("figures.more", { k: found }) : ""].filter(Boolean).join(", ");
 }
 

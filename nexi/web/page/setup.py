@@ -121,7 +121,7 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     if not config.endpoint("judge").is_extractive:
         grade = kept_judge_grade(config)
         said = describe_grade(grade) if grade else "tested with its first use"
-        yield "Judge", config.verify_judge, said if config.verify_judge else "off", "" if grade else "nexi models --probe"
+        yield "Judge", config.verify_judge, said if config.verify_judge else "off", "" if grade else "nexi doctor --judge"
     try:
         folder = installed_model(model_root(config))
     except StoreError as error:
