@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from nexi.checking.evidence import SentenceQuery, find_trail, gather_evidence
+from nexi.checking.evidence import MAX_TOKENS, MAX_WINDOWS, SentenceQuery, find_trail, gather_evidence
 from nexi.checking.pages import prepare
 
 FILLER = " ".join(f"Sentence number {n} speaks of nothing in particular." for n in range(60))
@@ -57,3 +57,11 @@ def test_a_page_of_two_megabytes_takes_no_more_than_seconds() -> None:
     began = time.process_time()
     evidence = gather_evidence([SentenceQuery(f"Machine {n} was built in 1950", (1,)) for n in range(20)], {1: page})
     assert (evidence.tokens <= 5_000, time.process_time() - began < 20) == (True, True)
+
+
+def test_a_sentence_with_thirty_citations_is_shown_from_several_of_them_within_the_budget() -> None:
+    rain = "Report {n} tells of rain and of little else. "
+    pages = {n: prepare("The bridge opened in 1937. " + rain.format(n=n) * 200) for n in range(1, 31)}
+    shown = gather_evidence([SentenceQuery("The bridge opened in 1937.", tuple(pages))], pages)
+    assert shown.tokens <= MAX_TOKENS
+    assert len({passage.page for passage in shown.passages}) == MAX_WINDOWS
