@@ -82,7 +82,7 @@ def recognise_text(picture: bytes, deadline: float) -> str:
     program, setter = shutil.which(PROGRAM), shutil.which("env")
     if program is None:
         return ""
-    one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
+    one_thread = [setter, "-u", _PATIENCE, "OMP_THREAD_LIMIT=1"] if setter else []
     try:
         done = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
             [*one_thread, program, "stdin", "stdout", "--psm", "3", *_language_arguments()],

@@ -123,7 +123,7 @@ def _no_words_error(count: int) -> FetchError:
     return FetchError(
         "the PDF has no text",
         reason="content_type",
-        cause=f"no words were recognised on its {count} pages" if has_program else "its pages are pictures",
+        cause=f"no words were recognised on its {count} page{'s' * (count != 1)}" if has_program else "its pages are pictures",
         fix=f"{'' if has_program else 'install tesseract, and nexi reads scanned pages; or '}look for another version of it",
     )
 

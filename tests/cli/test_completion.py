@@ -36,7 +36,7 @@ def test_options_and_their_values_are_completed() -> None:
     assert complete("--eff") == ["--effort"]
     assert complete("-e", "") == ["s", "m", "l"]
     assert complete("completion", "") == ["bash", "zsh", "fish"]
-    assert complete("doctor", "--j") == ["--json"]
+    assert complete("doctor", "--j") == ["--judge", "--json"]
     assert complete("config", "set") == ["set", "setup"]
 
 

@@ -93,7 +93,7 @@ async def test_advice_to_install_the_program_is_given_only_where_it_is_missing(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(FetchError) as installed:
         await read_document(tmp_path / "a.pdf", "file:///a")
-    assert (installed.value.cause, "install" in installed.value.fix) == ("no words were recognised on its 1 pages", False)
+    assert (installed.value.cause, "install" in installed.value.fix) == ("no words were recognised on its 1 page", False)
 
 
 async def test_the_languages_that_the_user_named_are_recognised(

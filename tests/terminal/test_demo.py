@@ -34,7 +34,7 @@ def test_the_demo_answers_from_the_handbook_and_names_nothing_that_cannot_be_sho
 def test_make_shows_what_it_installs_on_one_line_and_stops_where_that_fails(tmp_path: Path, ends: str, code: int) -> None:
     if not shutil.which("make"):
         pytest.skip("needs make")
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+    for name in ("Makefile", "requirements.txt", "requirements-reader.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     python = tmp_path / "env" / "bin" / "python"
     python.parent.mkdir(parents=True)
