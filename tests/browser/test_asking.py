@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rig.served import Stage, stage
 from tests.browser.scene import DEEP, FAR, PAGES, QUESTION, Telling, Watched
@@ -29,6 +30,18 @@ WATCH_TEXT = """([first, second]) => {
   new MutationObserver(look).observe(document.getElementById("answer"), all);
   look();
 }"""
+
+
+def test_an_effort_chosen_before_the_form_is_filled_stays(served: Stage, look: Look) -> None:
+    person = look(served)
+    held: list[Any] = []
+    person.page.route("**/page/form", lambda route: held.append(route))
+    with person.page.expect_request("**/page/form"):
+        page = person.open()
+    page.select_option("#effort", "deep")
+    with page.expect_response("**/page/models"):
+        held[0].continue_()
+    assert (page.input_value("#effort"), person.trouble) == ("deep", [])
 
 
 def test_an_answer_is_read_while_it_is_written(served: Stage, look: Look) -> None:

@@ -114,10 +114,10 @@ export function showOptions(shown) {
 }
 
 export async function fillForm() {
-  const form = await call("/page/form");
+  const effort = $("effort"), shown = effort.value, form = await call("/page/form");
   setForm(form);
   if (state.run?.kept) $("publish").hidden = !form.share || Boolean(state.run.of_another);
-  $("effort").value = form.effort;
+  if (effort.value === shown) effort.value = form.effort; // not what was chosen meanwhile
   $("model").options[0].textContent = form.has_model ? form.model : say("ask.built_in");
   $("welcome").hidden = true;
   if (form.first_run) (await import("./welcome.js")).showWelcome(form);
