@@ -7,12 +7,22 @@ so a command names the packages of an extra themselves where it can.
 from __future__ import annotations
 
 import json
+import os
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 DISTRIBUTION = "nexi-engine"
 FORMER_NAME = "nexi"  # of ours before, and of another project on PyPI
+
+
+def import_silenced(name: str) -> Any:
+    """A library that runs models, with its telemetry off: ONNX Runtime would report each session to its maker."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when the library is loaded; its own function for it comes too late
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    return import_module(name)
 
 
 def install_command(extra: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nexi import doctor, install
-from nexi.install import install_command, list_requirements, other_package
+from nexi.install import import_silenced, install_command, list_requirements, other_package
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ["numpy>=2.0", "qdrant-client>=1.15"]
@@ -141,3 +141,20 @@ def test_the_command_hides_no_failure_of_its_own(tmp_path: Path) -> None:
     words = [sys.executable, "-S", "-c", "import nexi_engine; nexi_engine.main()"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stderr.endswith("ModuleNotFoundError: No module named 'a_library_that_is_missing'\n")
+
+
+def test_a_library_that_runs_models_finds_its_telemetry_switched_off_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    monkeypatch.delenv("HF_HUB_DISABLE_TELEMETRY", raising=False)
+    (tmp_path / "runtime_of_models.py").write_text("import os\nOFF = os.environ.get('ORT_DISABLE_TELEMETRY')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert import_silenced("runtime_of_models").OFF == "1"
+
+
+def test_nothing_of_nexi_loads_onnx_runtime_in_another_way() -> None:
+    sources = (Path(__file__).resolve().parents[1] / "nexi").rglob("*.py")
+    loading = [line.strip() for path in sources for line in path.read_text().splitlines() if 'onnxruntime")' in line]
+    assert loading
+    assert all("import_silenced" in line for line in loading)

@@ -263,7 +263,7 @@ def test_only_config_reads_the_environment() -> None:
         for path in sources()
         if noun_of(path) != "config" and any(w in path.read_text(encoding="utf-8") for w in ("os.environ", "os.getenv"))
     ]
-    assert culprits == ["extract/ocr.py"]
+    assert culprits == ["extract/ocr.py", "install.py"]  # the second switches off what libraries would report
 
 
 CLIENTS = ("nexi.llm.openai.client", "nexi.llm.embeddings", "nexi.stores.embedders.library", "nexi.stores.embedders.static")

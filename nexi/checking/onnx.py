@@ -21,7 +21,7 @@ from msgspec import Struct
 from nexi.checking.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.checking.gaps import TOO_LATE, build_gap, build_gaps
 from nexi.errors import NexiError, StoreError
-from nexi.install import install_command
+from nexi.install import import_silenced, install_command
 from nexi.ports import Clock
 from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
@@ -207,7 +207,7 @@ def load_encoder(folder: ModelFolder) -> CrossEncoder:
     folder.check_files()
     labels = folder.labels()
     try:
-        runtime, tokenizers = import_module("onnxruntime"), import_module("tokenizers")
+        runtime, tokenizers = import_silenced("onnxruntime"), import_module("tokenizers")
         import_module("numpy")
     except ImportError as error:
         fix = f"Install it: {install_command('proof')}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
+from nexi.install import import_silenced
 
 MODEL, VOCABULARY = "e5-small-int8.onnx", "vocab.txt"
 SHA256 = "d54d1c152ccc45f401fb31b123ef4c698ae9129751da3ebab8c9909bc5154768"
@@ -66,7 +67,7 @@ class E5Encoder:
             raise StoreError("the reading model is not installed", fix=INSTALL, code="not_installed")
         path = self._folder / MODEL
         try:
-            np, runtime = import_module("numpy"), import_module("onnxruntime")
+            np, runtime = import_module("numpy"), import_silenced("onnxruntime")
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except ImportError as error:

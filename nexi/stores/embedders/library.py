@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import LLMError, StoreError
-from nexi.install import install_command
+from nexi.install import import_silenced, install_command
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further
@@ -76,13 +76,13 @@ def _load_model2vec(model: str, cache: Path) -> Encode:
 
 
 def _load_fastembed(model: str, cache: Path) -> Encode:
-    loaded = import_module("fastembed").TextEmbedding(model, cache_dir=str(cache))
+    loaded = import_silenced("fastembed").TextEmbedding(model, cache_dir=str(cache))
     return lambda texts, query: loaded.query_embed(list(texts)) if query else loaded.passage_embed(list(texts))
 
 
 def _load_minilm(model: str, cache: Path) -> Encode:
     """The mean of the model's last layer over the tokens of a text."""
-    np, runtime, tokenizers = import_module("numpy"), import_module("onnxruntime"), import_module("tokenizers")
+    np, runtime, tokenizers = import_module("numpy"), import_silenced("onnxruntime"), import_module("tokenizers")
     if model != MINILM.partition(":")[2]:
         raise ValueError(f"the only model of minilm is {MINILM}")
     tokenizer = tokenizers.Tokenizer.from_file(str(_package_file(*_MINILM_TOKENIZER)))
