@@ -32,7 +32,7 @@ FIGURES = (
     f"{containers.MAX_ELEMENTS:,} elements in a part ({sheets.MAX_SHEET_ELEMENTS:,} in a sheet)",
     f"{containers.MAX_DEPTH} levels, {containers.MAX_ATTRIBUTES} attributes for one element",
     f"up to {worker.RECOGNITION_BYTES // 1_000_000} MB more address space, {ocr.MAX_PAGE_S:.0f} seconds for each page",
-    f"{ocr.MAX_DOCUMENT_S:.0f} seconds for a document from the web, {ocr.MAX_FILE_S / 60:.0f} minutes for a file of yours",
+    f"{ocr.MAX_DOCUMENT_S:.0f} seconds for a document from the web, {ocr.MAX_FILE_S / 60:.0f} minutes for one of your own",
     f"at most {PACING.per_host_burst} requests in a burst and then {PACING.per_host_rate:.0f} per second",
     f"A head over {MAX_HEAD_BYTES // 1024} kB gets status 431",
 )
