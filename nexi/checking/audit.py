@@ -183,13 +183,5 @@ def _join_verdicts(claim: Claim, verdicts: Mapping[tuple[int, int], Claim]) -> C
         else old
         for old in claim.evidence
     )
-    order = (
-        Verdict.SUPPORTED,
-        Verdict.CONTRADICTED,
-        Verdict.FOUND,
-        Verdict.NOT_CONFIRMED,
-        Verdict.NOT_FOUND,
-        Verdict.UNCHECKED,
-    )
-    best = min(judged, key=lambda each: order.index(each.verdict))
+    best = min(judged, key=lambda each: _BEST_FIRST.index(each.verdict))
     return replace(claim, verdict=best.verdict, reason=best.reason, judge=best.judge, evidence=evidence)
