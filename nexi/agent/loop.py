@@ -8,12 +8,13 @@ from the pages that were read; with none read it is an error.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.fallbacks import Fallbacks
+from nexi.agent.fallbacks import MAX_QUERY_CHARS, Fallbacks
 from nexi.agent.tool_text import is_babble, is_no_answer
 from nexi.agent.turn import ModelTurn
 from nexi.agent.window import make_room, shrink_context_window
@@ -21,11 +22,12 @@ from nexi.checking.answer import Verifier
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.tools.specs import FINAL_ANSWER, parse_arguments
+from nexi.tools.specs import FINAL_ANSWER, LOCAL_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Answer, Message, Reply, StopReason
+from nexi.types import Answer, Message, Reply, StopReason, ToolCall, ToolResult
 
 Inbox: TypeAlias = Callable[[int], Awaitable[Sequence[Message]]]
+FIRST_CALL_ID = "firstcall"  # Mistral takes ids of nine letters or digits alone
 TurnOutcome: TypeAlias = Answer | StopReason | LLMError | None  # None: the model goes on
 
 
@@ -38,11 +40,15 @@ class AgentLoop:
         toolbox: Toolbox,
         fallback_llm: Callable[[], LLM],
         verifier: Verifier | None = None,
+        *,
+        looks_up_first: bool = False,
     ) -> None:
+        """`looks_up_first` puts stored passages for the question into the first request."""
         self.context = context
         self.toolbox = toolbox
         self.checker = AnswerChecker(context, verifier)
         self.fallbacks = Fallbacks(context, self.checker, toolbox, fallback_llm)
+        self._looks_up_first = looks_up_first
         self._turn: ModelTurn | None = None
         self._answers_without_evidence = 0
 
@@ -54,6 +60,8 @@ class AgentLoop:
         context, fallbacks = self.context, self.fallbacks
         if context.settings.approach == "passages":
             return await self._answer_from_passages(inbox)
+        if self._looks_up_first:
+            await context.run_unless_cancelled(self._look_up_question())
         while True:
             if reason := await context.apply_limit("before", context.current_limit()):
                 return await fallbacks.answer_after_limit(reason)
@@ -105,10 +113,21 @@ class AgentLoop:
                 turn.cancel_calls()
                 return answer
             results = await turn.collect_results(reply)
-        await make_room(context, self.toolbox.specs, [Message("tool", r.text) for r in results])
-        context.remember_calls(reply, results)
+        await self._remember_calls(reply, results)
         context.repeats.count_turn(len(reply.tool_calls), turn.repeated_calls)
         return StopReason.REPEATED if context.repeats.is_looping else None
+
+    async def _look_up_question(self) -> None:
+        """Search what is stored before the model is asked, as if it had called the tool itself."""
+        arguments = json.dumps({"queries": [self.context.question[:MAX_QUERY_CHARS]]})
+        reply = Reply("", (ToolCall(FIRST_CALL_ID, LOCAL_SEARCH.name, arguments),))
+        async with asyncio.TaskGroup() as tasks:
+            results = await ModelTurn(self.context, self.toolbox, self.checker, tasks).collect_results(reply)
+        await self._remember_calls(reply, results)
+
+    async def _remember_calls(self, reply: Reply, results: Sequence[ToolResult]) -> None:
+        await make_room(self.context, self.toolbox.specs, [Message("tool", result.text) for result in results])
+        self.context.remember_calls(reply, results)
 
     async def _accept_answer(self, reply: Reply, turn: ModelTurn) -> Answer | None:
         """Return the answer in a reply, checked; None when it has none, or one that no page supports yet."""

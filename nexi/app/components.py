@@ -222,7 +222,9 @@ class RunComponents:
 
     def build_loop(self, stop: asyncio.Event) -> AgentLoop:
         toolbox = self.build_toolbox(built_in_llm() if self.environment.is_small_model else self.metered_llm("extract"))
-        return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier())
+        is_asked = toolbox.lookup is not None and not self.gate.is_built_in("answer")  # which looks there first by itself
+        looks_up_first = self.environment.looks_up_first and is_asked
+        return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier(), looks_up_first=looks_up_first)
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
         """How a text that was written elsewhere is checked and released."""

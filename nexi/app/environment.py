@@ -95,6 +95,11 @@ class RunEnvironment(Struct, frozen=True):
         return not self.recorded.facts or bool(self.recorded.settings.get("chooses_passages"))
 
     @property
+    def looks_up_first(self) -> bool:
+        """Whether passages of the files that came with the question are in the first request; as the run began."""
+        return bool(self.recorded.settings.get("looks_up_first")) if self.recorded.facts else self.attached is not None
+
+    @property
     def knowledge(self) -> Knowledge:
         return self.attached or self.ports.knowledge()
 

@@ -251,6 +251,7 @@ class Run:
         use: dict[str, Any] = {"approach": self.environment.approach, "small_model": self.environment.is_small_model}
         known = {"local": await self.environment.finds_knowledge(), "config": recorded_settings(config)}
         use["chooses_passages"] = self.environment.chooses_passages
+        use["looks_up_first"] = self.environment.looks_up_first
         return {**chains, **links, **door, **local, **use, **known, **self.engine.settings()}
 
     async def _conversation_before(self) -> dict[str, Any]:

@@ -228,6 +228,21 @@ async def test_a_run_with_local_search_is_replayed_without_the_store(make_config
     assert replay.is_same
 
 
+async def test_a_model_is_asked_with_passages_of_the_files_that_came_with_the_question(
+    make_config: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "boat.md").write_text("# Boat\n\nThe boat lies in the harbour of Stralsund.")
+    world = World(make_config(), answering("It lies in Stralsund. [1]"))
+    result = await world.ask("Where does the boat lie?", attachments=(str(tmp_path / "boat.md"),))
+    question, call, passages = world.llm.requests[0][1:]
+    assert (question.content, [c.name for c in call.tool_calls]) == ("Where does the boat lie?", ["local_search"])
+    assert "The boat lies in the harbour of Stralsund." in passages.content
+    (tmp_path / "boat.md").unlink()
+    async with world.nexi() as nexi:
+        replay = await nexi.replay(result.id)
+    assert (result.answer.text, replay.is_same) == ("It lies in Stralsund. [1]", True)
+
+
 async def test_a_question_that_was_asked_before_is_replayed_as_it_was(make_config: Make) -> None:
     config, web = make_config(model="extractive"), CountingWeb()
     results = [await extractive(config, web).ask() for _ in range(3)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
+from rig.scripted_llm import Script
 from tests.stories.world import KEY, QUESTION, Screen, World, free_port
 
 CAUSES = {
@@ -43,3 +47,24 @@ def test_a_model_server_that_is_down_names_its_address(world: World) -> None:
         "Error: 127.0.0.1:PORT/v1 cannot be reached: nothing answers at that address\n"
         "  Fix: start the model server, or correct its address: nexi config setup",
     )
+
+
+class SearchingModel(Script):
+    """A model that searches the web whatever it was given, and answers from the files that it was given at first."""
+
+    def reply(self, req: dict[str, Any]) -> tuple[str | None, list[tuple[str, dict[str, Any]]]]:
+        results = [message["content"] for message in req["messages"] if message["role"] == "tool"]
+        if len(results) < 2:
+            return None, [("web_search", {"queries": [QUESTION]})]
+        passage = json.loads(results[0])["pages"][0]["content"].partition("---\n")[2]
+        return None, [("final_answer", {"answer": f"{passage} [1]"})]
+
+
+def test_a_file_is_read_for_a_model_whose_search_service_is_down(world: World) -> None:
+    (world.folder / "moon.txt").write_text("The Moon is 384,400 km from Earth on average, as the notes of the class say.\n")
+    world.use_model(SearchingModel(2))
+    done = world.run("-f", "moon.txt", QUESTION, SEARXNG_URL=f"http://127.0.0.1:{free_port()}")
+    answer, _, sources = done.out.partition("\n\nSources:\n")
+    assert (done.code, answer) == (0, "The Moon is 384,400 km from Earth on average, as the notes of the class say. [1]")
+    assert sources.startswith("[1] moon.txt - file:///")
+    assert f'Could not search "{QUESTION}"' in done.err
