@@ -124,6 +124,13 @@ class Meter:
         """The meter of the whole run."""
         return self.parent.root if self.parent else self
 
+    @property
+    def has_spending_limit(self) -> bool:
+        """Whether tokens, cost or calls are limited here or above."""
+        budget = self.budget
+        is_limited = any(limit is not None for limit in (budget.max_tokens, budget.max_cost, budget.max_model_calls))
+        return is_limited or (self.parent is not None and self.parent.has_spending_limit)
+
     def can_make_calls(self, count: int) -> bool:
         """Whether so many more model calls are within the limit on calls."""
         limit = self.budget.max_model_calls

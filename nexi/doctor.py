@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi import __version__
 from nexi.app import Nexi, SystemClock, open_runs
@@ -40,6 +41,7 @@ __all__ = ["Check", "DoctorReport", "examine_settings", "examine_setup"]
 
 SCHEMA = "nexi-doctor-1"
 DEADLINE_S = 5.0
+JUDGE_TEST_SHARE = 0.9  # of the time for a check: the rest is for saying that it was not enough
 MAX_PROBE_TOKENS = 256
 TEST_QUERY = "encyclopedia"
 PUBLIC_NAME = "example.com"
@@ -129,11 +131,14 @@ async def examine_setup(
 
 
 async def examine_settings(config: Config, environment: DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
-    """Check only the answer model and the search services, before settings are saved."""
+    """Check only the answer model, what it is worth as a judge, and the search services, before settings are saved."""
+    from nexi.app.pair_models import can_test_judge
+
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
-        checks = await _run_checks(
-            [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)], environment
-        )
+        work = [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)]
+        if can_test_judge(config):
+            work.append(("proof judge", _test_proof_judge(nexi, environment)))
+        checks = await _run_checks(work, environment)
     hide = _secret_hider(config)
     return tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks)
 
@@ -519,6 +524,20 @@ async def _check_proof_judge(config: Config) -> list[Check]:
     if grade.may_raise:
         return [Check("proof judge", True, message)]
     return [Check("proof judge", False, message, fix="use a better model: nexi config set roles.judge.model MODEL")]
+
+
+async def _test_proof_judge(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
+    """What the judge is worth; no setup fails for its sake, since rules check sentences where it may not."""
+    from nexi.app.pair_models import grade_judge, kept_judge_grade
+
+    config, clock = nexi.config, environment.clock
+    if not await asyncio.to_thread(kept_judge_grade, config):
+        deadline = clock.monotonic() + environment.deadline_s * JUDGE_TEST_SHARE
+        try:
+            await grade_judge(config, nexi.gate().open_llm("judge", "probe"), clock, deadline=deadline)
+        except NexiError as error:
+            return [Check("proof judge", True, error.message, error.cause, fix="nexi doctor --judge")]
+    return [replace(check, ok=True) for check in await _check_proof_judge(config)]
 
 
 async def _check_proof_model(config: Config) -> list[Check]:

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from nexi.checking.quiz import packaged_quiz
 from nexi.config import Config, load_config
-from nexi.doctor import Check, DoctorEnvironment, DoctorReport, examine_setup
+from nexi.doctor import Check, DoctorEnvironment, DoctorReport, examine_settings, examine_setup
 from nexi.errors import FetchError
 from rig import miniweb
 from tests.stub import OLLAMA_ROUTES, completion, serving
@@ -104,6 +105,53 @@ async def test_without_a_search_service_a_search_cannot_work(make: Callable[...,
 async def test_a_search_service_that_is_down_is_a_problem_with_its_cause(make: Callable[..., Config]) -> None:
     search = (await checks(make(model="extractive", searxng_url="http://127.0.0.1:9")))["search searxng"]
     assert (search.ok, "http://127.0.0.1:9/search" in search.cause, bool(search.fix)) == (False, True, True)
+
+
+# the judge
+
+
+def reply_as_judge(body: dict[str, Any]) -> tuple[int, Any]:
+    """A model that calls the test tool, and as a judge knows the labels of the quiz."""
+    task = body["messages"][-1]["content"]
+    claims = [json.loads(line.partition(": ")[2]) for line in task.splitlines() if line.startswith("Claim: ")]
+    if not claims:
+        return completion()(body)
+    labels = {pair.hypothesis: pair.is_true for pair in packaged_quiz().pairs}
+    items = [
+        {"n": n, "differs": "", "verdict": "supported" if labels[claim] else "contradicted", "sure": 90}
+        for n, claim in enumerate(claims, 1)
+    ]
+    return 200, {"choices": [{"message": {"content": json.dumps({"items": items})}, "finish_reason": "stop"}]}
+
+
+async def test_trying_settings_tests_the_judge_in_one_request_and_keeps_its_grade(make: Callable[..., Config]) -> None:
+    asked: list[str] = []
+
+    def count_requests(body: dict[str, Any]) -> tuple[int, Any]:
+        asked.append(body["messages"][-1]["content"])
+        return reply_as_judge(body)
+
+    with serving({"POST /v1/chat/completions": count_requests}) as port:
+        config = make(base_url=f"http://127.0.0.1:{port}/v1", model="moon-70b", verify_judge=True)
+        judges = [{c.name: c for c in await examine_settings(config, around())}["proof judge"] for _ in range(2)]
+    said = f"moon-70b at 127.0.0.1:{port}: right in 100% of a test of 24 pairs: it may raise and lower"
+    assert [(judge.ok, judge.message.startswith(said)) for judge in judges] == [(True, True)] * 2
+    assert sum("Claim: " in content for content in asked) == 1
+    assert (await checks(config))["proof judge"].message.startswith(said)
+
+
+async def test_settings_work_with_a_judge_that_cannot_be_tested(make: Callable[..., Config]) -> None:
+    with serving({"POST /v1/chat/completions": completion()}) as port:
+        config = make(base_url=f"http://127.0.0.1:{port}/v1", model="moon-70b", verify_judge=True)
+        judge = {c.name: c for c in await examine_settings(config, around())}["proof judge"]
+    assert (judge.ok, "0% of a test of 24 pairs: it is not asked" in judge.message) == (True, True)
+
+
+async def test_a_small_model_that_would_judge_itself_is_not_tested(make: Callable[..., Config]) -> None:
+    with serving({"POST /v1/chat/completions": completion()}) as port:
+        config = make(base_url=f"http://127.0.0.1:{port}/v1", model="moon-1b", verify_judge=True)
+        found = await examine_settings(config, around())
+    assert "proof judge" not in [check.name for check in found]
 
 
 # the model

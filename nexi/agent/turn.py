@@ -107,6 +107,8 @@ class ModelTurn:
     def _start_call(self, call: ToolCall) -> None:
         if call.id in self._started or call.name == FINAL_ANSWER.name:
             return
+        if self._checker.verifier:
+            self._checker.verifier.begin_test()
         self._started[call.id] = (call, start_task(self._tasks, self._run_with_timeout(call), name=f"tool {call.name[:40]}"))
 
     async def _result_of(self, call: ToolCall) -> ToolResult:

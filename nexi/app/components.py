@@ -83,6 +83,7 @@ class RunComponents:
         self.replay = self.gate.replay
         self.has_knowledge = has_knowledge
         self._pages_before = pages_before
+        self._tasks = tasks
         self._judge: RunJudge | None = None
         self._extra_searchers = build_extra_searchers(ports, extra_tools, self.emit, self.replay)
         self.reader = Reader(
@@ -193,7 +194,19 @@ class RunComponents:
         rewrites = not self.gate.is_built_in("answer")
         snapshots = Snapshots(self.session, self.ports.pages())
         is_strict = self.ports.config.strict
-        return Verifier(snapshots, strict=is_strict, rewrites=rewrites, open_judge=self._open_judge, question=self.question)
+        return Verifier(snapshots, is_strict, rewrites, self._open_judge, self.begin_judge_test, self.question)
+
+    def begin_judge_test(self) -> None:
+        """Have a new judge tested while the run searches."""
+        self._open_judge(by_model=not self.gate.is_built_in("answer"))
+        if self._judge:
+            self._judge.begin_test(self._tasks)
+
+    def cancel(self) -> None:
+        """End what works ahead of the run."""
+        self.reader.cancel()
+        if self._judge:
+            self._judge.cancel_test()
 
     def _open_judge(self, by_model: bool) -> Judge | None:
         """Who says whether passages support a sentence: the judge as far as its test allows, else the installed model.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
+from nexi.app.approach import choose_approach
 from nexi.checking.downloads import PublishedModel, find_published, published_models
 from nexi.checking.folder import (
     ModelFolder,
@@ -37,8 +38,10 @@ from nexi.checking.pair_judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM
 from nexi.checking.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, Judged
+from nexi.net.addresses import is_loopback_url
 from nexi.ports import LLM, Clock, Emit, PairModel
 from nexi.prompts import template
+from nexi.tasks import catch_error, raise_error, start_task
 from nexi.types import PairScore, content_digest
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ __all__ = [
     "PublishedModel",
     "RecordedPairModel",
     "RunJudge",
+    "can_test_judge",
     "describe_grade",
     "find_published",
     "grade_judge",
@@ -118,6 +122,13 @@ def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
         return grade_book(config).grade(_model_key(folder, packaged_quiz()))
     except NexiError:
         return None
+
+
+def can_test_judge(config: Config) -> bool:
+    """Whether the configured judge is asked in runs: there is one, and it is not a small model that judges itself."""
+    judge, answer = config.endpoint(JUDGE), config.endpoint("answer")
+    is_own_small = judge.model == answer.model and choose_approach(config)[0] == "passages"
+    return config.verify_judge and not judge.is_extractive and not is_own_small
 
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
@@ -228,6 +239,24 @@ class RunJudge:
         self._test_tokens = 0
         self._turn = asyncio.Lock()
         self._known: Grade | NexiError | None = None
+        self._test: asyncio.Task[Grade | NexiError] | None = None
+
+    def begin_test(self, tasks: asyncio.TaskGroup) -> None:
+        """Test the judge beside the work of the run, where this delays nothing and takes nothing from the answer.
+
+        A limit on what the run may spend is for the answer first, and a server on this machine that has the answer to write
+        does one thing at a time: the test then follows the text.
+        """
+        if self._test or self._llm.replay.is_replay_only or self._llm.replay.find_judgement(JUDGE):
+            return
+        judge, answer = self._config.endpoint(JUDGE), self._config.endpoint("answer")
+        is_busy = judge.base_url == answer.base_url and is_loopback_url(judge.base_url)
+        if not is_busy and not self._llm.meter.has_spending_limit:
+            self._test = start_task(tasks, catch_error(self._kept_or_tested(self._llm.meter.deadline)), name="test the judge")
+
+    def cancel_test(self) -> None:
+        if self._test:
+            self._test.cancel()
 
     def open(self, stand_in: Judge | None) -> Judge:
         """The judge as far as its grade allows; `stand_in` judges where it may not be asked."""
@@ -249,7 +278,7 @@ class RunJudge:
         if recorded := self._llm.replay.find_judgement(JUDGE):
             grade, self._allowance = Grade.from_json(json.loads(recorded.items[0])), int(recorded.items[1])
         else:
-            grade = await self._kept_or_tested(deadline)
+            grade = raise_error(await self._test) if self._test else await self._kept_or_tested(deadline)
             self._allowance = self._remaining_share()
         items = (json.dumps(grade.as_json()), str(self._allowance))
         await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, items))

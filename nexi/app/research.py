@@ -213,6 +213,7 @@ class ResearchAssembly:
     def build_researcher(
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit
     ) -> AgentLoop:
+        self._lead.begin_judge_test()
         components = self._build(agent, session, meter, emit, task)
         context = components.build_context(self._environment.stop)
         others = self._extra_searchers(emit, agent, components)
@@ -257,6 +258,6 @@ class ResearchAssembly:
 
     async def close(self, *, at_once: bool) -> None:
         for components in self._components:
-            components.reader.cancel()
+            components.cancel()
             await components.reader.report_prefetch()
         await self._indexer.close(at_once=at_once)

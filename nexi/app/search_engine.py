@@ -53,7 +53,7 @@ class SearchEngine:
             extra_tools=wanted_tools(environment),
         )
         outcome = await catch_error(components.build_loop(environment.stop).run())
-        components.reader.cancel()
+        components.cancel()
         await components.reader.report_prefetch()
         await indexer.close(at_once=environment.stop.is_set())
         return raise_error(outcome)

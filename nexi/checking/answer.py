@@ -64,12 +64,14 @@ class Verifier(Struct, frozen=True):
     """How the answers of a run are checked. `rewrites` is for a model that can be asked to write a sentence again.
 
     `open_judge` opens what judges: all there is for the text of a model (True), for quotations (False) what costs nothing.
+    `begin_test` has a judge that is not known yet tested beside the search.
     """
 
     snapshots: Snapshots
     strict: bool = False
     rewrites: bool = True
     open_judge: Callable[[bool], Judge | None] = lambda by_model: None
+    begin_test: Callable[[], None] = lambda: None
     question: str = ""
 
 

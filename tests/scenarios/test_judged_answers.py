@@ -15,9 +15,9 @@ from nexi.app.resume import Replay
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
-from nexi.events import AnswerChecked, Judged, MarksDelta, ModelAsked, StatusDelta, TextDelta, Warned
+from nexi.events import AnswerChecked, Judged, MarksDelta, ModelAsked, StatusDelta, TextDelta, ToolFinished, Warned
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
-from nexi.types import JudgeFigure, Message, PairScore, Reply, Review, Usage, Verdict
+from nexi.types import JudgeFigure, Message, PairScore, Reply, Review, StopReason, Usage, Verdict
 from tests.research.world import PAGES as RESEARCH_PAGES
 from tests.research.world import QUESTION as RESEARCH_QUESTION
 from tests.research.world import PromptModel, SlowWeb, nexi_over, play
@@ -209,6 +209,46 @@ async def test_the_first_use_of_a_judge_tests_it_in_one_request_and_counts_it(co
     again = world_of(config, judging(), grade=None)
     await again.ask(QUESTION)
     assert len(again.roles["judge"].requests) == 1
+
+
+ELSEWHERE = "https://models.example/v1"
+
+
+def first_steps(world: World) -> list[str]:
+    """In which order the judge is asked, a tool ends, and text is shown, each for the first time."""
+    steps = [
+        "judge" if isinstance(e, ModelAsked) and e.purpose == "judge" else e.kind
+        for e in world.events
+        if isinstance(e, ModelAsked | ToolFinished | TextDelta)
+    ]
+    return [step for step in dict.fromkeys(steps) if step != "model_asked"]
+
+
+async def test_a_new_judge_is_tested_beside_the_first_search(config: Config) -> None:
+    world = world_of(config.override(base_url=ELSEWHERE), take_quiz, judging(), grade=None)
+    await world.ask(QUESTION)
+    assert first_steps(world) == ["judge", "tool_finished", "text_delta"]
+
+
+async def test_the_answer_is_paid_for_before_the_test_of_a_judge_where_spending_is_limited(config: Config) -> None:
+    world = world_of(config.override(base_url=ELSEWHERE), take_quiz, judging(), grade=None)
+    await world.ask(QUESTION, max_tokens=60_000, max_output_tokens=400)
+    assert first_steps(world) == ["tool_finished", "text_delta", "judge"]
+
+
+async def test_a_model_on_this_machine_writes_the_answer_before_it_is_tested_as_a_judge(config: Config) -> None:
+    world = world_of(config, take_quiz, judging(), grade=None)
+    await world.ask(QUESTION)
+    assert first_steps(world) == ["tool_finished", "text_delta", "judge"]
+
+
+async def test_a_run_that_ends_early_does_not_wait_for_the_test_of_its_judge(config: Config) -> None:
+    away = config.override(base_url=ELSEWHERE)
+    world = World(away, reading(BRIDGE), LLMError("the key was refused", code="auth"), web=FakeWeb(PAGES))
+    world.roles["judge"] = SilentJudge()  # type: ignore[assignment]
+    result = await world.ask(QUESTION)
+    assert (result.answer.stop, result.answer.review.judges) == (StopReason.API_ERROR, ())
+    assert not (away.state_dir / "judges.json").exists()  # the test was given up, it did not run out of time
 
 
 async def test_a_test_that_does_not_fit_into_the_share_is_a_stated_gap(config: Config) -> None:
