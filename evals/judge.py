@@ -26,9 +26,9 @@ from evals.redteam.pairs import read_pairs
 from evals.scores import auc, score
 from nexi.app.clock import SystemClock
 from nexi.checking.folder import installed_model
+from nexi.checking.judge import JudgePairModel, LlmJudge
 from nexi.checking.onnx import OnnxPairModel
 from nexi.checking.overlap import OverlapPairModel
-from nexi.checking.pair_judge import JudgePairModel
 from nexi.checking.quiz import Grade, Quiz, grade_scores, take_quiz, whole_quiz
 from nexi.errors import NexiError
 from nexi.llm.openai.client import OpenAICompatible
@@ -161,7 +161,7 @@ async def build_and_run(options: argparse.Namespace) -> list[Row]:
     llm = OpenAICompatible(options.base_url, options.model, clock=SystemClock(), idle_timeout_s=options.wait)
     counter = CountingLLM(llm, options.max_tokens)
     try:
-        return await run(JudgePairModel(counter, SystemClock()), counter, options)
+        return await run(JudgePairModel(LlmJudge(counter, SystemClock())), counter, options)
     finally:
         await llm.aclose()
 

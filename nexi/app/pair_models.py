@@ -33,9 +33,8 @@ from nexi.checking.folder import (
 )
 from nexi.checking.gaps import GapPairModel, build_gap
 from nexi.checking.graded import GradeBook, GradedPairModel
-from nexi.checking.judge import GradedJudge, Judge, LlmJudge
-from nexi.checking.pair_judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM, JudgePairModel
-from nexi.checking.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge
+from nexi.checking.quiz import MAX_PAIRS, Grade, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, Judged
 from nexi.net.addresses import is_loopback_url
@@ -83,6 +82,7 @@ MIN_ALLOWANCE_TOKENS = 16_000  # of a run without a limit: an answer with its pa
 TEXT_ALLOWANCE_TOKENS = 600_000  # of the check of a text without a limit, whose work is all judging
 MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi doctor --judge`
 JUDGE: Literal["judge"] = "judge"
+MIN_CHARS_PER_TOKEN = 3
 PASSAGES = "passages"  # what the installed model judges
 PROBE = "test it by hand, with more time: nexi doctor --judge"
 
@@ -99,7 +99,7 @@ def grade_book(config: Config) -> GradeBook:
 def judge_key(config: Config, quiz: Quiz) -> str:
     """Names a judge, its server, and what it was tested with: after a change of any of them it is tested again."""
     endpoint = config.endpoint(JUDGE)
-    prompt, _ = template("entailment", config.prompts_dir)
+    prompt, _ = template("judge", config.prompts_dir)
     return f"{endpoint.label} {quiz.digest} {content_digest(prompt)[:8]}"
 
 
@@ -133,9 +133,9 @@ def can_test_judge(config: Config) -> bool:
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
     """Test the configured judge now, whatever is kept, and keep the result. Raises NexiError where it could not be asked."""
-    judge = JudgePairModel(llm, clock, prompts_folder=config.prompts_dir)
+    judge = LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS)
     quiz = packaged_quiz()
-    grade = await _take_test(judge, quiz, clock, deadline)
+    grade = await _take_test(JudgePairModel(judge), quiz, clock, deadline)
     grade = replace(grade, tokens=judge.spent.total, cost=judge.spent.cost)
     await asyncio.to_thread(_keep_grade, config, judge_key(config, quiz), grade)
     return grade
@@ -157,10 +157,9 @@ async def _take_test(model: PairModel, quiz: Quiz, clock: Clock, deadline: float
 
 
 def _estimate_tokens(quiz: Quiz) -> int:
-    """What a test of a judge takes, cautiously: the pairs, a reply for each, and the instructions of every request."""
-    pairs = sum(len(p.premise) + len(p.hypothesis) for p in quiz.pairs) // CHARS_PER_TOKEN
-    requests = -(-len(quiz.pairs) // MAX_ITEMS)
-    return pairs + TOKENS_PER_ITEM * len(quiz.pairs) + 500 * requests
+    """What a test of a judge takes, cautiously: the pairs, a reply for each, and the instructions."""
+    pairs = sum(len(p.premise) + len(p.hypothesis) for p in quiz.pairs) // MIN_CHARS_PER_TOKEN
+    return pairs + TOKENS_PER_CASE * len(quiz.pairs) + 700
 
 
 def _keep_grade(config: Config, key: str, grade: Grade) -> None:
@@ -293,12 +292,11 @@ class RunJudge:
 
     def _can_afford_test(self) -> bool:
         """Whether a test fits into the judge's share of the limits, and into what is left of them."""
-        meter, quiz = self._llm.meter, packaged_quiz()
-        tokens, calls = _estimate_tokens(quiz), -(-len(quiz.pairs) // MAX_ITEMS)
+        meter, tokens = self._llm.meter, _estimate_tokens(packaged_quiz())
         limit, left = meter.root.token_limit, meter.tokens_left
         if (limit is not None and tokens > limit * self._share) or (left is not None and tokens > left):
             return False
-        return meter.can_make_calls(calls + 1)
+        return meter.can_make_calls(2)  # the test, and what it is for
 
     async def _kept_or_tested(self, deadline: float | None) -> Grade:
         config, name = self._config, self._judge.name

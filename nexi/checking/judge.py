@@ -19,16 +19,16 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidenceSet, Passage, SentenceQuery, gather_evidence
-from nexi.checking.gaps import TOO_LATE, UNREADABLE
-from nexi.checking.pages import Snapshot
+from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
+from nexi.checking.pages import Snapshot, prepare
 from nexi.checking.quiz import Grade
 from nexi.errors import ContextOverflowError, LLMError, NexiError
 from nexi.ports import LLM, Clock, PairModel
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
-from nexi.types import JudgeFigure, Message, Usage
+from nexi.types import JudgeFigure, Message, PairScore, Usage
 
-__all__ = ["Case", "GradedJudge", "Judge", "Judgement", "Judging", "LlmJudge", "PairJudge", "list_entries", "read_number"]
+__all__ = ["Case", "GradedJudge", "Judge", "JudgePairModel", "Judgement", "Judging", "LlmJudge", "PairJudge"]
 
 
 MAX_CASES = 20  # sentences of one request
@@ -42,6 +42,8 @@ TOKENS_PER_CASE = 70  # of a reply
 MIN_REPLY_TOKENS = 400
 MIN_EVIDENCE_TOKENS = 300
 OVER_BUDGET = "the judge's share of the budget is used up"
+NO_PASSAGE = "the judge names no passage that supports it"
+IN_TWO_WAYS = "the judge contradicts itself"
 
 Finding = Literal["supported", "contradicted", "not_supported", "nothing", ""]
 FINDINGS: tuple[Finding, ...] = ("supported", "contradicted", "not_supported", "nothing")
@@ -95,12 +97,14 @@ class LlmJudge:
         allowance: Callable[[], int] | None = None,
         prompts_folder: Path | None = None,
         max_reply_tokens: int = 4_096,
+        max_cases: int = MAX_CASES,
     ) -> None:
         self._llm = llm
         self._clock = clock
         self._allowance = allowance
         self._folder = prompts_folder
         self._max_reply_tokens = max_reply_tokens
+        self._max_cases = max_cases
         self._reserved = 0  # tokens of requests under way
         self.spent = Usage()
 
@@ -119,7 +123,7 @@ class LlmJudge:
                 return await self._judge_batch(instructions, batch, pages, question, deadline)
 
         async with asyncio.TaskGroup() as tasks:
-            batches = [tasks.create_task(judge_batch(batch)) for batch in cut_evenly(cases, MAX_CASES)]
+            batches = [tasks.create_task(judge_batch(batch)) for batch in cut_evenly(cases, self._max_cases)]
         return Judging(tuple(judgement for batch in batches for judgement in batch.result()))
 
     async def _judge_batch(
@@ -224,6 +228,28 @@ def choose_passages(case: Case, pages: Mapping[int, Snapshot | None]) -> tuple[P
     return tuple(by_number[n] for n in evidence.chosen[0][:MAX_PAIRS])
 
 
+class JudgePairModel:
+    """The PairModel port over a judge, for its test: every premise is a page, and every hypothesis a sentence that cites it."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        cases = [Case(hypothesis, (n,)) for n, (_, hypothesis) in enumerate(pairs, 1)]
+        pages = {n: prepare(premise) for n, (premise, _) in enumerate(pairs, 1)}
+        judging = await self._judge.judge(cases, pages, deadline=deadline)
+        return [
+            PairScore(float(j.finding == "supported"), float(j.finding == "contradicted"), reason=j.reason)
+            if j.finding
+            else build_gap(UNREADABLE if j.reason in (NO_PASSAGE, IN_TWO_WAYS) else j.reason)  # a reply, and no outage
+            for j in judging.judgements
+        ]
+
+
 class GradedJudge:
     """A judge that is believed as far as its test allows; where it may not be asked at all, another one stands in."""
 
@@ -320,7 +346,7 @@ def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgem
             continue
         judgement = _read_judgement(entry, evidence)
         if number in seen and seen[number].finding != judgement.finding:
-            judgement = Judgement(reason="the judge contradicts itself")
+            judgement = Judgement(reason=IN_TWO_WAYS)
         seen[number] = judgements[number - 1] = judgement
     return judgements
 
@@ -355,6 +381,6 @@ def _read_judgement(entry: Mapping[str, Any], evidence: EvidenceSet) -> Judgemen
     differs = entry.get("differs")
     reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
     if finding == "supported" and not passages:
-        return Judgement(reason="the judge names no passage that supports it")
+        return Judgement(reason=NO_PASSAGE)
     known = next((each for each in FINDINGS if each == finding), None)
     return Judgement(known, passages, reason) if known else Judgement(reason=UNREADABLE)

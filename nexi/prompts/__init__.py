@@ -27,7 +27,6 @@ NAMES = (
     "read_first_research",
     "small_model",
     "correction",
-    "entailment",
     "completeness",
     "url_ranking",
     "query_refinement",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ import pytest
 from nexi.app import pair_models
 from nexi.app.pair_models import RunJudge, judge_key, kept_judge_grade
 from nexi.budget import Budget, Meter
-from nexi.checking.gaps import GapPairModel, build_gap
-from nexi.checking.graded import GradedPairModel
-from nexi.checking.pair_judge import JudgePairModel
+from nexi.checking.gaps import GapPairModel
+from nexi.checking.judge import Case
+from nexi.checking.pages import prepare
 from nexi.checking.quiz import Grade
 from nexi.config import Config
 from nexi.errors import LLMError
@@ -22,11 +22,11 @@ from nexi.model import MeteredLLM
 from nexi.runs.recording import AgentReplay
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.token_counter import TokenCounter
-from nexi.types import JudgeFigure, PairScore, Reply, Usage
+from nexi.types import JudgeFigure, Reply, Usage
 from tests.pair_models.toys import TOY_QUIZ, judge_years
 
-YES = PairScore(0.95, judge=JudgeFigure("toy", 1.0, 20))
-PAIR = ("The bridge was opened in 1859.", "The bridge was opened in 1859.")
+SENTENCE = "The bridge was opened in 1859."
+YES = ("supported", "", JudgeFigure("toy", 1.0, 20))
 GRADE = Grade(1.0, 1.0, 0.0, 0.5, pairs=20, tokens=2000, cost=0.0002, tested_at="2026-01-02")
 
 
@@ -61,10 +61,12 @@ class Bench:
         metered = MeteredLLM(
             self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, replay=track or AgentReplay()
         )
-        self.model = GradedPairModel(JudgePairModel(metered, clock), RunJudge(config, metered, clock).find_grade)
+        self.judge = RunJudge(config, metered, clock).open(None)
 
-    async def score(self, *pairs: tuple[str, str]) -> Sequence[PairScore]:
-        return await self.model.score(pairs or [PAIR])
+    async def ask(self) -> tuple[str, str, JudgeFigure | None]:
+        """The finding on one sentence, why there is none, and who made it."""
+        judging = await self.judge.judge([Case(SENTENCE, (1,))], {1: prepare(SENTENCE)})
+        return judging.judgements[0].finding, judging.judgements[0].reason, judging.judge
 
 
 @pytest.fixture
@@ -73,50 +75,50 @@ def config(make_config: Callable[..., Config]) -> Config:
 
 
 async def test_a_judge_that_was_tested_is_not_tested_again(config: Config) -> None:
-    await Bench(config, *[judge_years] * 3).score()
+    await Bench(config, *[judge_years] * 3).ask()
     bench = Bench(config, judge_years)
 
-    assert await bench.score() == [YES]
+    assert await bench.ask() == YES
     assert len(bench.llm.requests) == 1
     assert bench.facts.of(Warned) == []
 
 
 async def test_another_model_server_or_prompt_is_tested_for_itself(config: Config) -> None:
-    await Bench(config, *[judge_years] * 3).score()
+    await Bench(config, *[judge_years] * 3).ask()
     keys = {judge_key(c, TOY_QUIZ) for c in (config, config.override(model="other"), config.override(base_url="http://b/v1"))}
     assert len(keys) == 3
     folder = config.prompts_dir
     folder.mkdir(parents=True)
-    (folder / "entailment.md").write_text("Judge.", encoding="utf-8")
+    (folder / "judge.md").write_text("Judge.", encoding="utf-8")
     assert kept_judge_grade(config) is None
 
 
 async def test_a_judge_in_prose_is_tested_once_and_then_left_alone(config: Config) -> None:
     prose = Reply("All of them look fine to me.", (), Usage(800, 20), "stop")
     first = Bench(config, prose, prose, judge_years)
-    assert await first.score() == [build_gap("toy was right in 0% of its test, too rarely to be asked")]
+    assert await first.ask() == ("", "", None)
     second = Bench(config, judge_years)
-    await second.score()
+    await second.ask()
     assert second.llm.requests == []
 
 
 async def test_a_judge_that_cannot_be_reached_is_not_tried_in_every_run(config: Config) -> None:
     down = LLMError("the model did not answer", cause="connection refused", code="connect")
     reason = "the judge could not be asked (the model did not answer: connection refused)"
-    assert await Bench(config, down, down).score() == [build_gap(f"toy could not be tested: {reason}")]
+    assert await Bench(config, down, down).ask() == ("", f"toy could not be tested: {reason}", None)
 
     second = Bench(config, judge_years)
-    assert await second.score() == [build_gap(f"toy could not be tested: {reason}")]
+    assert await second.ask() == ("", f"toy could not be tested: {reason}", None)
     assert second.llm.requests == []
 
 
 async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config) -> None:
     original = Bench(config, *[judge_years] * 3)
-    await original.score()
+    await original.ask()
     (config.state_dir / "judges.json").unlink()
 
     replayed = Bench(config, track=AgentReplay(original.facts.told, is_replay_only=True))
-    assert await replayed.score() == [YES]
+    assert await replayed.ask() == YES
     assert replayed.llm.requests == []
     assert len(replayed.facts.of(ModelAsked)) == 1
     assert replayed.facts.of(Judged) == original.facts.of(Judged)
@@ -124,26 +126,12 @@ async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config)
 
 async def test_a_replay_without_a_recorded_grade_has_a_gap(config: Config) -> None:
     bench = Bench(config, judge_years, track=AgentReplay(is_replay_only=True))
-    assert await bench.score() == [build_gap("toy was not tested when this run was recorded")]
+    assert await bench.ask() == ("", "toy was not tested when this run was recorded", None)
     assert bench.llm.requests == []
 
 
 def test_without_a_model_there_is_no_judge_to_grade(make_config: Callable[..., Config]) -> None:
     assert kept_judge_grade(make_config(model="extractive")) is None
-
-
-# two models in a row
-
-
-class FixedPairModel:
-    def __init__(self, **scores: PairScore) -> None:
-        self.name = "fixed"
-        self.scores = scores
-        self.asked: list[str] = []
-
-    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        self.asked += [hypothesis for _, hypothesis in pairs]
-        return [self.scores.get(hypothesis, build_gap("unknown")) for _, hypothesis in pairs]
 
 
 async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why(
@@ -154,7 +142,7 @@ async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why
     (config.root / "proof" / "model" / "manifest.json").write_text("{}")
     model = pair_models.InstalledPairModel(config, FakeClock()).pair_model()
     assert isinstance(model, GapPairModel)
-    (score,) = await model.score([PAIR])
+    (score,) = await model.score([(SENTENCE, SENTENCE)])
     assert (score.known, score.reason.startswith("The installed model cannot be used")) == (False, True)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from nexi.checking.judge import JudgePairModel, LlmJudge
 from nexi.checking.overlap import OverlapPairModel, word_share
-from nexi.checking.pair_judge import JudgePairModel
 from nexi.ports import PairModel
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import Message, Reply, Usage
@@ -27,17 +27,19 @@ def overlap(folder: Path) -> Iterator[PairModel]:
 
 def judge_words(messages: Sequence[Message]) -> Reply:
     """A judge that counts words, as a language model would say it."""
+    lines = [line.partition(": ") for line in messages[1].content.splitlines()]
+    passages = " ".join(json.loads(text) for head, _, text in lines if head.startswith("Passage "))
+    sentences = [json.loads(text) for head, _, text in lines if head.startswith("Sentence ")]
     entries = []
-    for n, item in enumerate(messages[1].content.split("\n\n"), 1):
-        *passages, claim = [json.loads(line.partition(": ")[2]) for line in item.splitlines()[1:]]
-        share = word_share(" ".join(passages), claim)
-        entries.append({"n": n, "differs": "", "verdict": "supported" if share > 0.5 else "not_supported", "sure": 90})
+    for n, sentence in enumerate(sentences, 1):
+        verdict = "supported" if word_share(passages, sentence) > 0.5 else "not_supported"
+        entries.append({"n": n, "passages": [1], "differs": "", "verdict": verdict})
     return Reply(json.dumps({"items": entries}), (), Usage(10, 10), "stop")
 
 
 @contextmanager
 def judge(folder: Path) -> Iterator[PairModel]:
-    yield JudgePairModel(ScriptedLLM(*[judge_words] * 20, name="toy"), FakeClock())
+    yield JudgePairModel(LlmJudge(ScriptedLLM(*[judge_words] * 20, name="toy"), FakeClock()))
 
 
 @contextmanager

@@ -29,10 +29,12 @@ TOY_QUIZ = Quiz.parse(
 
 
 def judge_years(messages: Sequence[Message], wrong: int = 0) -> Reply:
-    """What a judge replies that compares years, and mistakes the first `wrong` items of a request."""
+    """What a judge replies that compares years, and mistakes the first `wrong` sentences of a request."""
+    lines = [line.partition(": ") for line in messages[1].content.splitlines()]
+    passages = [json.loads(text) for head, _, text in lines if head.startswith("Passage ")]
+    sentences = [json.loads(text) for head, _, text in lines if head.startswith("Sentence ")]
     entries = []
-    for n, item in enumerate(messages[1].content.split("\n\n"), 1):
-        *passages, claim = [json.loads(line.partition(": ")[2]) for line in item.splitlines()[1:]]
-        supported = any(claim == passage for passage in passages) is (n > wrong)
-        entries.append({"n": n, "differs": "", "verdict": "supported" if supported else "not_supported", "sure": 90})
+    for n, sentence in enumerate(sentences, 1):
+        supported = (sentence in passages) is (n > wrong)
+        entries.append({"n": n, "passages": [1], "differs": "", "verdict": "supported" if supported else "not_supported"})
     return Reply(json.dumps({"items": entries}), (), Usage(800, 200, cost=0.0001), "stop")

@@ -43,7 +43,7 @@ Step = Reply | LLMError | Callable[[Sequence[Message]], Reply]
 def claims_in(messages: Sequence[Message]) -> list[str]:
     """The claims of a request to a judge, in their order."""
     lines = messages[1].content.splitlines()
-    return [json.loads(line.partition(": ")[2]) for line in lines if line.startswith(("Claim: ", "Sentence "))]
+    return [json.loads(line.partition(": ")[2]) for line in lines if line.startswith("Sentence ")]
 
 
 def verdicts(*entries: dict[str, Any]) -> Reply:
@@ -51,7 +51,7 @@ def verdicts(*entries: dict[str, Any]) -> Reply:
 
 
 def entry(n: int, verdict: str = "supported", differs: str = "") -> dict[str, Any]:
-    return {"n": n, "passages": [1, 2], "differs": differs, "verdict": verdict, "sure": 90}
+    return {"n": n, "passages": [1, 2], "differs": differs, "verdict": verdict}
 
 
 def judging(*refused: str, differs: str = "") -> Callable[[Sequence[Message]], Reply]:
