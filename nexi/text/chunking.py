@@ -1,8 +1,8 @@
 """Markdown cut into chunks that can be found and read alone.
 
-Above it are indexing and `excerpts`; below it, nothing. It knows neither stores nor models. Chunks are spans of the text, in
-order and without holes, so joining the spans gives the text back. A closed code fence is never cut; other text is cut between
-blocks, then lines, then sentences, then words, and inside a word only when nothing else is left.
+Above it are indexing and `excerpts`; below it, `blocks` and `sentences`. It knows neither stores nor models. Chunks are spans
+of the text, in order and without holes, so joining the spans gives the text back. A closed code fence is never cut; other text
+is cut between blocks, then lines, then sentences, then words, and inside a word only when nothing else is left.
 """
 
 from __future__ import annotations
@@ -10,22 +10,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 
 from msgspec import Struct
+
+from nexi.text.blocks import Block, parse_blocks
+from nexi.text.sentences import sentence_bounds
 
 SIZE = 1_200
 LEAST_SHARE = 0.4  # a heading closes a chunk once it is this full; smaller sections share one
 MAX_FENCE = 100_000  # a longer one is a file, not an example, and is cut between its lines
-MAX_HEADING = 200
-MAX_UNCLOSED = 20
 
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`{]*)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*#*[ \t]*$")
-_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
+_ALONE = ("heading", "code")
 _LINE_END = re.compile(r"\n+")
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]*\s+|[。！？]+\s*")
 _SPACE = re.compile(r"\s+")
-_LEVELS = (_LINE_END, _SENTENCE_END, _SPACE)
 
 
 class TextChunk(Struct, frozen=True):
@@ -39,14 +37,14 @@ class TextChunk(Struct, frozen=True):
     has_code: bool = False
 
 
-class _Block(Struct, frozen=True):
-    """A run of lines that belong together, with what follows it up to the next block."""
+class _Unit(Struct, frozen=True):
+    """What is not cut where it fits: a heading, a code fence, or a paragraph, list or table, each up to the next unit."""
 
     start: int
     end: int
-    kind: str = "prose"
-    level: int = 0
+    kind: str
     label: str = ""
+    under: tuple[str, ...] = ()
 
 
 def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -> list[TextChunk]:
@@ -54,8 +52,8 @@ def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -
     if size < 1:
         raise ValueError(f"a chunk size of {size} cannot hold anything")
     packer = _Packer(text, size, max_fence)
-    for block in _split_blocks(text):
-        packer.add(block)
+    for unit in _group_blocks(text):
+        packer.add(unit)
     packer.flush()
     return packer.pieces
 
@@ -67,7 +65,7 @@ def heading_path(headings: Sequence[str]) -> str:
 
 def headings_of(text: str) -> list[str]:
     """Every heading of a text, in order."""
-    return [b.label for b in _split_blocks(text) if b.kind == "heading" and b.label]
+    return [b.label for b in parse_blocks(text) if b.kind == "heading" and b.label]
 
 
 def code_languages(text: str) -> list[str]:
@@ -77,40 +75,37 @@ def code_languages(text: str) -> list[str]:
 
 def count_code_blocks(text: str) -> Counter[str]:
     """The closed code fences of a text by the language they name."""
-    return Counter(b.label for b in _split_blocks(text) if b.kind == "fence" and b.label)
+    return Counter(b.label for b in parse_blocks(text) if b.kind == "code" and b.label)
 
 
 # --- packing
 
 
 class _Packer:
-    """Puts blocks together as long as they fit, and knows the headings that hold where each chunk begins."""
+    """Puts units together as long as they fit, and knows the headings that hold where each chunk begins."""
 
     def __init__(self, text: str, size: int, max_fence: int) -> None:
         self.pieces: list[TextChunk] = []
         self._text = text
         self._size = size
         self._max_fence = max_fence
-        self._held: list[_Block] = []
-        self._path: list[tuple[int, str]] = []
+        self._held: list[_Unit] = []
         self._under: tuple[str, ...] = ()
 
-    def add(self, block: _Block) -> None:
-        if block.kind == "heading" and self._is_full_enough(block):
+    def add(self, unit: _Unit) -> None:
+        if unit.kind == "heading" and self._is_full_enough(unit):
             self.flush()
-        if self._length_with(block) > self._size:
+        if self._length_with(unit) > self._size:
             self._flush_but_headings()
-        if block.kind == "heading":
-            _enter_heading(self._path, block)
         if all(b.kind == "heading" for b in self._held):
-            self._under = tuple(label for _, label in self._path)
-        if self._length_with(block) <= self._size:
-            self._held.append(block)
-        elif block.kind == "fence" and block.end - block.start <= self._max_fence:
+            self._under = unit.under
+        if self._length_with(unit) <= self._size:
+            self._held.append(unit)
+        elif unit.kind == "code" and unit.end - unit.start <= self._max_fence:
             self.flush()
-            self._held = [block]
+            self._held = [unit]
         else:
-            self._add_in_parts(block)
+            self._add_in_parts(unit)
 
     def flush(self) -> None:
         if self._held:
@@ -127,26 +122,19 @@ class _Packer:
         self.flush()
         self._held = announcing
 
-    def _add_in_parts(self, block: _Block) -> None:
-        start = self._held[0].start if self._held else block.start
-        for begin, end in _split_span(self._text, start, block.end, self._size, 0):
-            self._held = [_Block(begin, end, block.kind, 0, block.label)]
-            if end < block.end:
+    def _add_in_parts(self, unit: _Unit) -> None:
+        start = self._held[0].start if self._held else unit.start
+        for begin, end in _split_span(self._text, start, unit.end, self._size, 0):
+            self._held = [_Unit(begin, end, unit.kind, unit.label)]
+            if end < unit.end:
                 self.flush()
 
-    def _length_with(self, block: _Block) -> int:
-        return _chunk_length(self._text, self._held[0].start if self._held else block.start, block.end)
+    def _length_with(self, unit: _Unit) -> int:
+        return _chunk_length(self._text, self._held[0].start if self._held else unit.start, unit.end)
 
-    def _is_full_enough(self, block: _Block) -> bool:
-        begins = self._held[0].start if self._held else block.start
-        return _chunk_length(self._text, begins, block.start) >= self._size * LEAST_SHARE
-
-
-def _enter_heading(path: list[tuple[int, str]], heading: _Block) -> None:
-    while path and path[-1][0] >= heading.level:
-        path.pop()
-    if heading.label:
-        path.append((heading.level, heading.label))
+    def _is_full_enough(self, unit: _Unit) -> bool:
+        begins = self._held[0].start if self._held else unit.start
+        return _chunk_length(self._text, begins, unit.start) >= self._size * LEAST_SHARE
 
 
 def _chunk_length(text: str, start: int, end: int) -> int:
@@ -156,9 +144,9 @@ def _chunk_length(text: str, start: int, end: int) -> int:
     return end - start
 
 
-def _build_chunk(text: str, held: Sequence[_Block], under: tuple[str, ...]) -> TextChunk:
+def _build_chunk(text: str, held: Sequence[_Unit], under: tuple[str, ...]) -> TextChunk:
     start, end = held[0].start, held[-1].end
-    fences = [b for b in held if b.kind == "fence"]
+    fences = [b for b in held if b.kind == "code"]
     languages = tuple(dict.fromkeys(b.label for b in fences if b.label))
     return TextChunk(start, end, text[start:end].strip("\n").rstrip(), under, languages, bool(fences))
 
@@ -169,103 +157,53 @@ def _build_chunk(text: str, held: Sequence[_Block], under: tuple[str, ...]) -> T
 def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[tuple[int, int]]:
     if _chunk_length(text, start, end) <= size:
         return [(start, end)]
-    if level == len(_LEVELS):
+    if level == len(_CUTS):
         return [(at, min(at + size, end)) for at in range(start, end, size)]
     out: list[tuple[int, int]] = []
-    for unit_start, unit_end in _split_units(text, start, end, _LEVELS[level]):
+    for unit_start, unit_end in pairwise((start, *_CUTS[level](text, start, end), end)):
         if _chunk_length(text, unit_start, unit_end) > size:
             out += _split_span(text, unit_start, unit_end, size, level + 1)
         elif out and _chunk_length(text, out[-1][0], unit_end) <= size:
             out[-1] = (out[-1][0], unit_end)
-        else:
+        elif unit_end > unit_start:
             out.append((unit_start, unit_end))
     return out
 
 
-def _split_units(text: str, start: int, end: int, boundary: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    at = start
-    for match in boundary.finditer(text, start, end):
-        if match.end() > at:
-            yield at, match.end()
-            at = match.end()
-    if at < end:
-        yield at, end
+def _after_lines(text: str, start: int, end: int) -> Iterator[int]:
+    return (match.end() for match in _LINE_END.finditer(text, start, end))
 
 
-# --- blocks
+def _after_sentences(text: str, start: int, end: int) -> Iterator[int]:
+    """Where each sentence but the first begins."""
+    return (start + first for first, _ in islice(sentence_bounds(text[start:end], end - start), 1, None))
 
 
-def _split_blocks(text: str) -> Iterator[_Block]:
-    """The blocks of a text; together they cover all of it."""
-    lines = list(_line_spans(text))
-    closing = _closing_fences(text, lines)
-    at = begin = 0
-    while at < len(lines):
-        kind, after, level, label = _block_at(text, lines, at, closing)
-        while after < len(lines) and not text[slice(*lines[after])].strip():
-            after += 1
-        end = lines[after][0] if after < len(lines) else len(text)
-        yield _Block(begin, end, kind, level, label)
-        at, begin = after, end
+def _after_words(text: str, start: int, end: int) -> Iterator[int]:
+    return (match.end() for match in _SPACE.finditer(text, start, end))
 
 
-def _line_spans(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    while at < len(text):
-        end = text.find("\n", at) + 1 or len(text)
-        yield at, end
-        at = end
+_CUTS = (_after_lines, _after_sentences, _after_words)
 
 
-def _block_at(
-    text: str, lines: Sequence[tuple[int, int]], at: int, closing: dict[int, tuple[int, str]]
-) -> tuple[str, int, int, str]:
-    """(kind, the line after it, heading level, heading or language) of the block that begins at a line."""
-    if at in closing:
-        last, language = closing[at]
-        return "fence", last + 1, 0, language
-    line = text[slice(*lines[at])].rstrip("\n")
-    if heading := _ATX.match(line):
-        return "heading", at + 1, len(heading[1]), " ".join((heading[2] or "").split())[:MAX_HEADING]
-    if line.strip() and at + 1 < len(lines) and (under := _SETEXT.match(text[slice(*lines[at + 1])].rstrip("\n"))):
-        return "heading", at + 2, 1 if under[1][0] == "=" else 2, " ".join(line.split())[:MAX_HEADING]
-    after = at + 1
-    while after < len(lines) and _goes_on(text[slice(*lines[after])], after, closing):
-        after += 1
-    return "prose", after, 0, ""
+# --- units
 
 
-def _goes_on(line: str, number: int, closing: dict[int, tuple[int, str]]) -> bool:
-    """Whether a line belongs to the paragraph, list or table above it."""
-    return bool(line.strip()) and number not in closing and not _ATX.match(line.rstrip("\n"))
+def _group_blocks(text: str) -> Iterator[_Unit]:
+    """The units of a text; together they cover all of it. Blocks without an empty line between them belong together."""
+    begin = end = 0
+    held: Block | None = None
+    for block in parse_blocks(text):
+        if held is None:
+            held = block
+        elif block.kind in _ALONE or held.kind in _ALONE or block.start > end + 1:
+            yield _build_unit(begin, block.start, held)
+            begin, held = block.start, block
+        end = block.end
+    if held is not None:
+        yield _build_unit(begin, len(text), held)
 
 
-def _closing_fences(text: str, lines: Sequence[tuple[int, int]]) -> dict[int, tuple[int, str]]:
-    """For each line that opens a fence: the line that closes it, and the language.
-
-    An unclosed fence is plain text, and what follows it is looked at again, a bounded number of times.
-    """
-    fences: dict[int, tuple[int, str]] = {}
-    start = 0
-    for _ in range(MAX_UNCLOSED):
-        opened = _scan_fences(text, lines, start, fences)
-        if opened is None:
-            break
-        start = opened + 1
-    return fences
-
-
-def _scan_fences(text: str, lines: Sequence[tuple[int, int]], first: int, fences: dict[int, tuple[int, str]]) -> int | None:
-    """Note the closed fences from a line on; the line of one left open, if there is one."""
-    opened: tuple[int, str, str] | None = None
-    for number in range(first, len(lines)):
-        start, end = lines[number]
-        found = _FENCE.match(text, start, end)
-        if found is None:
-            continue
-        if opened is None:
-            opened = (number, found[1], found[2].lower())
-        elif found[1][0] == opened[1][0] and len(found[1]) >= len(opened[1]) and not text[found.end(1) : end].strip():
-            fences[opened[0]] = (number, opened[2])
-            opened = None
-    return opened[0] if opened else None
+def _build_unit(start: int, end: int, first: Block) -> _Unit:
+    under = (*first.trail, first.label) if first.kind == "heading" and first.label else first.trail
+    return _Unit(start, end, first.kind, first.label if first.kind == "code" else "", under)
