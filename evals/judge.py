@@ -22,16 +22,16 @@ from typing import Any
 
 from evals import labelled
 from evals.checkers import Outcome
+from evals.overlap import OverlapPairModel
 from evals.redteam.pairs import read_pairs
 from evals.scores import auc, score
 from nexi.app.clock import SystemClock
-from nexi.checking.folder import installed_model
 from nexi.checking.judge import JudgePairModel, LlmJudge
-from nexi.checking.onnx import OnnxPairModel
-from nexi.checking.overlap import OverlapPairModel
 from nexi.checking.quiz import Grade, Quiz, grade_scores, take_quiz, whole_quiz
 from nexi.errors import NexiError
 from nexi.llm.openai.client import OpenAICompatible
+from nexi.pair_models.folder import installed_model
+from nexi.pair_models.onnx import OnnxPairModel
 from nexi.ports import LLM, PairModel
 from nexi.types import Message, PairScore, Reply, Usage
 

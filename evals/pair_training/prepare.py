@@ -20,12 +20,12 @@ from random import Random
 from typing import Any
 
 from evals import labelled, redteam
+from evals.overlap import word_share
 from evals.pair_training.swaps import CONTRADICTION, ENTAILMENT, NEUTRAL, change_sentence, names_in, weaken_sentence
 from evals.redteam.pairs import read_pairs
-from nexi.checking.onnx import can_read
-from nexi.checking.overlap import word_share
 from nexi.checking.pages import prepare
 from nexi.extract import to_markdown
+from nexi.pair_models.onnx import can_read
 from nexi.text.sentences import sentence_bounds
 
 WEBS = ("dev", "multi", "docs")

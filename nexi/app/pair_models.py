@@ -20,8 +20,15 @@ import msgspec
 from msgspec.structs import replace
 
 from nexi.app.approach import choose_approach
-from nexi.checking.downloads import PublishedModel, find_published, published_models
-from nexi.checking.folder import (
+from nexi.checking.gaps import GapPairModel, build_gap
+from nexi.checking.graded import GradeBook, GradedPairModel
+from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge
+from nexi.checking.quiz import MAX_PAIRS, Grade, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.errors import NexiError, StoreError
+from nexi.events import Fact, Judged
+from nexi.net.addresses import is_loopback_url
+from nexi.pair_models.downloads import PublishedModel, find_published, published_models
+from nexi.pair_models.folder import (
     ModelFolder,
     describe_folder,
     gather_files,
@@ -31,13 +38,6 @@ from nexi.checking.folder import (
     remove_model,
     stage_files,
 )
-from nexi.checking.gaps import GapPairModel, build_gap
-from nexi.checking.graded import GradeBook, GradedPairModel
-from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge
-from nexi.checking.quiz import MAX_PAIRS, Grade, Quiz, grade_scores, packaged_quiz, take_quiz
-from nexi.errors import NexiError, StoreError
-from nexi.events import Fact, Judged
-from nexi.net.addresses import is_loopback_url
 from nexi.ports import LLM, Clock, Emit, PairModel
 from nexi.prompts import template
 from nexi.tasks import catch_error, raise_error, start_task
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
     from nexi.app.factory import PortFactory
     from nexi.app.gate import ModelGate
-    from nexi.checking.onnx import OnnxPairModel
     from nexi.config import Config
     from nexi.model import MeteredLLM
+    from nexi.pair_models.onnx import OnnxPairModel
     from nexi.runs.recording import AgentReplay
 
 __all__ = [
@@ -185,8 +185,8 @@ async def install_model(
     on_bytes: Callable[[int], None] = lambda done: None,
 ) -> tuple[ModelFolder, OnnxPairModel]:
     """Install a cross-encoder from a folder, or a published one by its name, once it was seen to work. Raises NexiError."""
-    from nexi.checking.downloads import download_model, find_published
-    from nexi.checking.onnx import OnnxPairModel
+    from nexi.pair_models.downloads import download_model, find_published
+    from nexi.pair_models.onnx import OnnxPairModel
 
     root = model_root(ports.config)
     with TemporaryDirectory(prefix="nexi-proof-") as fetched:
@@ -405,7 +405,7 @@ class InstalledPairModel:
         if folder is None:
             return None
         if self._graded is None or self._opened is None or self._opened.digest != folder.digest:
-            from nexi.checking.onnx import OnnxPairModel
+            from nexi.pair_models.onnx import OnnxPairModel
 
             self._opened = OnnxPairModel(folder, self._clock)
             self._graded = GradedPairModel(self._opened, partial(self._grade, folder, self._opened))

@@ -27,10 +27,10 @@ from nexi.types import Page, Query, Source
 from nexi.urls import dedup_key, is_web_url
 
 if TYPE_CHECKING:
+    from nexi.answers.document import Document
     from nexi.app.assembly import Nexi
     from nexi.app.factory import PortFactory
     from nexi.app.knowledge import Knowledge
-    from nexi.checking.document import Document
     from nexi.checking.judge import Judge
     from nexi.checking.recheck import Basis, Fetch, SourceState, Verification
 

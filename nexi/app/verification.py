@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from nexi.answers.citations import extract_citation_markers
+from nexi.answers.document import Document, build_answer_document, read_answer, read_markdown
 from nexi.app.request import RunLimits
-from nexi.checking.document import Document, build_answer_document, read_answer, read_markdown
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
 from nexi.ports import HistoryStore, RunStore

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
+from nexi.answers.document import Document
 from nexi.checking.answer import MAX_JUDGED
-from nexi.checking.document import Document
 from nexi.checking.judge import Judge, Judgement
 from nexi.checking.recheck import (
     CitationFigures,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.answers.document import Document
 from nexi.checking.answer import MAX_CHARS, MAX_JUDGED
-from nexi.checking.document import Document
 from nexi.checking.judge import Judge, Judgement
 from nexi.checking.review import apply_judging, build_cases, describe_gap, find_failing, soften_claims
 from nexi.checking.sentences import numbers_of

@@ -11,9 +11,9 @@ import pytest
 
 from nexi import sync
 from nexi.answers.bibliography import FORMS
+from nexi.answers.document import read_markdown
 from nexi.answers.export_formats import EXPORT_FORMATS, REFERENCE_FORMATS
 from nexi.app import SystemClock
-from nexi.checking.document import read_markdown
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.exports import export_run

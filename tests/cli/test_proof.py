@@ -15,7 +15,7 @@ pytest.importorskip("onnx")
 
 from nexi.app import pair_models
 from nexi.checking import downloads
-from nexi.checking.downloads import PublishedFile, PublishedModel
+from nexi.pair_models.downloads import PublishedFile, PublishedModel
 from tests.cli.command import Command, Terminal
 from tests.pair_models.tiny import write_model
 from tests.pair_models.toys import TOY_QUIZ

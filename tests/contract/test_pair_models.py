@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from evals.overlap import OverlapPairModel, word_share
 from nexi.checking.judge import JudgePairModel, LlmJudge
-from nexi.checking.overlap import OverlapPairModel, word_share
 from nexi.ports import PairModel
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import Message, Reply, Usage
@@ -44,8 +44,8 @@ def judge(folder: Path) -> Iterator[PairModel]:
 
 @contextmanager
 def onnx(folder: Path) -> Iterator[PairModel]:
-    from nexi.checking.folder import gather_files, installed_model, put_in_place, stage_files
-    from nexi.checking.onnx import OnnxPairModel
+    from nexi.pair_models.folder import gather_files, installed_model, put_in_place, stage_files
+    from nexi.pair_models.onnx import OnnxPairModel
     from tests.pair_models.tiny import write_model
 
     put_in_place(stage_files(folder, gather_files(write_model(folder / "source")), {"name": "tiny"}), folder)

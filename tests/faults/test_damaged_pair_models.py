@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from nexi.app.pair_models import grade_book, model_root
-from nexi.checking.folder import describe_folder, gather_files, installed_model, put_in_place, stage_files
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
+from nexi.pair_models.folder import describe_folder, gather_files, installed_model, put_in_place, stage_files
 from nexi.testing import FakeWeb
 from nexi.types import Review, Verdict
 from tests.scenarios.test_judged_answers import PAGES, QUESTION

@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
-from nexi.checking.folder import (
+from nexi.checking.gaps import TOO_LATE, build_gap
+from nexi.errors import NexiError, StoreError
+from nexi.pair_models.folder import (
     Labels,
     ModelFolder,
     describe_folder,
@@ -23,9 +25,7 @@ from nexi.checking.folder import (
     remove_model,
     stage_files,
 )
-from nexi.checking.gaps import TOO_LATE, build_gap
-from nexi.checking.onnx import NO_PROSE, OTHER_LANGUAGE, TOO_LONG, OnnxPairModel, can_read, is_prose
-from nexi.errors import NexiError, StoreError
+from nexi.pair_models.onnx import NO_PROSE, OTHER_LANGUAGE, TOO_LONG, OnnxPairModel, can_read, is_prose
 from nexi.testing import FakeClock
 from tests.pair_models.tiny import NLI, onnx, share_graph, write_model
 

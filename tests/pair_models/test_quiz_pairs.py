@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from nexi.checking.overlap import OverlapPairModel
+from evals.overlap import OverlapPairModel
 from nexi.checking.quiz import grade_scores, take_quiz, whole_quiz
 
 QUIZ = whole_quiz()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from nexi.answers.document import read_markdown
 from nexi.checking.audit import check_citations
-from nexi.checking.document import read_markdown
 from nexi.checking.evidence import Passage
 from nexi.checking.judge import Case, Finding, Judgement, Judging
 from nexi.checking.pages import Snapshot

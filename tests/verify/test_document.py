@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.checking.document import MAX_SOURCES, read_answer, read_markdown
+from nexi.answers.document import MAX_SOURCES, read_answer, read_markdown
 from nexi.types import Source
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from nexi.checking.document import build_answer_document, read_markdown
+from nexi.answers.document import build_answer_document, read_markdown
 from nexi.checking.recheck import Change, Verification, recheck
 from nexi.errors import FetchError
 from nexi.types import Page, Source, Verdict

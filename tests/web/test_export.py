@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from nexi.answers.document import read_markdown
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.answers.safe_markdown import is_inert
 from nexi.app import SystemClock
-from nexi.checking.document import read_markdown
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
 from nexi.exports import export_run

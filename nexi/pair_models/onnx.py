@@ -18,10 +18,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.checking.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.checking.gaps import TOO_LATE, build_gap, build_gaps
 from nexi.errors import NexiError, StoreError
 from nexi.install import import_silenced, install_command
+from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.ports import Clock
 from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
