@@ -69,6 +69,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.answerable $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.forms $(if $(SAVE),--save)
 	$(BIN)/python -m evals.sentences $(if $(SAVE),--save)
+	$(BIN)/python -m evals.dates $(if $(SAVE),--save)
 	$(BIN)/python -m evals.fluent $(if $(SAVE),--save)
 	$(BIN)/python -m evals.small_models $(if $(SAVE),--save)
 	$(BIN)/python -m evals.extraction $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(PEERS),--peers) $(if $(SAVE),--save)

@@ -32,6 +32,7 @@ class Page:
     url: str
     kind: str
     text: str
+    published: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def annotated(data: Path) -> list[Page]:
 
 def _page(record: dict[str, Any], html: str) -> Page:
     kind = record["_internal"]["page_type"]["primary"]
-    return Page(html, record["url"], kind, record["ground_truth"]["main_content"])
+    truth = record["ground_truth"]
+    return Page(html, record["url"], kind, truth["main_content"], (truth["publish_date"] or "")[:10])
 
 
 def probes(data: Path) -> dict[str, str]:

@@ -31,7 +31,11 @@ MAX_LINKS = 500
 MAX_JSON_PARTS = 200_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-_FRONT_DATE = re.compile(r"---\n(?:[^\n]*\n){0,40}?(?:date|published)\s*:\s*[\"']?(\d{4}-\d\d-\d\d)")
+# Of Markdown (YAML or TOML), reStructuredText and Org, before the text begins.
+_FRONT_DATE = re.compile(
+    r"(?:(?:---|\+\+\+)\n(?:[^\n]*\n){0,40}?|(?:[^\n]*\n){0,9}?(?::|#\+))(?:date|published):?\s*[:=]?\s*([^\n]{4,60})\n",
+    re.IGNORECASE,
+)
 # What programs write where nobody gave a title.
 _SAYS_NOTHING = re.compile(
     r"\(?(?:anonymous|unspecified|untitled|unknown|none|no title|title)\)?(?:[ -]?(?:document)?\d*)|about:blank|[\d._-]{4,}"
@@ -130,7 +134,12 @@ def _read_text(text: str) -> Extracted:
     heading = _HEADING.search(text[:5_000])
     title = one_line(heading[1]) if heading else ""
     said = _FRONT_DATE.match(text[:5_000])
-    return Extracted(text=text, title=title, published=said[1] if said else "", links=tuple(urls.find_urls(text)[:MAX_LINKS]))
+    published = ""
+    if said:
+        from nexi.extract.dates import normalise_date
+
+        published = normalise_date(said[1].strip(" \"'<["))
+    return Extracted(text=text, title=title, published=published, links=tuple(urls.find_urls(text)[:MAX_LINKS]))
 
 
 def _cleaned_text(text: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
-from nexi.extract.containers import broken_error, build_extracted, encrypted_error
+from nexi.extract.compound import CompoundFile, read_summary
+from nexi.extract.containers import BoundedArchive, broken_error, build_extracted, encrypted_error, read_office_properties
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
 
@@ -41,7 +42,8 @@ def read_workbook(data: bytes, max_chars: int) -> Extracted:
         raise encrypted_error() from error
     except (CalamineError, ValueError, OSError) as error:
         raise broken_error(str(error)[:200]) from error
-    return build_extracted(writer, {})
+    is_zip = data.startswith(b"PK")
+    return build_extracted(writer, read_office_properties(BoundedArchive(data)) if is_zip else read_summary(CompoundFile(data)))
 
 
 def _show_value(value: Any) -> str:

@@ -124,8 +124,10 @@ def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], url: str, lan
         _first(meta.get(name, "") for name in _PUBLISHED_META)
         or _first(_linked(linked, "datePublished"))
         or _first(_linked(linked, "uploadDate"))
-        or _read_address(url)
     )
+    addressed = _read_address(url)
+    if addressed and (not published or _is_next_day(addressed, published)):  # the head may count in another time zone
+        published = addressed
     readers: tuple[Callable[[Any, str, str], PageDates], ...] = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
     for read in readers if not published else () if updated else (_read_near_title,):
         dates = read(tree, html, language)
@@ -189,6 +191,13 @@ def _day(year: str, month: str | int, day: str | int) -> str:
 def _is_day(year: str, month: str | int, day: str | int, first_year: int = MIN_YEAR) -> bool:
     try:
         return first_year <= date(int(year), int(month), int(day)).year <= MAX_YEAR
+    except ValueError:
+        return False
+
+
+def _is_next_day(day: str, moment: str) -> bool:
+    try:
+        return abs(date.fromisoformat(day) - date.fromisoformat(moment[:10])).days == 1
     except ValueError:
         return False
 

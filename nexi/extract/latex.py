@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from nexi.extract import charset, notation
 from nexi.extract.containers import build_extracted
+from nexi.extract.dates import normalise_date
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
 
@@ -49,7 +50,7 @@ def read_latex(data: bytes, max_chars: int) -> Extracted:
     about = {name: one_line(_plain(_find_argument(source, name))) for name in ("title", "author")}
     with suppress(EnoughText):
         _Source(writer, body if begun else head).read()
-    return build_extracted(writer, about)
+    return build_extracted(writer, {**about, "published": normalise_date(_plain(_find_argument(source, "date")))})
 
 
 def _find_argument(source: str, command: str) -> str:

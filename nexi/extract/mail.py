@@ -54,11 +54,13 @@ def read_eml(data: bytes, max_chars: int) -> Extracted:
 
 def read_mbox(data: bytes, max_chars: int) -> Extracted:
     """The messages of a mailbox, one after the other. Raises FetchError."""
-    writer = MarkdownWriter(max_chars)
+    writer, days = MarkdownWriter(max_chars), list[str]()
     with suppress(EnoughText):
         for part in _messages_of(data):
-            _write_message(_parse_message(part), writer, 2)
-    return build_extracted(writer, {})
+            message = _parse_message(part)
+            days.append(_date_of(message))
+            _write_message(message, writer, 2)
+    return build_extracted(writer, {"published": max(days, default="")})
 
 
 def read_mhtml(data: bytes, max_chars: int) -> Extracted:

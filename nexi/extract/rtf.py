@@ -37,6 +37,7 @@ _SIGNS = {
 _CODECS = {128: "cp932", 129: "cp949", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254", 177: "cp1255", 178: "cp1256",
            186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250", 77: "mac_roman"}  # fmt: skip
 _HEADING_STYLE = re.compile(r"\bheading ([1-6])\b", re.IGNORECASE)
+_STAMP = re.compile(r"\\(revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")  # last changed, made
 _NUMBER = re.compile(r"\s*\(?(\d{1,4})[.)]")
 
 
@@ -55,10 +56,13 @@ def read_rtf(data: bytes, max_chars: int) -> Extracted:
         raise broken_error("it does not begin as such a file does")
     writer = MarkdownWriter(max_chars)
     reading = _Reading(writer)
+    source = data.decode("latin-1")
     with suppress(EnoughText):
-        reading.read(data.decode("latin-1"))
+        reading.read(source)
     about = {name: one_line("".join(parts)) for name, parts in reading.about.items()}
-    return build_extracted(writer, about)
+    stamps = {match[1]: f"{match[2]}-{int(match[3]):02}-{int(match[4]):02}" for match in _STAMP.finditer(source)}
+    changed = stamps.get("revtim", "")
+    return build_extracted(writer, {**about, "published": changed or stamps.get("creatim", ""), "updated": changed})
 
 
 class _Reading:

@@ -39,10 +39,7 @@ def read_doc(data: bytes, max_chars: int) -> Extracted:
         writer.end_table()
         for number, note in enumerate(filter(None, map(str.strip, _clean(notes).split("\r"))), 1):
             writer.add_paragraph(f"[{number}] {note}")
-    about = read_summary(file)
-    described = {key: about.get(key, "") for key in ("title", "author")}
-    changed = about.get("modified", "") or about.get("created", "")
-    return build_extracted(writer, {**described, "published": changed, "updated": about.get("modified", "")})
+    return build_extracted(writer, read_summary(file))
 
 
 def _read_text(file: CompoundFile, head: bytes) -> tuple[str, str]:

@@ -25,6 +25,9 @@ def dates_of(page: Extracted) -> tuple[str, str]:
     [
         ('<meta property="article:published_time" content="2024-05-06T10:00:00Z">', "", "", ("2024-05-06", "")),
         ('<meta name="published" content="July 17, 2025">', "", "", ("2025-07-17", "")),
+        # The address says the day of the site, the head a moment in Greenwich.
+        ('<meta name="date" content="2024-05-07T02:41:41Z">', "", "https://a.example/2024/05/06/ferry", ("2024-05-06", "")),
+        ('<meta name="date" content="2024-05-09T02:41:41Z">', "", "https://a.example/2024/05/06/ferry", ("2024-05-09", "")),
         (
             '<meta name="datePublished" content="2024-05-06"><meta property="og:updated_time" content="2025-01-02T03:04:05Z">',
             "",

@@ -1,4 +1,4 @@
-"""Word 97, Outlook, zip archives and charts are read; hostile ones end in an error of ours."""
+"""Word 97, Excel 97, binary Excel, Outlook, zip archives and charts are read; hostile ones end in an error of ours."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pptx.util import Inches
 
 from nexi.errors import FetchError
 from nexi.extract import Extracted, find_type, to_text
+from tests.extract.binary_workbooks import a_binary_workbook, a_summary, an_excel_97_workbook
 from tests.extract.compound_files import a_word_97_document, an_outlook_message
 
 WORD = a_word_97_document(
@@ -25,6 +26,10 @@ WORD = a_word_97_document(
     "Field\x07Tonnes\x07\x07North\x079\x07\x07\r",
     "Weighed in May.\r",
 )
+YIELDS = [["Field", "Picked on", "Tonnes"], ["North", 46146.0, 9.25], ["South", 46148.0, -3.0]]
+SUMMARY = a_summary(created=130_000_000_000_000_000, modified=135_000_000_000_000_000)
+BOOK = an_excel_97_workbook("Yields", YIELDS, dates=1, summary=SUMMARY)
+BINARY_BOOK = a_binary_workbook("Yields", YIELDS)
 MESSAGE = an_outlook_message("The ferry", "It sails at noon.\r\nBring the map.", "map.pdf")
 
 
@@ -54,8 +59,28 @@ def test_an_outlook_message_names_its_sender_its_day_and_its_attachments() -> No
     assert "[attachments, not read: map.pdf]" in found.text
 
 
+def test_the_sheets_of_excel_97_are_tables_dated_by_their_last_change() -> None:
+    found = read(BOOK, "a.xls")
+    assert found.text == (
+        "## Yields\n\n| Field | Picked on | Tonnes |\n| --- | --- | --- |\n| North | 2026-05-04 | 9.25 |\n"
+        "| South | 2026-05-06 | -3 |"
+    )
+    assert (found.published[:10], found.updated[:10]) == ("2028-10-19", "2028-10-19")
+
+
+def test_the_sheets_of_binary_excel_are_tables() -> None:
+    assert read(BINARY_BOOK, "a.xlsb").text == (
+        "## Yields\n\n| Field | Picked on | Tonnes |\n| --- | --- | --- |\n| North | 46146 | 9.25 |\n| South | 46148 | -3 |"
+    )
+
+
 def test_old_office_files_are_known_by_their_bytes() -> None:
-    assert [find_type(data, "") for data in (WORD, MESSAGE)] == ["application/msword", "application/vnd.ms-outlook"]
+    assert [find_type(data, "") for data in (WORD, MESSAGE, BOOK, BINARY_BOOK)] == [
+        "application/msword",
+        "application/vnd.ms-outlook",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+    ]
 
 
 def test_the_documents_of_a_zip_are_read_and_the_others_named() -> None:
@@ -77,7 +102,8 @@ def test_a_zip_that_unpacks_to_too_much_names_what_was_not_read() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, len(WORD) - 4), st.integers(0, 2**32 - 1)), max_size=6), st.sampled_from((WORD, MESSAGE))
+    st.lists(st.tuples(st.integers(0, len(WORD) - 4), st.integers(0, 2**32 - 1)), max_size=6),
+    st.sampled_from((WORD, MESSAGE, BOOK)),
 )
 def test_a_broken_compound_file_gives_text_or_an_error_of_ours(changes: list[tuple[int, int]], whole: bytes) -> None:
     data = bytearray(whole)
