@@ -30,6 +30,7 @@ FIGURES = (
     f"read {WORDS[MAX_WORKERS['web']]} at a time and your own files {WORDS[MAX_WORKERS['file']]} at a time",
     f"{containers.MAX_MEMBERS:,} parts, {containers.MAX_BYTES // 1_000_000} MB once unpacked",
     f"{containers.MAX_ELEMENTS:,} elements in a part ({sheets.MAX_SHEET_ELEMENTS:,} in a sheet)",
+    f"{sheets.MAX_CELLS:,} cells in a workbook",
     f"{containers.MAX_DEPTH} levels, {containers.MAX_ATTRIBUTES} attributes for one element",
     f"up to {worker.RECOGNITION_BYTES // 1_000_000} MB more address space, {ocr.MAX_PAGE_S:.0f} seconds for each page",
     f"{ocr.MAX_DOCUMENT_S:.0f} seconds for a document from the web, {ocr.MAX_FILE_S / 60:.0f} minutes for one of your own",

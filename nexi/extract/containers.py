@@ -132,18 +132,19 @@ class Elements:
 def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, *, max_elements: int = MAX_ELEMENTS) -> None:
     """Hand the elements over as they come; nothing of the document is kept here. An empty document has none."""
     elements = depth = 0
+    start, end = handler.start, handler.end
 
     def enter(name: str, given: list[str]) -> None:
         nonlocal elements, depth
         elements, depth = elements + 1, depth + 1
         if elements > max_elements or depth > MAX_DEPTH or len(given) > 2 * MAX_ATTRIBUTES:
             raise too_large_error("a part of it has too many elements, or too many inside one another, or attributes")
-        handler.start(_local_name(name), _local_attributes(given))
+        start(name.rpartition(":")[2], _local_attributes(given) if given else {})
 
     def leave(name: str) -> None:
         nonlocal depth
         depth -= 1
-        handler.end(_local_name(name))
+        end(name.rpartition(":")[2])
 
     parser = expat.ParserCreate()
     parser.buffer_text = parser.ordered_attributes = True
@@ -194,10 +195,6 @@ def build_extracted(written: MarkdownWriter, about: dict[str, str]) -> Extracted
         truncated=written.truncated,
         **{**about, "title": title},  # type: ignore[arg-type]  # the names are those of `Extracted`
     )
-
-
-def _local_name(name: str) -> str:
-    return name.rpartition(":")[2]
 
 
 def _local_attributes(given: list[str]) -> Attributes:

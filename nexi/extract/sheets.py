@@ -30,6 +30,7 @@ MAX_STRINGS = 150_000
 MAX_STRING_CHARS = 8_000_000  # of all that cells share
 MAX_SHEET_ELEMENTS = 4_000_000
 MAX_FORMATS = 20_000
+MAX_CELLS = 600_000  # of a workbook; each costs time, however little text it ends in
 MAX_UNSHOWN_CELLS = 150_000  # of a sheet: empty, or beyond the last column; they cost time and end in no text
 
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
@@ -139,6 +140,7 @@ class _Values:
 
     def __init__(self, strings: _SharedStrings, formats: _NumberFormats, *, since_1904: bool) -> None:
         self.is_cut = False
+        self.cells_left = MAX_CELLS
         self._strings, self._formats = strings, formats
         self._day_zero = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
 
@@ -228,10 +230,11 @@ class _Rows:
         else:
             self._values.is_cut = self._values.is_cut or bool(shown)
             self._unshown += 1
-            if self._unshown > MAX_UNSHOWN_CELLS:
-                self._values.is_cut = True
-                raise EnoughText
         self._column += 1
+        self._values.cells_left -= 1
+        if self._values.cells_left < 0 or self._unshown > MAX_UNSHOWN_CELLS:
+            self._values.is_cut = True
+            raise EnoughText
 
 
 def _column_of(reference: str, following: int) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
-from typing import Any
 
 from msgspec.structs import asdict
 
@@ -44,14 +43,15 @@ def main() -> None:
         import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
     _limit_resources(ROOM_BYTES + size)
     confine_process(ocr.recognition_files())
-    answer: dict[str, Any]
     try:
-        answer = {"read": asdict(extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars))}
+        answer = json.dumps({"read": asdict(extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars))})
     except FetchError as error:
-        answer = {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
+        answer = json.dumps(
+            {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
+        )
     except MemoryError:
-        answer = {"error": describe_lack_of_memory()}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
+        answer = json.dumps({"error": describe_lack_of_memory()})
+    sys.stdout.write(answer)
 
 
 def describe_lack_of_memory() -> dict[str, str]:

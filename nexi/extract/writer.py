@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import compress, count
 
 __all__ = ["EnoughText", "MarkdownWriter"]
 
@@ -129,7 +130,7 @@ class _Table:
         self._chars = 0
 
     def add(self, cells: list[str]) -> None:
-        if self._columns and any(cell for column, cell in enumerate(cells) if cell and column not in self._columns):
+        if self._columns and set(compress(count(), cells)).difference(self._columns):
             self.close()  # it has columns that this table has not
         self._waiting.append(cells)
         if self._columns or len(self._waiting) >= LOOKAHEAD_ROWS:

@@ -22,13 +22,14 @@ def read_cheaply(data: bytes, kind: str) -> Extracted:
     return read
 
 
-def test_a_sheet_of_a_million_cells_beyond_the_last_column_is_cut() -> None:
-    rows = ("<row>" + "<c><v>1</v></c>" * 16_000 + "</row>") * 100
+@pytest.mark.parametrize(("columns", "rows"), [(16_000, 100), (200, 6_000)], ids=["beyond the last column", "of one figure"])
+def test_a_sheet_of_a_million_cells_is_cut(columns: int, rows: int) -> None:
+    sheet = ("<row>" + "<c><v>1</v></c>" * columns + "</row>") * rows
     data = zipped(
         {
             "xl/workbook.xml": '<workbook><sheets><sheet name="S" id="r1"/></sheets></workbook>',
             "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="r1" Target="s.xml"/></Relationships>',
-            "xl/s.xml": f"<worksheet><sheetData>{rows}</sheetData></worksheet>",
+            "xl/s.xml": f"<worksheet><sheetData>{sheet}</sheetData></worksheet>",
         }
     )
     read = read_cheaply(data, XLSX)

@@ -101,6 +101,13 @@ async def test_a_document_that_needs_more_memory_than_its_process_has_is_too_lar
     assert (error.reason, error.cause) == ("too_large", "it needs more memory than a page may take")
 
 
+async def test_a_text_that_its_process_has_no_memory_to_hand_over_is_too_large() -> None:
+    reads = "from nexi.extract import Extracted, worker; worker.extract = lambda *_, **__: Extracted(chr(0) * 8_000_000); "
+    with pytest.raises(FetchError) as caught:
+        await apart.read_apart(b"", EPUB, 1_000, origin="web", program=f"{apart._FIND_NEXI}{reads}worker.main()")
+    assert (caught.value.reason, caught.value.cause) == ("too_large", "it needs more memory than a page may take")
+
+
 @pytest.mark.parametrize(("origin", "at_once"), [("web", 1), ("file", 2)])
 async def test_few_documents_are_read_at_once_and_the_others_wait(
     monkeypatch: pytest.MonkeyPatch, origin: Literal["web", "file"], at_once: int
