@@ -133,13 +133,13 @@ def _form_rank(path: Path) -> int:
     return FORMS.index(suffix) if suffix in FORMS else len(FORMS)
 
 
-async def read_document(path: Path, url: str) -> Page:
-    """The page of a file. Raises FetchError with the reason where it cannot be one."""
+async def read_document(path: Path, url: str, ocr_languages: str = "") -> Page:
+    """The page of a file; `ocr_languages` are those of its pictures. Raises FetchError with the reason where there is none."""
     data, found = await asyncio.to_thread(_read_file, path)
     if isinstance(found, str):
         from nexi.fetchers.apart import read_apart
 
-        found = await read_apart(data, found, MAX_CHARS, origin="file")
+        found = await read_apart(data, found, MAX_CHARS, origin="file", languages=ocr_languages)
     kind = _content_type(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""

@@ -421,6 +421,7 @@ class PortFactory:
             clock=self.clock,
             api_key=next(iter(config.keys_for(name)), ""),
             allow_private=config.allow_private,
+            ocr_languages=config.ocr_languages,
             respect_robots=config.respect_robots,
             make_pacing=self.shared.state.make_pacing if self.shared.state else None,
             cache_folder=config.page_cache_dir if config.page_cache else None,

@@ -205,7 +205,7 @@ class TextCheck:
             return _Evidence(tuple(pages), tuple(failures))
         for file in files:
             try:
-                pages.append(await read_document(file, str(file)))
+                pages.append(await read_document(file, str(file), self._nexi.config.ocr_languages))
             except FetchError as error:
                 failures.append((str(file), error))
         return _Evidence(tuple(pages), tuple(failures))

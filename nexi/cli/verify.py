@@ -116,8 +116,9 @@ def _read_file(path: Path) -> str:
     if known is None or known.is_text:
         return data.decode("utf-8", "replace")
     from nexi.app.documents import read_document
+    from nexi.config import load_config
 
-    return asyncio.run(read_document(path, str(path))).text
+    return asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text
 
 
 def _verify(request: VerifyRequest) -> Verification:

@@ -109,6 +109,12 @@ def _is_tag(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\w[\w.-]{0,127}", value.strip(), re.ASCII) is not None
 
 
+def _is_ocr_languages(value: Any) -> bool:
+    import re
+
+    return isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z][A-Za-z_]{1,20}(?:[+, ]+|$)){0,10}", value.strip()) is not None
+
+
 def _is_private_exception(value: Any) -> bool:
     """A host, a host with its port, or a network. There is no wildcard."""
     import ipaddress
@@ -200,6 +206,7 @@ FILE = _make_check("must be empty, or name a file", _is_path)
 FOLDER = _make_check("must be empty, or name a folder", _is_path)
 IMAGE = _make_check("must be the name of a container image", _is_image)
 IMAGE_TAG = _make_check("must be the tag of a container image", _is_tag)
+OCR_LANGUAGES = _make_check("must be empty, or names such as deu+eng", _is_ocr_languages)
 KEY = _make_check("must be a string of one line of ASCII text", _is_key, secret=True)
 OPTIONAL_KEY = _make_check(
     "must be a string of one line of ASCII text, or null", lambda v: v is None or _is_key(v), secret=True

@@ -294,6 +294,13 @@ class Settings:
         _checks.NON_NEGATIVE_INT,
         "Maximum megabytes of the local knowledge base; when it is full, nothing is added. 0 means no limit.",
     )
+    ocr_languages: str = setting(
+        "",
+        _checks.OCR_LANGUAGES,
+        "Languages of pictures and scanned pages, as tesseract calls them: `deu+eng`. Empty means those of the document.",
+        variables=("NEXI_OCR_LANGUAGES",),
+        normalize=lambda value: "+".join(parse_names(value.replace("+", ",").replace(" ", ","))),
+    )
     knowledge_chunk_size: int = setting(1200, _checks.CHUNK_SIZE, "Characters of the chunks that pages are stored in.")
     qdrant_url: str = setting(
         "",

@@ -17,6 +17,7 @@ from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import charset
 from nexi.extract.formats import find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
+from nexi.extract.ocr import Recognition
 from nexi.extract.words import Extracted, one_line, page_of
 
 __all__ = ["Extracted", "extract", "find_type", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
@@ -58,15 +59,21 @@ PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeErro
 
 
 def extract(
-    body: bytes | str, content_type: str, url: str, *, max_chars: int = MAX_CHARS, cites_notes: bool = False
+    body: bytes | str,
+    content_type: str,
+    url: str,
+    *,
+    max_chars: int = MAX_CHARS,
+    cites_notes: bool = False,
+    recognition: Recognition = Recognition(),  # noqa: B008 - a frozen value
 ) -> Extracted:
     """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError.
 
     `max_chars` is for documents: of these no more text is made than is kept. `cites_notes` makes citations of the footnotes
-    of an HTML page.
+    of an HTML page; `recognition` is for pictures and scanned pages.
     """
     try:
-        return _extract_body(body, content_type, url, max_chars, cites_notes)
+        return _extract_body(body, content_type, url, max_chars, cites_notes, recognition)
     except PARSER_FAULTS as error:
         raise FetchError(
             f"{url[:200] or 'the document'} could not be turned into text",
@@ -75,12 +82,14 @@ def extract(
         ) from error
 
 
-def _extract_body(body: bytes | str, content_type: str, url: str, max_chars: int, cites_notes: bool) -> Extracted:
+def _extract_body(
+    body: bytes | str, content_type: str, url: str, max_chars: int, cites_notes: bool, recognition: Recognition
+) -> Extracted:
     known = find_format(media_type(content_type))
     if known and isinstance(body, bytes):
         module, _, function = known.reader.partition(".")
-        read: Callable[[bytes, int], Extracted] = getattr(import_module(f"nexi.extract.{module}"), function)
-        found = read(body, max_chars)
+        read: Callable[..., Extracted] = getattr(import_module(f"nexi.extract.{module}"), function)
+        found = read(body, max_chars, *([recognition] if known.recognises else []))
         if _SAYS_NOTHING.fullmatch(found.title):
             found = replace(found, title=next(iter(found.headings), ""))  # "" is the name of the file later on
         return _clean_extracted(found)

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from nexi.errors import FetchError
 from nexi.extract.containers import MAX_MEMBER_BYTES, BoundedArchive, build_extracted
+from nexi.extract.ocr import Recognition
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
 
@@ -22,7 +23,7 @@ MAX_NAMED_CHARS = 2_000
 _NOT_OPENED = ("application/zip", "image/", "multipart/related", "application/warc")
 
 
-def read_zip(data: bytes, max_chars: int) -> Extracted:
+def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition()) -> Extracted:  # noqa: B008 - frozen
     """The documents of an archive, in its order. Raises FetchError."""
     from nexi.extract import extract, find_type
     from nexi.extract.formats import is_readable
@@ -42,7 +43,7 @@ def read_zip(data: bytes, max_chars: int) -> Extracted:
                 if kind.startswith(_NOT_OPENED) or not is_readable(kind):
                     unread.append(name)
                     continue
-                found = extract(body, kind, "", max_chars=max_chars)
+                found = extract(body, kind, "", max_chars=max_chars, recognition=recognition)
             except FetchError:
                 unread.append(name)
                 continue

@@ -46,6 +46,11 @@ class Format(Struct, frozen=True):
     is_text: bool = False
     advice: str = ""
 
+    @property
+    def recognises(self) -> bool:
+        """Whether words in pictures may be part of it."""
+        return self.reader in ("pdf.read_pdf", "ocr.read_picture", "bundles.read_zip")
+
 
 _UNPACK = "unpack it and give nexi the files inside"
 _RECOGNISE = "install tesseract, and nexi reads the words in pictures"

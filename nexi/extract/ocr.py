@@ -13,18 +13,34 @@ import subprocess
 import time
 from pathlib import Path
 
+from msgspec import Struct
+
 from nexi.errors import FetchError
 from nexi.extract.confinement import die_with_parent
 from nexi.extract.words import Extracted
 
-__all__ = ["can_recognise", "read_picture", "recognise_text", "recognition_deadline", "recognition_files"]
+__all__ = ["Recognition", "can_recognise", "find_language", "read_picture", "recognise_text", "recognition_files"]
 
 MAX_PAGE_S = 15.0
-MAX_DOCUMENT_S = 15.0  # of a document from the web, whose reader waits
-MAX_FILE_S = 900.0  # of a file of the user's
-_PATIENCE = "NEXI_OCR_SECONDS"  # how the worker is told which of the two
+MAX_DOCUMENT_S = {"web": 15.0, "file": 900.0}  # by where it comes from: somebody waits for a page of the web
 PROGRAM = "tesseract"
-_LANGUAGES = re.compile(r"[A-Za-z][A-Za-z_]{1,20}(?:\+[A-Za-z][A-Za-z_]{1,20}){0,9}")
+# What the program calls the languages that documents name by ISO 639-1.
+_NAMES = {
+    "af": "afr", "ar": "ara", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu",
+    "el": "ell", "en": "eng", "es": "spa", "et": "est", "fa": "fas", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin",
+    "hr": "hrv", "hu": "hun", "hy": "hye", "id": "ind", "is": "isl", "it": "ita", "ja": "jpn", "ka": "kat", "ko": "kor",
+    "lt": "lit", "lv": "lav", "mk": "mkd", "ms": "msa", "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por",
+    "ro": "ron", "ru": "rus", "sk": "slk", "sl": "slv", "sq": "sqi", "sr": "srp", "sv": "swe", "ta": "tam", "te": "tel",
+    "th": "tha", "tr": "tur", "uk": "ukr", "ur": "urd", "vi": "vie", "zh": "chi_sim",
+}  # fmt: skip
+_TRADITIONAL = re.compile(r"zh-(?:hant|tw|hk|mo)", re.IGNORECASE)
+
+
+class Recognition(Struct, frozen=True):
+    """How a document is recognised: in which languages ("" leaves them to it or the program), and for how long."""
+
+    languages: str = ""
+    seconds: float = MAX_DOCUMENT_S["web"]
 
 
 def can_recognise() -> bool:
@@ -41,28 +57,27 @@ def recognition_files() -> tuple[str, ...]:
     return (*known, *filter(None, [os.environ.get("TESSDATA_PREFIX", "")]))
 
 
-def read_picture(data: bytes, max_chars: int) -> Extracted:
+def read_picture(data: bytes, max_chars: int, recognition: Recognition = Recognition()) -> Extracted:  # noqa: B008 - frozen
     """The words in a picture. Raises FetchError."""
-    text = recognise_text(data, time.monotonic() + MAX_PAGE_S)
+    text = recognise_text(data, time.monotonic() + MAX_PAGE_S, recognition.languages)
     if not text:
         raise FetchError("the picture has no text", reason="content_type", cause="no words were recognised in it")
     return Extracted(text=text[:max_chars], truncated=len(text) > max_chars)
 
 
-def allow_time_of_file() -> None:
-    """Let this process recognise for as long as a file of the user's may take."""
-    os.environ[_PATIENCE] = str(MAX_FILE_S)
-
-
-def recognition_deadline() -> float:
-    """When a document must be done."""
-    return time.monotonic() + float(os.environ.get(_PATIENCE) or MAX_DOCUMENT_S)
-
-
-def _language_arguments() -> list[str]:
-    """The languages that the user named, as "deu+eng"; else the program's own choice."""
-    named = os.environ.get("NEXI_OCR_LANGUAGES", "").replace(",", "+").replace(" ", "")
-    return ["-l", named] if _LANGUAGES.fullmatch(named) else []
+def find_language(code: str) -> str:
+    """The installed language of a document that says "de-AT" of itself; "" where there is none."""
+    name = "chi_tra" if _TRADITIONAL.match(code) else _NAMES.get(code[:2].lower(), "")
+    program = shutil.which(PROGRAM)
+    if not name or program is None:
+        return ""
+    try:
+        listed = subprocess.run(  # noqa: S603 - a program of the user's
+            [program, "--list-langs"], capture_output=True, check=False, timeout=MAX_PAGE_S, preexec_fn=_prepare_recognition
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return name if name in listed.stdout.decode("utf-8", "replace").split() else ""
 
 
 def _prepare_recognition() -> None:
@@ -77,15 +92,15 @@ def _prepare_recognition() -> None:
         return  # a system without such limits
 
 
-def recognise_text(picture: bytes, deadline: float) -> str:
-    """What the program reads in a picture; "" where it reads nothing or takes too long."""
+def recognise_text(picture: bytes, deadline: float, languages: str = "") -> str:
+    """What the program reads in a picture, in languages such as "deu+eng"; "" for nothing, or where it takes too long."""
     program, setter = shutil.which(PROGRAM), shutil.which("env")
     if program is None:
         return ""
-    one_thread = [setter, "-u", _PATIENCE, "OMP_THREAD_LIMIT=1"] if setter else []
+    one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
     try:
         done = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
-            [*one_thread, program, "stdin", "stdout", "--psm", "3", *_language_arguments()],
+            [*one_thread, program, "stdin", "stdout", "--psm", "3", *(("-l", languages) if languages else ())],
             input=picture,
             capture_output=True,
             check=False,

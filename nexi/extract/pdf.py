@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from nexi.errors import FetchError
-from nexi.extract.ocr import MAX_PAGE_S, can_recognise, recognise_text, recognition_deadline
+from nexi.extract.ocr import MAX_PAGE_S, Recognition, can_recognise, find_language, recognise_text
 from nexi.extract.pdf_tables import PageTables
 from nexi.extract.words import Extracted, one_line
 
@@ -32,7 +32,13 @@ _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe]\r?\n?")  # how the library marks
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})?(\d{2})?")
 
 
-def read_pdf(data: bytes, max_chars: int = MAX_CHARS, *, max_pages: int = MAX_PAGES) -> Extracted:
+def read_pdf(
+    data: bytes,
+    max_chars: int = MAX_CHARS,
+    recognition: Recognition = Recognition(),  # noqa: B008 - a frozen value
+    *,
+    max_pages: int = MAX_PAGES,
+) -> Extracted:
     """Text and metadata; each page begins with `[page 3]` on a line of its own. Raises FetchError."""
     import pypdfium2
 
@@ -42,16 +48,16 @@ def read_pdf(data: bytes, max_chars: int = MAX_CHARS, *, max_pages: int = MAX_PA
         except pypdfium2.PdfiumError as error:
             raise _unreadable_error(str(error)) from error
         try:
-            return _read_document(document, max_chars, max_pages)
+            return _read_document(document, max_chars, max_pages, recognition)
         except pypdfium2.PdfiumError as error:
             raise _unreadable_error(str(error)) from error
         finally:
             document.close()
 
 
-def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
+def _read_document(document: Any, max_chars: int, max_pages: int, recognition: Recognition) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
-    text, unread = _page_texts(document, max_chars, max_pages)
+    text, unread = _page_texts(document, max_chars, max_pages, _PageRecognition(document, recognition))
     if not text:
         raise _no_words_error(len(document))
     return Extracted(
@@ -61,20 +67,21 @@ def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
         updated=_parse_date(about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
+        language=_clean_line(_read_language(document))[:35],
         unread=_name_pages(unread),
         truncated=len(document) > max_pages,
     )
 
 
-def _page_texts(document: Any, max_chars: int, max_pages: int) -> tuple[str, list[int]]:
+def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _PageRecognition) -> tuple[str, list[int]]:
     """The text of every page, of pictures what is recognised, and the numbers of pages that hold a picture only."""
     blocks, unread = list[str](), list[int]()
     chars, count, tables = 0, len(document), PageTables()
-    deadline, has_words = recognition_deadline(), False
+    has_words = False
     for number in range(1, min(count, max_pages) + 1):
         body = _page_text(document, number - 1, tables)
         if not body and _has_picture(document, number - 1):
-            body = _recognise_page(document, number - 1, deadline)
+            body = recognition.read_page(number - 1)
             if not body:
                 unread.append(number)
                 blocks.append(f"[page {number} is a picture, and its words were not recognised]")
@@ -102,12 +109,34 @@ def _has_picture(document: Any, index: int) -> bool:
     return has_picture
 
 
-def _recognise_page(document: Any, index: int, deadline: float) -> str:
-    """The words in the picture of a page; "" where there is no time left, or no program for it."""
-    now = time.monotonic()
-    if now >= deadline or not can_recognise():
-        return ""
-    return recognise_text(_draw_page(document, index), min(deadline, now + MAX_PAGE_S))
+class _PageRecognition:
+    """Recognises pages of one document until its time is over, in the languages that are named, else in its own."""
+
+    def __init__(self, document: Any, recognition: Recognition) -> None:
+        self._document = document
+        self._deadline = time.monotonic() + recognition.seconds
+        self._languages: str | None = recognition.languages or None
+
+    def read_page(self, index: int) -> str:
+        """The words in the picture of a page; "" where there is no time left, or no program for it."""
+        now = time.monotonic()
+        if now >= self._deadline or not can_recognise():
+            return ""
+        if self._languages is None:
+            self._languages = find_language(_read_language(self._document))
+        return recognise_text(_draw_page(self._document, index), min(self._deadline, now + MAX_PAGE_S), self._languages)
+
+
+def _read_language(document: Any) -> str:
+    """The language that the document names, such as "de-AT"; "" where it names none."""
+    import ctypes
+
+    import pypdfium2
+
+    buffer = ctypes.create_string_buffer(128)
+    wide = ctypes.cast(buffer, ctypes.POINTER(pypdfium2.raw.FPDF_WCHAR))
+    size = pypdfium2.raw.FPDFCatalog_GetLanguage(document, wide, len(buffer))
+    return buffer.raw[: size - 2].decode("utf-16-le", "replace") if 2 < size <= len(buffer) else ""
 
 
 def _name_pages(numbers: list[int]) -> str:

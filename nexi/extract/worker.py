@@ -28,12 +28,11 @@ RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recog
 def main() -> None:
     """A document on standard input, JSON on standard output: {"read": …} or {"error": …}.
 
-    Arguments: type, size, max_chars, origin.
+    Arguments: type, size, max_chars, origin, languages of pictures.
     """
     die_with_parent()
     kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    if sys.argv[4:] == ["file"]:  # nobody waits for a page of the web that long
-        ocr.allow_time_of_file()
+    recognition = ocr.Recognition(sys.argv[5], ocr.MAX_DOCUMENT_S[sys.argv[4]])
     # Loaded before the limit, so that the limit is what a document may take.
     if known := find_format(kind):
         import_module(f"nexi.extract.{known.reader.partition('.')[0]}")
@@ -44,7 +43,8 @@ def main() -> None:
     _limit_resources(ROOM_BYTES + size)
     confine_process(ocr.recognition_files())
     try:
-        answer = json.dumps({"read": asdict(extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars))})
+        extracted = extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars, recognition=recognition)
+        answer = json.dumps({"read": asdict(extracted)})
     except FetchError as error:
         answer = json.dumps(
             {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}

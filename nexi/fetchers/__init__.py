@@ -34,6 +34,7 @@ class Settings(Struct, frozen=True):
     make_pacing: MakePacing | None = None  # of a team, whose machines keep the pace together
     cache_folder: Path | None = None  # None keeps nothing
     cache_ttl_s: float = 86_400.0
+    ocr_languages: str = ""
     timeout_s: float | None = None  # in the place of a run's own limit, for a service that reads pages itself
     plugin: Factory | None = None  # what makes a fetcher that is not nexi's own
 
@@ -56,6 +57,7 @@ def _build_http(settings: Settings) -> ContentFetcher:
         per_host_rate=settings.per_host_rate,
         make_pacing=settings.make_pacing,
         trust=settings.trust,
+        ocr_languages=settings.ocr_languages,
     )
 
 

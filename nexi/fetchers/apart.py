@@ -47,16 +47,20 @@ async def read_apart(
     max_chars: int,
     *,
     origin: Literal["web", "file"],
+    languages: str = "",
     timer: asyncio.Timeout | None = None,
     program: str = WORKER_PROGRAM,
 ) -> Extracted:
-    """Text and metadata of a document; `kind` is its media type. `timer` stands while others are read. Raises FetchError."""
+    """Text and metadata of a document; `kind` is its media type. Raises FetchError.
+
+    `languages` are those of its pictures; `timer` stands while others are read.
+    """
     free = _workers.setdefault(asyncio.get_running_loop(), {})
     worker = free.setdefault(origin, asyncio.Semaphore(MAX_WORKERS[origin]))
     with pause_timeout(timer) if timer else nullcontext():
         await worker.acquire()
     try:
-        answer = await _run_worker(data, [kind, str(len(data)), str(max_chars), origin], program)
+        answer = await _run_worker(data, [kind, str(len(data)), str(max_chars), origin, languages], program)
     finally:
         worker.release()
     if "error" in answer:

@@ -76,8 +76,10 @@ class HttpFetcher:
         resolve: Resolver = resolve_host,
         trust: Trust = MACHINE,
         transport: Transport | None = None,
+        ocr_languages: str = "",
     ) -> None:
         self._guard = guard
+        self._ocr_languages = ocr_languages
         self._clock = clock
         self._headers = {
             "User-Agent": user_agent,
@@ -100,7 +102,7 @@ class HttpFetcher:
                 if download is None and known:
                     return replace(known, fetched_at=self._clock.now().isoformat())
                 assert download is not None  # noqa: S101 - only a known page can be unchanged
-                extracted = await _extract_text(download, limits, timer)
+                extracted = await _extract_text(download, limits, timer, self._ocr_languages)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -227,12 +229,13 @@ class HttpFetcher:
         )
 
 
-async def _extract_text(download: _Download, limits: FetchLimits, timer: asyncio.Timeout) -> Extracted:
+async def _extract_text(download: _Download, limits: FetchLimits, timer: asyncio.Timeout, languages: str) -> Extracted:
     """The text, made off the event loop; a document is read in a process of its own."""
     if find_format(kind := media_type(download.content_type)):
         from nexi.fetchers.apart import read_apart
 
-        return await read_apart(download.body.data, kind, limits.max_chars, origin="web", timer=timer)
+        data = download.body.data
+        return await read_apart(data, kind, limits.max_chars, origin="web", languages=languages, timer=timer)
     href, notes = download.url.href, limits.cites_notes
     return await asyncio.to_thread(extract, download.body.data, download.content_type, href, cites_notes=notes)
 

@@ -13,6 +13,7 @@ import pytest
 
 from rig import miniweb
 from tests.cli.command import PAGES, QUESTION, Command
+from tests.extract.test_ocr import install, picture
 
 NO_NETWORK = """
 import sys
@@ -207,3 +208,11 @@ def test_a_store_of_a_newer_nexi_is_left_alone(nexi: Command, notes: Path) -> No
     db.close()
     done = nexi("sources", "--json")
     assert (done.code, json.loads(done.out)["code"]) == (1, "store_newer")
+
+
+def test_the_languages_of_pictures_are_a_setting(nexi: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch)
+    (tmp_path / "a.png").write_bytes(picture("PNG"))
+    assert nexi("config", "set", "ocr_languages", "deu, eng").code == 0
+    nexi("index", str(tmp_path / "a.png"))
+    assert "211PNG stdin stdout --psm 3 -l deu+eng" in nexi("find", "--local", "--json", "stdin stdout").out

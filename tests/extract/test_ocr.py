@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from nexi.errors import FetchError
 from tests.extract import documents
 
 # Prints the kind of picture it was given, as `file` would know it, and its arguments.
-PROGRAM = """#!/bin/sh
+PROGRAM = """
 head -c 4 | od -An -c | tr -d ' \\n'
 echo " $*"
 """
@@ -27,9 +28,14 @@ def picture(kind: str) -> bytes:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch)
+
+
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str = "") -> None:
+    """Put a stand-in for tesseract into the path; `first` is what it does before."""
     program = tmp_path / "bin" / "tesseract"
     program.parent.mkdir()
-    program.write_text(PROGRAM)
+    program.write_text(f"#!/bin/sh\n{first}{PROGRAM}")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
 
@@ -96,9 +102,24 @@ async def test_advice_to_install_the_program_is_given_only_where_it_is_missing(
     assert (installed.value.cause, "install" in installed.value.fix) == ("no words were recognised on its 1 page", False)
 
 
-async def test_the_languages_that_the_user_named_are_recognised(
-    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NEXI_OCR_LANGUAGES", "deu, eng")
+async def test_the_languages_that_the_user_named_are_recognised(installed: None, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture("PNG"))
-    assert (await read_document(tmp_path / "a.png", "file:///a")).text == "211PNG stdin stdout --psm 3 -l deu+eng"
+    page = await read_document(tmp_path / "a.png", "file:///a", "deu+eng")
+    assert page.text == "211PNG stdin stdout --psm 3 -l deu+eng"
+
+
+@pytest.mark.parametrize(("language", "arguments"), [("de-AT", " -l deu"), ("fi", ""), ("zh-TW", " -l chi_tra"), ("", "")])
+async def test_a_scanned_pdf_is_recognised_in_the_language_it_names_if_that_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str, arguments: str
+) -> None:
+    install(tmp_path, monkeypatch, "[ \"$1\" = --list-langs ] && echo 'List: deu eng chi_tra' && exit\n")
+    import pypdfium2
+
+    scan = pypdfium2.PdfDocument(picture("PDF"))
+    if language:
+        wide = ctypes.create_string_buffer(language.encode("utf-16-le") + b"\0\0")
+        pypdfium2.raw.FPDFCatalog_SetLanguage(scan, ctypes.cast(wide, ctypes.POINTER(pypdfium2.raw.FPDF_WCHAR)))
+    stream = io.BytesIO()
+    scan.save(stream)
+    (tmp_path / "a.pdf").write_bytes(stream.getvalue())
+    assert (await read_document(tmp_path / "a.pdf", "file:///a")).text == f"[page 1]\n\nP51 stdin stdout --psm 3{arguments}"

@@ -65,7 +65,7 @@ async def test_the_program_of_the_reader_is_confined_before_it_reads(monkeypatch
     monkeypatch.setattr("nexi.extract.worker.confine_process", lambda files: steps.append("confine"))
     monkeypatch.setattr("nexi.extract.worker._limit_resources", lambda room: steps.append("limit"))
     monkeypatch.setattr("nexi.extract.worker.extract", lambda *_, **__: steps.append("parse") or 1 / 0)  # type: ignore[func-returns-value]
-    monkeypatch.setattr(sys, "argv", ["worker", "text/csv", "0", "10"])
+    monkeypatch.setattr(sys, "argv", ["worker", "text/csv", "0", "10", "web", ""])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     with pytest.raises(ZeroDivisionError):
         main()
