@@ -24,6 +24,7 @@ MAX_FENCE = 100_000  # a longer one is a file, not an example, and is cut betwee
 _ALONE = ("heading", "code")
 _LINE_END = re.compile(r"\n+")
 _SPACE = re.compile(r"\s+")
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 class TextChunk(Struct, frozen=True):
@@ -148,7 +149,7 @@ def _build_chunk(text: str, held: Sequence[_Unit], under: tuple[str, ...]) -> Te
     start, end = held[0].start, held[-1].end
     fences = [b for b in held if b.kind == "code"]
     languages = tuple(dict.fromkeys(b.label for b in fences if b.label))
-    return TextChunk(start, end, text[start:end].strip("\n").rstrip(), under, languages, bool(fences))
+    return TextChunk(start, end, _BLANK_LINES.sub("", text[start:end].rstrip(), count=1), under, languages, bool(fences))
 
 
 # --- cutting what is too long

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
 from nexi.app import pair_models
-from nexi.checking import downloads
+from nexi.pair_models import downloads
 from nexi.pair_models.downloads import PublishedFile, PublishedModel
 from tests.cli.command import Command, Terminal
 from tests.pair_models.tiny import write_model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nexi.text.chunking import TextChunk, chunk_markdown
@@ -39,6 +39,7 @@ def test_nothing_is_lost_and_the_order_is_kept(text: str, size: int) -> None:
     assert all(a.end <= b.start for a, b in itertools.pairwise(pieces))
 
 
+@example("\t\n```\n```", 1)
 @given(MARKDOWN, SIZES)
 @settings(max_examples=300)
 def test_a_chunk_is_within_the_size_or_is_one_longer_fence(text: str, size: int) -> None:
