@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from msgspec import ValidationError
+
 from nexi.checking.gaps import build_gaps
 from nexi.checking.quiz import Grade
 from nexi.errors import NexiError
@@ -71,7 +73,7 @@ class GradeBook:
     def grade(self, key: str) -> Grade | None:
         try:
             return Grade.from_json(self._read_part(GRADES)[key])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, ValidationError):
             return None
 
     def put(self, key: str, grade: Grade) -> None:

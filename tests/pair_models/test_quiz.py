@@ -116,12 +116,12 @@ async def test_word_overlap_can_take_the_quiz() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"pairs": [{}]}', '{"pairs": "abc"}', '{"pairs": []}'])
 def test_a_file_that_is_no_quiz_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not a quiz|Expecting"):
+    with pytest.raises(ValueError, match="not a quiz"):
         Quiz.parse(text)
 
 
 def test_an_unknown_label_is_named() -> None:
-    with pytest.raises(ValueError, match="unknown labels"):
+    with pytest.raises(ValueError, match="not a quiz: Invalid enum value 'perhaps'"):
         quiz_of("supported", "supported", "perhaps", "not_supported")
 
 
