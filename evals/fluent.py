@@ -81,10 +81,6 @@ class GoldJudge:
         return Judgement("not_supported", (), "the label says so") if is_lie else Judgement("nothing")
 
 
-async def ask(judge: Judge, cases: Sequence[Case], pages: Mapping[int, Snapshot | None]) -> Judging:
-    return await judge.judge(cases, pages)
-
-
 async def rewrite_nothing(_: Sequence[Rejected]) -> Mapping[int, str]:
     return {}
 
@@ -109,7 +105,7 @@ async def check(row: Row, answer: str, texts: Mapping[str, str], judge: Judge | 
     verifier = Verifier(Snapshots(session, MemoryPages()), question=row["question"])
     answer_check = AnswerCheck(session, verifier, lambda text: None)
     answer_check.feed(answer)
-    return await answer_check.finish(judge, ask, rewrite_nothing if judge else None)
+    return await answer_check.finish(judge, rewrite_nothing if judge else None)
 
 
 async def measure_answers(rows: Sequence[Row], texts: Mapping[str, str]) -> dict[str, float]:

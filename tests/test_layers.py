@@ -35,6 +35,7 @@ LAYER = {
             "focus",
             "checking.alignment",
             "checking.conflicts",
+            "checking.evidence",
             "checking.gaps",
             "checking.lexicon",
             "checking.links",

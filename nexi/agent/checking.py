@@ -17,14 +17,14 @@ from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
 from nexi.checking.answer import AnswerCheck, Rejected, Verifier
-from nexi.checking.correction import CorrectionRequest
-from nexi.checking.disagreements import find_disagreements, link_sources
+from nexi.checking.conflicts import find_conflicts
+from nexi.checking.correction import rewrite_sentences
 from nexi.checking.judge import Case, Judge, Judgement, Judging
-from nexi.checking.pages import Snapshot
+from nexi.checking.links import with_links
+from nexi.checking.pages import Pages
 from nexi.checking.review import PASSING, is_rejected
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
-from nexi.ports import LLM
 from nexi.runs.recording import EarlierCheck
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
@@ -50,6 +50,36 @@ class StreamedAnswerCheck:
         self.check.feed(text)
         if self.check.is_waiting and (self._checking is None or self._checking.done()):
             self._checking = start_task(self._tasks, self.check.drain(), name="check the answer")
+
+
+class RunBoundJudge:
+    """A judge within one run: until the run's deadline or its stop, about its question, and about each sentence once."""
+
+    def __init__(self, judge: Judge, context: RunContext, known: dict[Case, Judging]) -> None:
+        self._judge = judge
+        self._context = context
+        self._known = known
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
+        context, known = self._context, self._known
+        if cases and all(case in known for case in cases):
+            return Judging(tuple(known[case].judgements[0] for case in cases), known[cases[0]].judge)
+        if context.stop.is_set():
+            return Judging((Judgement(reason=STOPPED),) * len(cases))
+        context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
+        patience = context.clock.monotonic() + JUDGE_PATIENCE_S
+        until = patience if context.meter.deadline is None else min(patience, context.meter.deadline)
+        judging = await context.run_unless_cancelled(self._judge.judge(cases, pages, context.question, deadline=until))
+        if isinstance(judging, StopReason):
+            return Judging((Judgement(reason=STOPPED),) * len(cases))
+        for case, judgement in zip(cases, judging.judgements, strict=True):
+            if judgement.finding:
+                known[case] = Judging((judgement,), judging.judge)
+        return judging
 
 
 class AnswerChecker:
@@ -107,7 +137,7 @@ class AnswerChecker:
         """Check a text strictly and release nothing."""
         trial = AnswerCheck(self.context.session, replace(verifier, strict=True), lambda text: None)
         trial.feed(text)
-        return await trial.finish(self._open_judge(by_model=False), self._ask_judge)
+        return await trial.finish(self._open_judge(by_model=False))
 
     async def _keep_answer(self, text: str, quotation: str) -> str:
         """The sentences that have support in the pages; "" where the first one, which carries the answer, has none."""
@@ -132,9 +162,9 @@ class AnswerChecker:
         check.feed(rest)
         if earlier := context.llm.replay.earlier_check:
             return await self._repeat_check(earlier, stop)
-        judge = self._open_judge(by_model=check.by_model) if self.verifier else None
+        judge = self._open_judge(by_model=check.by_model)
         rewrite = self._rewrite_rejected if may_rewrite and check.by_model and context.can_call_model() else None
-        clean, review = await check.finish(judge, self._ask_judge, rewrite)
+        clean, review = await check.finish(judge, rewrite)
         await self._warn_about_citations(check, clean)
         await self._warn_about_searches()
         if review:
@@ -223,7 +253,8 @@ class AnswerChecker:
         if review is None or self.verifier is None:
             return ()
         titles = {source.number: source.title for source in self.context.session.book.sources}
-        conflicts = await find_disagreements(self.context.question, review, self.verifier.snapshots, titles)
+        pages = await self.verifier.snapshots.of(titles)
+        conflicts = await asyncio.to_thread(find_conflicts, self.context.question, review.proof.claims, pages, titles)
         if conflicts:
             await self.context.emit(ConflictsFound(conflicts))
         for conflict in conflicts:
@@ -231,15 +262,27 @@ class AnswerChecker:
         return conflicts
 
     async def _link_sources(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
-        return await link_sources(cited, review, self.verifier.snapshots) if review and self.verifier else cited
+        """The sources of an answer with links that open them at their evidence."""
+        if not review or not self.verifier:
+            return cited
+        pages = await self.verifier.snapshots.of([source.number for source in cited])
+        return await asyncio.to_thread(with_links, cited, review.proof.claims, pages)
 
     async def _rewrite_rejected(self, rejected: Sequence[Rejected]) -> Mapping[int, str] | None:
         """Ask the model to write again what a judge rejected; None when it could not be asked."""
-        if not self.context.can_call_model():
+        context, settings = self.context, self.context.settings
+        if not context.can_call_model():
             return None
-        request = self._build_request(self.context.llm.as_role("correct"))
+        request = rewrite_sentences(
+            context.llm.as_role("correct"),
+            context.question,
+            rejected,
+            max_tokens=settings.max_output_tokens,
+            deadline=context.call_deadline(),
+            prompts_folder=settings.prompts_folder,
+        )
         try:
-            rewritten = await self.context.run_unless_cancelled(request.rewrite_sentences(rejected))
+            rewritten = await context.run_unless_cancelled(request)
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
@@ -247,34 +290,9 @@ class AnswerChecker:
             return {}
         return {} if isinstance(rewritten, StopReason) else rewritten
 
-    async def _ask_judge(self, judge: Judge, cases: Sequence[Case], pages: Mapping[int, Snapshot | None]) -> Judging:
-        """What the judge says, each sentence asked once; gaps where the run was stopped."""
-        context = self.context
-        if cases and all(case in self._judged for case in cases):
-            return Judging(tuple(self._judged[case].judgements[0] for case in cases), self._judged[cases[0]].judge)
-        if context.stop.is_set():
-            return Judging((Judgement(reason=STOPPED),) * len(cases))
-        context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
-        work = judge.judge(cases, pages, context.question, deadline=self._judge_deadline())
-        judging = await context.run_unless_cancelled(work)
-        if isinstance(judging, StopReason):
-            return Judging((Judgement(reason=STOPPED),) * len(cases))
-        for case, judgement in zip(cases, judging.judgements, strict=True):
-            if judgement.finding:
-                self._judged[case] = Judging((judgement,), judging.judge)
-        return judging
-
     def _open_judge(self, *, by_model: bool) -> Judge | None:
-        return self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None
-
-    def _judge_deadline(self) -> float:
-        patience, deadline = self.context.clock.monotonic() + JUDGE_PATIENCE_S, self.context.meter.deadline
-        return patience if deadline is None else min(patience, deadline)
-
-    def _build_request(self, llm: LLM) -> CorrectionRequest:
-        settings = self.context.settings
-        deadline = self.context.call_deadline()
-        return CorrectionRequest(llm, self.context.question, settings.max_output_tokens, deadline, settings.prompts_folder)
+        judge = self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None
+        return RunBoundJudge(judge, self.context, self._judged) if judge else None
 
     async def _warn_about_review(self, review: Review) -> None:
         """Warn of what a judge rejected. Raises VerificationError for a strict answer without a sentence left."""

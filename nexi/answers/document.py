@@ -148,8 +148,8 @@ def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
             places.add(int(label), url, title)
 
     def footnote(found: re.Match[str]) -> str:
-        urls = find_urls(found["rest"])
-        define(found["label"], urls[0] if urls else "", _title(found["rest"], urls[0]) if urls else "")
+        if urls := find_urls(found["rest"]):
+            define(found["label"], urls[0], _title(found["rest"], urls[0]))
         return _blank(found)
 
     def definition(found: re.Match[str]) -> str:
@@ -165,8 +165,7 @@ def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -
 
     def note(found: re.Match[str]) -> str:
         number = places.number(labels.get(found[1].casefold(), ""))
-        is_remark = labels.get(found[1].casefold()) == ""  # a footnote without an address is no source
-        return f"[{number}]" if number else "" if is_remark else found[0]
+        return f"[{number}]" if number else found[0]
 
     def reference(found: re.Match[str]) -> str:
         number = places.number(labels.get((found[2] or found[1]).casefold(), ""))

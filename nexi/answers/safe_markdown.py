@@ -64,9 +64,7 @@ _TAG = re.compile(rf"{_UNESCAPED}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = re.compile(rf"{_UNESCAPED}!(?=\[)")
 _LINK = re.compile(rf"{_UNESCAPED}\](?=\()")
 _FOREIGN_LINK = re.compile(rf"{_UNESCAPED}\](?=\((?!\s*<?(?:https?://|#)))", re.IGNORECASE)
-# A footnote of the check (`footnotes.py`) is a sentence, which no reader takes for the address of a link.
-_CHECK_NOTE = r"\^check\d{1,3}\]: (?:Contradicted by|Not found in) the page"
-_DEFINITION = re.compile(rf"^([\s>*+-]*)\[(?!{_CHECK_NOTE})(?=(?:[^\]\\]|\\.)*\]:)", re.MULTILINE)
+_DEFINITION = re.compile(r"^([\s>*+-]*)\[(?=(?:[^\]\\]|\\.)*\]:)", re.MULTILINE)
 _OPENING = re.compile(r"[<\[\]]")  # without these there is neither tag nor link nor image
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.answers.citations import link_citations
-from nexi.answers.footnotes import add_footnotes
 from nexi.app.run import RunResult
 from nexi.errors import StoreError
 from nexi.events import RoundEvaluated, RunStarted
@@ -56,15 +55,14 @@ def place_of(cwd: Path) -> SaveLocation:
 def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], tuple[int, int]] | None = None) -> Saved:
     """Write the report of a run into the folder it belongs to. Raises StoreError."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
-    text, notes = add_footnotes(result.answer.text, result.answer.review)
-    linted = lint_report(text, result.answer.sources, started.query)
+    linted = lint_report(result.answer.text, result.answer.sources, started.query)
     folder = Path(choose_folder(place_of(cwd)))
     fields, body = _front_matter_fields(result, started, today), link_citations(linted.text, linted.sources)
     choose = pick or _any_pair
     for _ in range(ATTEMPTS):
         path = folder / make_file_name(started.query, *choose())
         try:
-            _create_file(path, render_document(body, linted.sources, fields, str(path), notes))
+            _create_file(path, render_document(body, linted.sources, fields, str(path)))
         except FileExistsError:
             continue
         except OSError as error:
@@ -74,12 +72,11 @@ def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], 
 
 
 def report_text(result: RunResult, today: str, *, has_links: bool = False) -> tuple[str, LintedReport]:
-    """The report as a document without a place, for a door that shows or sends it; a file has links and footnotes."""
+    """The report as a document without a place, for a door that shows or sends it; in a file its citations are links."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
-    text, notes = add_footnotes(result.answer.text, result.answer.review) if has_links else (result.answer.text, "")
-    linted = lint_report(text, result.answer.sources, started.query)
+    linted = lint_report(result.answer.text, result.answer.sources, started.query)
     body = link_citations(linted.text, linted.sources) if has_links else linted.text
-    return render_document(body, linted.sources, _front_matter_fields(result, started, today), notes=notes), linted
+    return render_document(body, linted.sources, _front_matter_fields(result, started, today)), linted
 
 
 def front_matter_of(result: RunResult, started: RunStarted, today: str) -> str:

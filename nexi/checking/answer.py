@@ -12,7 +12,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,23 +20,35 @@ from msgspec.structs import replace
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
-from nexi.checking.judge import Case, Judge, Judging
+from nexi.checking.evidence import list_terms
+from nexi.checking.judge import Judge, choose_passages
+from nexi.checking.lexicon import FRAME_WORDS
+from nexi.checking.pages import Pages
+from nexi.checking.parsed import parse_text
+from nexi.checking.quotations import accept_quotations
+from nexi.checking.review import (
+    PASSING,
+    build_cases,
+    can_replace,
+    describe_gap,
+    edit_text,
+    is_rejected,
+    judge_claims,
+    soften_claims,
+)
+from nexi.checking.rules import check_answer, check_claim, find_anywhere
+from nexi.checking.sentences import SOURCES, has_verb, without_markers
 from nexi.checking.snapshots import Snapshots
 from nexi.runs.session import Session
 from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Verdict
 from nexi.urls import is_web_url
 
-if TYPE_CHECKING:
-    from nexi.checking.pages import Snapshot
-
 __all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier"]
 
 
 MAX_CHARS = 400_000  # of one answer
-MAX_JUDGED = 400  # sentences of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
 MAX_NEW_WORDS = 2  # that no page has, in a title of a strict answer
-MAX_COMPARED_CHARS = 2_000  # of a sentence that is looked for in pages it does not cite
 _ABOUT_CODE = re.compile(
     r"[`{}<>=]|\w\(|\w_\w|--\w|\b(?:code|function|command|script|program|snippet|python|javascript|java|rust|sql|bash|shell|regex|api"
     r"|library|compile|install|configure|config|query|method|class|error|exception|git|docker|html|css|json|yaml|linux)s?\b",
@@ -56,8 +68,6 @@ class Rejected(Struct, frozen=True):
 
 # New sentences by the position of the rejected one, "" for one to take out; None when the model was not asked.
 RewriteSentences: TypeAlias = Callable[[Sequence[Rejected]], Awaitable[Mapping[int, str] | None]]
-# What a judge says of some sentences; None when it was not asked.
-AskJudge: TypeAlias = Callable[[Judge, Sequence[Case], "Mapping[int, Snapshot | None]"], Awaitable[Judging]]
 
 
 class Verifier(Struct, frozen=True):
@@ -153,133 +163,101 @@ class AnswerCheck:
                 if self._show_marks and known:
                     self._show_marks([replace(c, start=c.start + start, end=c.end + start) for c in known])
 
-    async def finish(
-        self, judge: Judge | None = None, ask: AskJudge | None = None, rewrite: RewriteSentences | None = None
-    ) -> tuple[str, Review | None]:
+    async def finish(self, judge: Judge | None = None, rewrite: RewriteSentences | None = None) -> tuple[str, Review | None]:
         """The whole answer, and how it was checked."""
         self._stream.finish()
         text = "".join(self._out)
         if self._verifier is None:
             return text, None
         await self.drain()
-        text, review = await self._review(text, judge, ask, rewrite)
+        text, review = await self._review(text, judge, rewrite)
         if self._verifier.strict:
             self._release(text)
         return text, review
 
     # checking
 
-    async def _review(
-        self, text: str, judge: Judge | None, ask: AskJudge | None, rewrite: RewriteSentences | None
-    ) -> tuple[str, Review]:
-        from nexi.checking.review import is_rejected, soften_claims
-
+    async def _review(self, text: str, judge: Judge | None, rewrite: RewriteSentences | None) -> tuple[str, Review]:
         claims = soften_claims(await self._check_by_rules(text[:MAX_CHARS]))
         review = Review(Proof(claims), strict=self.is_strict, version=REVIEW_VERSION)
         if len(text) > MAX_CHARS:
             review = replace(review, gap=f"only the first {MAX_CHARS:,} characters of the answer were checked")
-        pages = await self._pages()
-        if judge and ask and review.proof.checked:
-            review = await self._judge(review, judge, ask, pages)
-            rejected = [claim for claim in review.proof.claims if is_rejected(claim)]
-            if rejected and rewrite:
-                text, review = await self._correct(text, review, rejected, judge, ask, rewrite, pages)
+        if judge and review.proof.checked:
+            pages = await self._pages()
+            review = await self._judge(review, judge, pages)
+            if rewrite and any(map(is_rejected, review.proof.claims)):
+                text, review = await self._correct(text, review, judge, rewrite, pages)
         return self._leave_out(text, review) if self.is_strict else (text, review)
 
-    async def _pages(self) -> dict[int, Snapshot | None]:
+    @property
+    def _question(self) -> str:
+        return self._verifier.question if self._verifier else ""
+
+    async def _pages(self) -> Pages:
         snapshots = self._verifier.snapshots if self._verifier else None
         return await snapshots.of(snapshots.numbers) if snapshots else {}
 
     async def _check_by_rules(self, text: str) -> tuple[Claim, ...]:
-        if self._verifier is None:
-            return ()
-        numbers = extract_citation_markers(text)
-        cited = await self._verifier.snapshots.of(sorted(numbers))
-        everything = await self._pages()
-        return await asyncio.to_thread(self._compare, text, cited, everything)
+        return await asyncio.to_thread(self._compare, text, await self._pages()) if self._verifier else ()
 
-    def _compare(
-        self, text: str, cited: Mapping[int, Snapshot | None], everything: Mapping[int, Snapshot | None]
-    ) -> tuple[Claim, ...]:
+    def _compare(self, text: str, pages: Pages) -> tuple[Claim, ...]:
         """The claims of a text against the pages it cites; a sentence that cites none against all that were read."""
-        from nexi.checking.quotations import accept_quotations
-        from nexi.checking.rules import check_answer
-
-        question = self._verifier.question if self._verifier else ""
         if self.is_strict:
-            text = expose_code(text, keeps_prose_only=is_about_code(question))
-        claims = check_answer(text, cited, question).claims
+            text = expose_code(text, keeps_prose_only=bool(_ABOUT_CODE.search(self._question)))
+        claims = check_answer(text, pages, self._question).claims
         if not self.by_model:
-            claims = accept_quotations(claims, cited)
+            claims = accept_quotations(claims, pages)
         if self.is_strict:
-            claims = tuple(_hold_to_account(claim, everything, question) for claim in claims)
-        return tuple(_find_anywhere(claim, everything, question) for claim in claims)
+            claims = tuple(_hold_to_account(claim, pages, self._question) for claim in claims)
+        return tuple(self._find_uncited(claim, pages) for claim in claims)
 
-    async def _judge(self, review: Review, judge: Judge, ask: AskJudge, pages: Mapping[int, Snapshot | None]) -> Review:
+    def _find_uncited(self, claim: Claim, pages: Pages) -> Claim:
+        """A sentence that cites no page, found in one that was read."""
+        match = find_anywhere(claim, pages, self._question)
+        if match is claim or match.verdict is not Verdict.FOUND:
+            return claim
+        return replace(match, reason=f"it cites no page; its words stand in [{match.evidence[0].number}]")
+
+    async def _judge(self, review: Review, judge: Judge, pages: Pages) -> Review:
         """The review with the verdicts of a judge."""
-        from nexi.checking.judge import Judgement
-        from nexi.checking.review import apply_judging, build_cases, describe_gap
-
-        question = self._verifier.question if self._verifier else ""
-        cases = build_cases(review.proof.claims, question)
-        judging = await ask(judge, cases[:MAX_JUDGED], pages)
-        beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of an answer are judged")
-        judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))
-        claims = await asyncio.to_thread(apply_judging, review.proof.claims, judging, pages, judge.name)
+        claims, judging = await judge_claims(review.proof.claims, self._question, pages, judge)
         judges = (judging.judge,) if judging.judge else ()
-        gap = describe_gap(judging.judgements) or review.gap
-        return replace(review, proof=Proof(claims), judges=judges, gap=gap)
+        return replace(review, proof=Proof(claims), judges=judges, gap=describe_gap(judging.judgements) or review.gap)
 
     async def _correct(
-        self,
-        text: str,
-        review: Review,
-        claims: Sequence[Claim],
-        judge: Judge,
-        ask: AskJudge,
-        rewrite: RewriteSentences,
-        pages: Mapping[int, Snapshot | None],
+        self, text: str, review: Review, judge: Judge, rewrite: RewriteSentences, pages: Pages
     ) -> tuple[str, Review]:
         """Have rejected sentences written again, once, and take what the judge then accepts."""
-        from nexi.checking.review import build_cases, can_replace, edit_text
-
-        rejected = await asyncio.to_thread(_add_passages, claims, pages)
-        offered = await rewrite(rejected)
+        claims = [claim for claim in review.proof.claims if is_rejected(claim)]
+        offered = await rewrite(await asyncio.to_thread(_add_passages, claims, pages))
         if not offered:
             return text, replace(review, asked=offered is not None)
         new = {claims[n].index: self._stream.clean(said).strip() for n, said in offered.items() if 0 <= n < len(claims)}
         by_index = {claim.index: claim for claim in claims}
         good = {index: said for index, said in new.items() if said == "" or can_replace(said, by_index[index])}
-        replacements = {index: said for index, said in good.items() if said}
-        judged = await self._judge_replacements(replacements, judge, ask, pages)
+        judged = await self._judge_replacements({i: said for i, said in good.items() if said}, judge, pages)
         changes = {i: said for i, said in good.items() if not said or (i in judged and judged[i].verdict is Verdict.SUPPORTED)}
         edited, standing = edit_text(text, review.proof.claims, changes)
         if not build_cases(standing) or self._finds_exits(edited):
             return text, replace(review, asked=True)
         corrections = tuple(Correction(by_index[i].text.strip(), said, by_index[i].reason) for i, said in changes.items())
-        kept = tuple(_take_verdict(c, judged[c.index]) if changes.get(c.index) else c for c in standing)
+        kept = (
+            replace(judged[c.index], text=c.text, start=c.start, end=c.end) if changes.get(c.index) else c for c in standing
+        )
         proof = Proof(tuple(replace(c, index=n) for n, c in enumerate(kept)))
         corrected = sum(bool(said) for said in changes.values())
         return edited, replace(review, proof=proof, corrections=corrections, corrected=corrected, asked=True)
 
-    async def _judge_replacements(
-        self, sentences: Mapping[int, str], judge: Judge, ask: AskJudge, pages: Mapping[int, Snapshot | None]
-    ) -> dict[int, Claim]:
-        from nexi.checking.review import soften_claims
-        from nexi.checking.rules import check_claim
-
+    async def _judge_replacements(self, sentences: Mapping[int, str], judge: Judge, pages: Pages) -> dict[int, Claim]:
         if not sentences:
             return {}
-        question = self._verifier.question if self._verifier else ""
         cited = {i: {n: pages.get(n) for n in sorted(extract_citation_markers(said))} for i, said in sentences.items()}
-        claims = [check_claim(said, cited[i], question, index=i) for i, said in sentences.items()]
-        review = await self._judge(Review(Proof(soften_claims(claims))), judge, ask, pages)
+        claims = [check_claim(said, cited[i], self._question, index=i) for i, said in sentences.items()]
+        review = await self._judge(Review(Proof(soften_claims(claims))), judge, pages)
         return {claim.index: claim for claim in review.proof.claims}
 
     def _leave_out(self, text: str, review: Review) -> tuple[str, Review]:
         """A strict answer without what is neither supported nor found."""
-        from nexi.checking.review import PASSING, edit_text
-
         gone = [claim for claim in review.proof.checked if claim.verdict not in PASSING]
         if not gone:
             return text, review
@@ -304,13 +282,8 @@ class AnswerCheck:
         return 0 if said else None
 
 
-def _hold_to_account(claim: Claim, pages: Mapping[int, Snapshot | None], question: str) -> Claim:
+def _hold_to_account(claim: Claim, pages: Pages, question: str) -> Claim:
     """A title or lead-in that states something in a strict answer: most of its words are in no page and not asked for."""
-    from nexi.checking.evidence import list_terms
-    from nexi.checking.lexicon import FRAME_WORDS
-    from nexi.checking.parsed import parse_text
-    from nexi.checking.sentences import has_verb, without_markers
-
     if claim.needs_citation or claim.evidence:
         return claim
     new = [
@@ -325,46 +298,15 @@ def _hold_to_account(claim: Claim, pages: Mapping[int, Snapshot | None], questio
     return replace(claim, needs_citation=True, reason="states what no page says") if len(own) > most else claim
 
 
-def _find_anywhere(claim: Claim, pages: Mapping[int, Snapshot | None], question: str) -> Claim:
-    """A sentence that cites no page, found in one that was read."""
-    from nexi.checking.rules import check_claim
-
-    if claim.evidence or not claim.needs_citation or len(claim.text) > MAX_COMPARED_CHARS:
-        return claim
-    for number, page in pages.items():
-        found = check_claim(claim.text, {number: page}, question, index=claim.index, start=claim.start) if page else claim
-        if found.verdict is Verdict.FOUND:
-            return replace(found, reason=f"it cites no page; its words stand in [{number}]")
-    return claim
-
-
-def _add_passages(claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]) -> list[Rejected]:
+def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
     """Rejected sentences with the best passages for each."""
-    from nexi.checking.judge import choose_passages
-    from nexi.checking.review import build_cases
-
-    cases = [build_cases([claim])[0] for claim in claims]
-    return [
-        Rejected(claim, tuple((p.page, p.text) for p in choose_passages(case, pages)))
-        for claim, case in zip(claims, cases, strict=True)
-    ]
-
-
-def _take_verdict(claim: Claim, judged: Claim) -> Claim:
-    """The claim of a sentence that was replaced, with what the judge says of the new one."""
-    return replace(judged, index=claim.index, text=claim.text, start=claim.start, end=claim.end)
-
-
-def is_about_code(question: str) -> bool:
-    """Whether a question asks for code, or gives some."""
-    return bool(_ABOUT_CODE.search(question))
+    chosen = [choose_passages(build_cases([claim])[0], pages) for claim in claims]
+    return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, chosen, strict=True)]
 
 
 def expose_code(text: str, *, keeps_prose_only: bool) -> str:
     """A text with blanks of the same length in place of fences and of the title of a list of sources, behind which nothing
     would be read, and of code where only prose is claimed."""
-    from nexi.checking.sentences import SOURCES
-
     lines: list[str] = []
     inside = False
     for line in text.splitlines(keepends=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from nexi.answers.document import Document
-from nexi.checking.answer import MAX_JUDGED
 from nexi.checking.judge import Judge, Judgement
+from nexi.checking.pages import Pages
 from nexi.checking.recheck import (
     CitationFigures,
     SourceState,
@@ -27,12 +27,9 @@ from nexi.checking.recheck import (
     prepare_pages,
     say_all,
 )
-from nexi.checking.review import MAX_GAP_REASONS, PASSING, apply_judging, build_cases
+from nexi.checking.review import MAX_GAP_REASONS, MAX_JUDGED, PASSING, judge_claims
 from nexi.checking.sentences import numbers_of
 from nexi.types import Claim, Evidence, JudgeFigure, Proof, Verdict
-
-if TYPE_CHECKING:
-    from nexi.checking.pages import Snapshot
 
 __all__ = ["check_citations"]
 
@@ -47,7 +44,6 @@ _BEST_FIRST = (
     Verdict.UNCHECKED,
 )
 
-Pages: TypeAlias = Mapping[int, "Snapshot | None"]
 # These sentences, judged by the pages with these numbers alone.
 AskAbout: TypeAlias = Callable[[Sequence[Claim], Sequence[int]], Coroutine[Any, Any, tuple[Claim, ...]]]
 
@@ -99,12 +95,11 @@ async def _judge_citations(verification: Verification, pages: Pages, judge: Judg
 
     async def ask(asked: Sequence[Claim], numbers: Sequence[int]) -> tuple[Claim, ...]:
         own = {number: pages.get(number) for number in numbers}
-        cases = build_cases(asked, question)
         async with limit:
-            judging = await judge.judge(cases, own, question, deadline=deadline)
+            judged, judging = await judge_claims(asked, question, own, judge, deadline=deadline)
         figures.extend([judging.judge] if judging.judge else [])
         judgements.extend(judging.judgements)
-        return await asyncio.to_thread(apply_judging, asked, judging, own, judge.name)
+        return judged
 
     judged_claims = Proof(tuple(claims)).checked[:MAX_JUDGED]
     cited = [claim for claim in judged_claims if numbers_of(claim.text)]

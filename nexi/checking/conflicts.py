@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PRONOUNS
 from nexi.checking.origins import group_origins
-from nexi.checking.pages import Snapshot
+from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Value, list_dates
@@ -59,7 +59,7 @@ class Statement(Struct, frozen=True):
 def find_conflicts(
     question: str,
     claims: Sequence[Claim],
-    snapshots: Mapping[int, Snapshot | None],
+    snapshots: Pages,
     titles: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[Conflict, ...]:
     """The disagreements among the pages that concern the answer to a question, a few at most."""

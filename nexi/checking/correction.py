@@ -6,12 +6,9 @@ what cannot be read changes no sentence.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct
 
 from nexi.checking.answer import Rejected
 from nexi.checking.judge import quote_text
@@ -27,53 +24,44 @@ MAX_SPAN_CHARS = 1_200
 TOKENS_PER_SENTENCE = 120
 MIN_TOKENS = 300
 
-_BLANK = re.compile(r"\s+")
-_TEXT = {"type": "string"}
+
+async def rewrite_sentences(
+    llm: LLM,
+    question: str,
+    rejected: Sequence[Rejected],
+    *,
+    max_tokens: int,
+    deadline: float | None = None,
+    prompts_folder: Path | None = None,
+) -> dict[int, str]:
+    """New sentences by position in `rejected`, "" for one to leave out. Raises LLMError."""
+    asked = rejected[:MAX_SENTENCES]
+    task = f"Question: {question}\n\n" + "\n\n".join(_describe_sentence(n, each) for n, each in enumerate(asked, 1))
+    schema = _reply_schema(len(asked))
+    reply = await llm.complete(
+        [Message("system", render("correction", folder=prompts_folder)), Message("user", task)],
+        max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(asked))),
+        temperature=0.0,
+        deadline=deadline,
+        schema=schema,
+    )
+    try:
+        value = parse_lenient(reply.text)
+    except ValueError:
+        return {}
+    entries = value["sentences"] if isinstance(value, dict) and not check_schema(value, schema) else []
+    return {e["n"] - 1: " ".join(e["text"].split()) for e in entries if 1 <= e["n"] <= len(asked)}
 
 
-def _reply_schema(name: str, text: str, most: int) -> dict[str, Any]:
-    """The schema of a reply: a list of numbers with a text each."""
+def _reply_schema(most: int) -> dict[str, Any]:
     entry = {
         "type": "object",
-        "properties": {"n": {"type": "integer"}, text: _TEXT},
-        "required": ["n", text],
+        "properties": {"n": {"type": "integer"}, "text": {"type": "string"}},
+        "required": ["n", "text"],
         "additionalProperties": False,
     }
     entries = {"type": "array", "items": entry, "maxItems": most}
-    return {"type": "object", "properties": {name: entries}, "required": [name], "additionalProperties": False}
-
-
-class CorrectionRequest(Struct, frozen=True):
-    """How a model is asked: whose, until when, and with which prompts."""
-
-    llm: LLM
-    question: str
-    max_tokens: int
-    deadline: float | None = None
-    prompts_folder: Path | None = None
-
-    async def rewrite_sentences(self, rejected: Sequence[Rejected]) -> dict[int, str]:
-        """New sentences by position in `rejected`, "" for one to leave out. Raises LLMError."""
-        asked = rejected[:MAX_SENTENCES]
-        task = f"Question: {self.question}\n\n" + "\n\n".join(_describe_sentence(n, each) for n, each in enumerate(asked, 1))
-        entries = await self._ask("correction", task, _reply_schema("sentences", "text", len(asked)))
-        return {e["n"] - 1: _BLANK.sub(" ", e["text"]).strip() for e in entries if 1 <= e["n"] <= len(asked)}
-
-    async def _ask(self, prompt: str, task: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        name = next(iter(schema["properties"]))
-        most = schema["properties"][name]["maxItems"]
-        reply = await self.llm.complete(
-            [Message("system", render(prompt, folder=self.prompts_folder)), Message("user", task)],
-            max_tokens=min(self.max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * most)),
-            temperature=0.0,
-            deadline=self.deadline,
-            schema=schema,
-        )
-        try:
-            value = parse_lenient(reply.text)
-        except ValueError:
-            return []
-        return list(value[name]) if isinstance(value, dict) and not check_schema(value, schema) else []
+    return {"type": "object", "properties": {"sentences": entries}, "required": ["sentences"], "additionalProperties": False}
 
 
 def _describe_sentence(n: int, rejected: Rejected) -> str:

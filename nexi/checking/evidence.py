@@ -15,7 +15,7 @@ from math import log
 
 from msgspec import Struct
 
-from nexi.checking.pages import Snapshot
+from nexi.checking.pages import Pages, Snapshot
 from nexi.text.wordforms import WORD, word_terms
 
 __all__ = ["EvidenceSet", "Passage", "SentenceQuery", "gather_evidence"]
@@ -24,7 +24,6 @@ __all__ = ["EvidenceSet", "Passage", "SentenceQuery", "gather_evidence"]
 MAX_TOKENS = 5_000  # of all passages of one answer
 CHARS_PER_TOKEN = 4
 WINDOW_SENTENCES = 7
-MAX_WINDOW_CHARS = 2_400
 MAX_WINDOWS = 8  # of one sentence
 SHORT_PAGE_CHARS = 3_000  # a page that is shown whole
 TEXT_SHARES = (0.99, 0.96, 0.93, 0.9, 0.87, 0.8)  # of the budget; the rest is for headings and for what joins passages
@@ -80,7 +79,7 @@ class _Window(Struct, frozen=True):
 
 def gather_evidence(
     queries: Sequence[SentenceQuery],
-    pages: Mapping[int, Snapshot | None],
+    pages: Pages,
     *,
     max_tokens: int = MAX_TOKENS,
     size: int = WINDOW_SENTENCES,

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidenceSet, Passage, SentenceQuery, gather_evidence
 from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
-from nexi.checking.pages import Snapshot, prepare
+from nexi.checking.pages import Pages, prepare
 from nexi.checking.quiz import Grade
 from nexi.errors import ContextOverflowError, LLMError, NexiError
 from nexi.ports import LLM, Clock, PairModel
@@ -82,7 +82,7 @@ class Judge(Protocol):
     def name(self) -> str: ...
 
     async def judge(
-        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
+        self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None
     ) -> Judging: ...
 
 
@@ -112,9 +112,7 @@ class LlmJudge:
     def name(self) -> str:
         return _BLANK.sub(" ", self._llm.name).strip() or "judge"
 
-    async def judge(
-        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
-    ) -> Judging:
+    async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         instructions = render("judge", folder=self._folder)  # raises here for a mistake in the user's own file
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
@@ -130,7 +128,7 @@ class LlmJudge:
         self,
         instructions: str,
         cases: Sequence[Case],
-        pages: Mapping[int, Snapshot | None],
+        pages: Pages,
         question: str,
         deadline: float | None,
     ) -> list[Judgement]:
@@ -153,7 +151,7 @@ class LlmJudge:
         self,
         instructions: str,
         cases: Sequence[Case],
-        pages: Mapping[int, Snapshot | None],
+        pages: Pages,
         question: str,
         room: int,
         deadline: float | None,
@@ -199,9 +197,7 @@ class PairJudge:
     def name(self) -> str:
         return self._model.name
 
-    async def judge(
-        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
-    ) -> Judging:
+    async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         chosen = await asyncio.to_thread(lambda: [choose_passages(case, pages) for case in cases])
         pairs = [(p.text[:MAX_PAIR_CHARS], case.text) for case, own in zip(cases, chosen, strict=True) for p in own]
         scores = iter(await self._model.score(pairs, deadline=deadline) if pairs else ())
@@ -221,7 +217,7 @@ class PairJudge:
         return Judging(tuple(judgements), figure)
 
 
-def choose_passages(case: Case, pages: Mapping[int, Snapshot | None]) -> tuple[Passage, ...]:
+def choose_passages(case: Case, pages: Pages) -> tuple[Passage, ...]:
     query = SentenceQuery(case.text, case.numbers, case.before)
     evidence = gather_evidence([query], pages, max_tokens=PAIR_TOKENS, size=PAIR_SENTENCES)
     by_number = {p.n: p for p in evidence.passages}
@@ -262,9 +258,7 @@ class GradedJudge:
     def name(self) -> str:
         return self._judge.name
 
-    async def judge(
-        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
-    ) -> Judging:
+    async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         try:
             grade = await self._test(deadline)
         except NexiError as error:
@@ -280,7 +274,7 @@ class GradedJudge:
         return Judging(tuple(lowering), figure)
 
     async def _stand_in_or_gap(
-        self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str, deadline: float | None, reason: str
+        self, cases: Sequence[Case], pages: Pages, question: str, deadline: float | None, reason: str
     ) -> Judging:
         if self._stand_in:
             return await self._stand_in.judge(cases, pages, question, deadline=deadline)

@@ -8,7 +8,7 @@ top. Whether the evidence is any good is not judged here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.types import Claim, Evidence, Source, Verdict
 
 if TYPE_CHECKING:
-    from nexi.checking.pages import Snapshot
+    from nexi.checking.pages import Pages, Snapshot
 
 MAX_QUOTE_CHARS = 100  # characters; a longer one is named by its beginning and its end
 MAX_PIECE_CHARS = 60
@@ -89,9 +89,7 @@ def text_directive(text: str, start: int, end: int) -> str:
     return ",".join(parts)
 
 
-def with_links(
-    sources: Iterable[Source], claims: Iterable[Claim], snapshots: Mapping[int, Snapshot | None]
-) -> tuple[Source, ...]:
+def with_links(sources: Iterable[Source], claims: Iterable[Claim], snapshots: Pages) -> tuple[Source, ...]:
     """The sources, each with a link to where it says what it is first cited for."""
     first: dict[int, Evidence] = {}
     for evidence in (e for claim in claims for e in claim.evidence if e.verdict in SAID and e.start < e.end):

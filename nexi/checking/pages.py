@@ -8,9 +8,10 @@ beyond the cap the beginning is read, and the verdict says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.text.plain import Plain, fold_text, plain
@@ -94,6 +95,9 @@ class Snapshot:
         """The same as offsets into the stored text."""
         start, end = self.bounds[first][0], self.bounds[last][1]
         return self.plain.stored_place(start), min(len(self.text), self.plain.stored_place(end - 1) + 1)
+
+
+Pages: TypeAlias = Mapping[int, Snapshot | None]  # by citation number; None where no text of a source is stored
 
 
 def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_chars: int = MAX_CHARS) -> Snapshot:

@@ -8,7 +8,7 @@ names what it is about. Nothing is reworded here, so nothing is compared by mean
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from nexi.text.plain import strip_markdown
 from nexi.types import Claim, Verdict
 
 if TYPE_CHECKING:
-    from nexi.checking.pages import Snapshot
+    from nexi.checking.pages import Pages
 
 __all__ = ["accept_quotations"]
 
@@ -37,13 +37,13 @@ _PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
 _CELLS = " – "
 
 
-def accept_quotations(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+def accept_quotations(claims: Sequence[Claim], snapshots: Pages) -> tuple[Claim, ...]:
     """The claims, where a quotation is supported by the page it stands in."""
     doubtful = {claim.index for claim in find_failing(claims)}
     return tuple(_quotation(claim, snapshots) if claim.index in doubtful else claim for claim in claims)
 
 
-def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
+def _quotation(claim: Claim, snapshots: Pages) -> Claim:
     sentence = set_citations(claim.text, ())
     for evidence in claim.evidence:
         snapshot = snapshots.get(evidence.number)
@@ -57,7 +57,7 @@ def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
     return claim
 
 
-def _is_quoted_by_parts(text: str, snapshots: Mapping[int, Snapshot | None]) -> bool:
+def _is_quoted_by_parts(text: str, snapshots: Pages) -> bool:
     """Several quotations in one sentence, each before its own markers."""
     parts = _PART.findall(text)
     return len(parts) > 1 and all(

@@ -10,21 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.answers.document import Document
-from nexi.checking.answer import MAX_CHARS, MAX_JUDGED
-from nexi.checking.judge import Judge, Judgement
-from nexi.checking.review import apply_judging, build_cases, describe_gap, find_failing, soften_claims
+from nexi.checking.answer import MAX_CHARS
+from nexi.checking.judge import Judge
+from nexi.checking.pages import Pages, Snapshot, prepare
+from nexi.checking.review import describe_gap, find_failing, judge_claims, soften_claims
+from nexi.checking.rules import check_answer, find_anywhere
 from nexi.checking.sentences import numbers_of
 from nexi.errors import FetchError, PageLimitError
 from nexi.types import Claim, Evidence, JudgeFigure, Page, Proof, Source, Verdict, content_digest
-
-if TYPE_CHECKING:
-    from nexi.checking.pages import Snapshot
 
 __all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "recheck"]
 
@@ -35,8 +34,6 @@ Stored: TypeAlias = Callable[[Source], Awaitable[str | None]]
 Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
 Texts: TypeAlias = Mapping[int, str | None]
 MAX_CONCURRENT_FETCHES = 4
-MAX_COMPARED_CHARS = 2_000  # of a sentence that is looked for in pages it does not cite
-MAX_COMPARED_PAGES = 4
 LOST = "no source with this number is listed"
 UNCITED = "it cites no page"
 
@@ -180,8 +177,6 @@ def say_all(*parts: str) -> str:
 
 
 async def prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot | None]:
-    from nexi.checking.pages import prepare
-
     def prepare_all() -> dict[int, Snapshot | None]:
         pages: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
         for source in document.sources:
@@ -192,13 +187,11 @@ async def prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot 
     return await asyncio.to_thread(prepare_all)
 
 
-def check_by_rules(document: Document, pages: Mapping[int, Snapshot | None], basis: Basis) -> tuple[Claim, ...]:
+def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
     """What rules say; a sentence that cites nothing is looked for in every page where the document as a whole was."""
-    from nexi.checking.rules import check_answer
-
     claims = _add_addresses(check_answer(document.text[:MAX_CHARS], pages, document.question).claims, document)
     if basis != "cited":
-        claims = tuple(_find_anywhere(claim, pages, document.question) for claim in claims)
+        claims = tuple(find_anywhere(claim, pages, document.question) for claim in claims)
     return tuple(
         replace(claim, verdict=Verdict.UNCHECKED, reason=UNCITED)
         if basis == "cited" and claim.needs_citation and not claim.evidence
@@ -212,45 +205,18 @@ def _soften_evidence(evidence: Evidence) -> Evidence:
     return replace(evidence, verdict=Verdict.NOT_CONFIRMED) if evidence.verdict is Verdict.NOT_FOUND else evidence
 
 
-def _find_anywhere(claim: Claim, pages: Mapping[int, Snapshot | None], question: str) -> Claim:
-    """A sentence that cites no page, found in one that was looked up, contradicted there, or with what comes closest."""
-    from nexi.checking.evidence import list_terms
-    from nexi.checking.rules import check_claim
-
-    if claim.evidence or not claim.needs_citation or len(claim.text) > MAX_COMPARED_CHARS:
-        return claim
-    terms = list_terms(claim.text)
-    known = {number: page for number, page in pages.items() if page is not None}
-    best = sorted(known, key=lambda n: -sum(term in known[n].places for term in terms))[:MAX_COMPARED_PAGES]
-    checks = [check_claim(claim.text, {n: known[n]}, question, index=claim.index, start=claim.start) for n in best]
-    for verdict in (Verdict.FOUND, Verdict.CONTRADICTED):
-        if found := next((check for check in checks if check.verdict is verdict), None):
-            return found
-    return checks[0] if checks else claim
-
-
-async def _judge(
-    verification: Verification, pages: Mapping[int, Snapshot | None], judge: Judge, deadline: float | None
-) -> Verification:
-    claims, question = verification.proof.claims, verification.document.question
-    cases = build_cases(claims, question)
-    judging = await judge.judge(cases[:MAX_JUDGED], pages, question, deadline=deadline)
-    beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of a text are judged")
-    judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))
+async def _judge(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
+    claims = verification.proof.claims
+    judged, judging = await judge_claims(claims, verification.document.question, pages, judge, deadline=deadline)
+    verification = replace(verification, gap=say_all(verification.gap, describe_gap(judging.judgements)))
     if not any(judgement.finding for judgement in judging.judgements):
-        return replace(verification, gap=say_all(verification.gap, describe_gap(judging.judgements)))
-    judged = await asyncio.to_thread(apply_judging, claims, judging, pages, judge.name)
+        return verification
     judged = tuple(
         old if new.verdict is Verdict.NOT_FOUND and old.evidence and all(pages.get(n) is None for n in old.numbers) else new
         for old, new in zip(claims, judged, strict=True)  # what is not in the other pages may be in the one that is missing
     )
-    return replace(
-        verification,
-        proof=Proof(judged),
-        judge=judging.judge.name if judging.judge else judge.name,
-        judges=(judging.judge,) if judging.judge else (),
-        gap=say_all(verification.gap, describe_gap(judging.judgements)),
-    )
+    name, judges = (judging.judge.name, (judging.judge,)) if judging.judge else (judge.name, ())
+    return replace(verification, proof=Proof(judged), judge=name, judges=judges)
 
 
 def describe_rest(document: Document) -> str:

@@ -1,27 +1,29 @@
 """What a check makes of the sentences of a text: verdicts put on claims, and sentences put in place of others.
 
-Pure. Above is the check of an answer, below are the rules and what a judge returns. A mark stands beside the text and never
+Above are the checks of an answer and of a document, below are the rules and the judge. A mark stands beside the text and never
 in it: a claim carries its place, its verdict and a reason that says what was done. Only what a judge rejected is changed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
 from msgspec.structs import replace
 
-from nexi.answers.citations import is_row, set_citations
+from nexi.answers.citations import is_row
 from nexi.checking.evidence import Passage, list_terms
-from nexi.checking.judge import Case, Judgement, Judging
-from nexi.checking.pages import Snapshot
+from nexi.checking.judge import Case, Judge, Judgement, Judging
+from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.sentences import without_markers
 from nexi.types import Claim, Evidence, Proof, Verdict
 
-__all__ = ["apply_judging", "build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "soften_claims"]
+__all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "judge_claims", "soften_claims"]
 
 
+MAX_JUDGED = 400  # sentences of one text
 PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
 SUPPORTS = "the judge finds it in this passage"
 REJECTED = "nothing in the passages shown says this"
@@ -70,9 +72,18 @@ def build_cases(claims: Sequence[Claim], question: str = "") -> list[Case]:
     return cases
 
 
-def apply_judging(
-    claims: Sequence[Claim], judging: Judging, pages: Mapping[int, Snapshot | None], name: str
-) -> tuple[Claim, ...]:
+async def judge_claims(
+    claims: Sequence[Claim], question: str, pages: Pages, judge: Judge, *, deadline: float | None = None
+) -> tuple[tuple[Claim, ...], Judging]:
+    """The claims with the verdicts of a judge, and what it said of each that states something."""
+    cases = build_cases(claims, question)
+    judging = await judge.judge(cases[:MAX_JUDGED], pages, question, deadline=deadline)
+    beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of a text are judged")
+    judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))
+    return await asyncio.to_thread(apply_judging, claims, judging, pages, judge.name), judging
+
+
+def apply_judging(claims: Sequence[Claim], judging: Judging, pages: Pages, name: str) -> tuple[Claim, ...]:
     """The claims with the verdicts of a judge; `judging` has one judgement for each claim that states something."""
     judgements = iter(judging.judgements)
     judge = judging.judge.name if judging.judge else name
@@ -81,7 +92,7 @@ def apply_judging(
     )
 
 
-def _apply_judgement(claim: Claim, judgement: Judgement, pages: Mapping[int, Snapshot | None], judge: str) -> Claim:
+def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: str) -> Claim:
     match judgement.finding:
         case "supported":
             evidence = _add_evidence(claim, judgement, pages, Verdict.SUPPORTED, SUPPORTS)
@@ -99,9 +110,7 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Mapping[int, Sna
     return replace(claim, reason=f"{NOT_JUDGED}: {judgement.reason}") if judgement.reason else claim
 
 
-def _add_evidence(
-    claim: Claim, judgement: Judgement, pages: Mapping[int, Snapshot | None], verdict: Verdict, reason: str
-) -> tuple[Evidence, ...]:
+def _add_evidence(claim: Claim, judgement: Judgement, pages: Pages, verdict: Verdict, reason: str) -> tuple[Evidence, ...]:
     """What the passages that the judge named say, in place of what rules saw in these pages; the best passage of each."""
     named: dict[int, Evidence] = {}
     for number in dict.fromkeys(passage.page for passage in judgement.passages):
@@ -202,8 +211,3 @@ def find_opening(sentence: str) -> str:
     """The bullet, number or quotation mark of a line; a row of a table is one whole."""
     found = _OPENING.match(sentence)
     return found[0] if found else ""
-
-
-def plain_sentence(claim: Claim) -> str:
-    """The sentence without its citations and without the bullet or number before it."""
-    return set_citations(claim.text[len(find_opening(claim.text)) :], ()).strip()

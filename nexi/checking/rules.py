@@ -8,16 +8,17 @@ be compared is a stated gap, never a pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.checking.alignment import NEAR_COPY, align, find_overstatements, has_negation
+from nexi.checking.evidence import list_terms
 from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES
 from nexi.checking.links import page_number
 from nexi.checking.literals import absent_names, missing_literals, unsaid_clauses
-from nexi.checking.pages import Snapshot
+from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.retrieval import Window, find_windows
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
@@ -33,6 +34,8 @@ ENOUGH_QUESTION = 0.5  # more than this share of the question's words, for an an
 FRAGMENT_WORDS = 4  # content words and values of one
 MIN_WORDS = 2  # of what is compared without its question
 MAX_WORDS, MAX_VALUES = 400, 60  # of one sentence
+MAX_COMPARED_CHARS = 2_000  # of a sentence that is looked for in pages it does not cite
+MAX_COMPARED_PAGES = 4
 MAX_CITED = 24  # sources of one sentence that are compared; a sentence with more says nothing by them
 COPY = 0.8  # share of a sentence in the order of one of the page's, which is then not looked for in parts
 ALMOST = 0.1  # two near copies no further apart than this are equally near
@@ -42,7 +45,6 @@ _REPLY_WORD = re.compile(r"(yes|no)[,:;] +(?=(?:\S+ ){2})", re.IGNORECASE)
 _SPACED_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)")  # as tokenised text has it, of which no value can be read
 _RANKS = {Verdict.FOUND: 0.0, Verdict.CONTRADICTED: 1.0, Verdict.UNCHECKED: 3.0, Verdict.NOT_FOUND: 4.0}
 _CLOSE_RANK = 2.0  # a passage that says most of a claim tells more than a gap
-Pages = Mapping[int, Snapshot | None]  # by number; None where no text of a source is stored
 
 
 class Finding(Struct, frozen=True):
@@ -84,6 +86,20 @@ def check_answer(text: str, snapshots: Pages, question: str = "") -> Proof:
 def check_claim(text: str, cited: Pages, question: str = "", *, index: int = 0, start: int = 0) -> Claim:
     """One sentence against the sources it cites; a source that is None has no stored text, and the claim says so."""
     return _check(read_sentence(text, start, question), cited, question, index)
+
+
+def find_anywhere(claim: Claim, pages: Pages, question: str) -> Claim:
+    """A sentence that cites no page, found in one of these, contradicted there, or with what comes closest."""
+    if claim.evidence or not claim.needs_citation or len(claim.text) > MAX_COMPARED_CHARS:
+        return claim
+    terms = list_terms(claim.text)
+    known = {number: page for number, page in pages.items() if page is not None}
+    best = sorted(known, key=lambda n: -sum(term in known[n].places for term in terms))[:MAX_COMPARED_PAGES]
+    checks = [check_claim(claim.text, {n: known[n]}, question, index=claim.index, start=claim.start) for n in best]
+    for verdict in (Verdict.FOUND, Verdict.CONTRADICTED):
+        if match := next((check for check in checks if check.verdict is verdict), None):
+            return match
+    return checks[0] if checks else claim
 
 
 def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim:

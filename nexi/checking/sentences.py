@@ -142,11 +142,6 @@ def is_title(line: str) -> bool:
     return bool(HEADING.match(line) or LABEL.match(line))
 
 
-def leads_or_titles(text: str) -> bool:
-    """Whether a line is a heading or a label, or leads in what follows."""
-    return is_title(text) or bool(_LEADS_IN.search(without_markers(text).strip()))
-
-
 def has_verb(parsed: ParsedText) -> bool:
     """Whether a heading reads like a sentence: an auxiliary, or a past form."""
     return any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words)

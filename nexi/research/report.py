@@ -142,12 +142,12 @@ def _escape_char(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "", notes: str = "") -> str:
-    """Render the whole file: front matter, report, sources, footnotes, and the path it was saved under."""
+def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:
+    """Render the whole file: front matter, report, sources, and the path it was saved under."""
     listed = "\n".join(
         f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {clean_address(s.url)}" for s in sources
     )
-    parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else "", notes]
+    parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else ""]
     footer = f"---\n\n*Saved as `{path}`*" if path else ""
     return "\n\n".join(part.strip() for part in (*parts, footer) if part.strip()) + "\n"
 

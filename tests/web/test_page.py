@@ -232,7 +232,7 @@ def test_a_draft_has_the_marks_that_are_known_and_they_lead_nowhere_yet() -> Non
         '<span class="check v-not_found" title="not found">?\u00a0not found</span> It</p>\n'
     )
     assert draft_html("`code [1].` it", [SentenceMark(0, 11, Verdict.UNCHECKED)]) == (
-        '<p><code>code [1].</code><span class="check v-unchecked" title="not checked">·</span> it</p>\n'
+        '<p><code>code [1].</code><span class="check v-unchecked" title="not checked">·\u00a0not checked</span> it</p>\n'
     )
 
 

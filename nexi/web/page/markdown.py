@@ -12,7 +12,6 @@ from typing import Any
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import link_citations, strip_sources_section
-from nexi.answers.footnotes import add_footnotes
 from nexi.answers.safe_markdown import make_inert
 from nexi.types import Source
 from nexi.web.page.view import AnsweredRun, source_view
@@ -26,8 +25,7 @@ _FRONT_END = "\n---\n"
 
 def markdown_of(answered: AnsweredRun, front: str = "") -> str:
     """The whole file, after its front matter."""
-    body, notes = add_footnotes(answered.text, answered.review)
-    body = strip_sources_section(body) if answered.end.sources else body
+    body = strip_sources_section(answered.text) if answered.end.sources else answered.text
     heading = "" if body.lstrip().startswith("# ") else f"# {escape_line(answered.started.query)}"
     parts = [
         front.strip(),
@@ -37,7 +35,6 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
         _render_conflicts(answered),
         _render_sources(answered),
         _render_figures(answered),
-        notes,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -82,7 +82,7 @@ async def convert_to_docx(markdown: str, *, patience_s: float = PRINT_S) -> byte
         page.write_text(markdown, "utf-8", errors="replace")
         without_images = Path(folder) / "images.lua"
         without_images.write_text(NO_IMAGES, "utf-8")
-        command = [pandoc, "--from=commonmark+pipe_tables+footnotes", "--to=docx", f"--output={out}", str(page)]
+        command = [pandoc, "--from=commonmark+pipe_tables", "--to=docx", f"--output={out}", str(page)]
         said = await _run_program("pandoc", [*command, "--sandbox"], folder, patience_s)
         if said.endswith(DATA_FILE_MISSING):
             limits = (f"--lua-filter={without_images}", "--resource-path=")

@@ -68,9 +68,9 @@ export function translateMarks(root, claims = state.run?.claims) {
   for (const cite of root.querySelectorAll(".cite")) cite.setAttribute("aria-label", say("read.source", { n: Number(cite.dataset.n) }));
   for (const mark of root.querySelectorAll(".check")) {
     const verdict = mark.className.match(/v-(\w+)/)[1], claim = claims?.[mark.dataset.claim] || { verdict };
-    const other = claim.evidence?.find((one) => one.verdict === verdict && one.other)?.other, name = nameVerdict(claim);
+    const other = claim.evidence?.find((one) => one.verdict === "contradicted" && one.other)?.other, name = nameVerdict(claim);
     const text = verdict === "contradicted" && other ? say("verdict.other", { verdict: name, value: other.replace(/\s+/g, " ").slice(0, MAX_VALUE_CHARS) }) : name;
-    if (mark.textContent[1]) mark.textContent = `${SIGNS[verdict]}\u00a0${text}`;
+    mark.textContent = `${SIGNS[verdict]}\u00a0${text}`;
     if (mark.dataset.claim) mark.setAttribute("aria-label", say("verdict.show", { verdict: text })); else mark.title = text;
   }
 }

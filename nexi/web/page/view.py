@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from nexi.answers.answered import describe_answered
-from nexi.answers.footnotes import find_mark_place
 from nexi.app.mark_figures import describe_marks
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
@@ -50,7 +49,6 @@ WORST = (
     Verdict.SUPPORTED,
 )
 GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
-BAD = (Verdict.CONTRADICTED, Verdict.NOT_FOUND)
 MAX_VALUE_CHARS = 60
 MAX_QUOTE_CHARS = 400
 MARK = " [unverified]"  # what answers before version 2 of the check carry as text
@@ -156,10 +154,17 @@ def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *
     clean = _MARKS.sub("\ufffd", text)
     checked = [c for c in claims if c.evidence or c.needs_citation]
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
-        end = find_mark_place(clean, claim)
+        end = _mark_place(clean, claim)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
     marks = _Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), leads_to)
     return _link_citations(_render_markdown(clean), marks)
+
+
+def _mark_place(text: str, claim: Claim) -> int:
+    """Where the mark of a claim goes: at its end, and inside the last cell of a row of a table."""
+    body = text[: claim.end].rstrip()
+    is_row = text[claim.start : claim.end].lstrip().startswith("|") and body.endswith("|")
+    return len(body[:-1].rstrip()) if is_row else len(body)
 
 
 class _Marks(Struct, frozen=True):
@@ -181,13 +186,12 @@ class _Marks(Struct, frozen=True):
         return f'<button type="button" class="cite" data-n="{number}"{about} aria-label="Source {number}">[{number}]</button>'
 
     def check(self, index: int) -> str:
-        """The sign of a verdict; in the page only what is not good has one, and what is wrong also says so in words."""
+        """The sign of a verdict, in words too where it is not a good one. In the page only what is wrong has a mark."""
         claim = self.claims.get(index)
         if claim is None or (claim.verdict in GOOD and self.leads_to != "file"):
             return ""
         said, sign = html.escape(_say_verdict(claim)), SIGNS[claim.verdict]
-        is_said = claim.verdict in BAD and self.leads_to != "file"
-        shown = f"{sign}\u00a0{said}" if is_said else sign
+        shown = sign if claim.verdict in GOOD else f"{sign}\u00a0{said}"
         kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
         if self.leads_to == "nothing":
             return f'<span {kind} title="{said}">{shown}</span>'
