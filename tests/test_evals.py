@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evals import answers
+from evals import answers, check_cost
 
 ZEROS = dict.fromkeys(answers.COLUMNS, 0.0)
 
@@ -52,3 +52,10 @@ def test_a_web_is_measured_through_the_whole_loop(tmp_path: Path, monkeypatch: p
     measured, replies = answers.measure("dev", tmp_path, 0)
     assert (measured.figures["supported"], measured.failed, measured.whole) == (100.0, 0, True)
     assert replies["q"]["answer"].startswith("The owl hunts voles by night. [1]")
+
+
+def test_the_cost_of_the_check_is_what_it_adds_to_the_same_answer() -> None:
+    plain, judged = check_cost.Cost(4, 1000, 1.0, 1.01), check_cost.Cost(5, 1400, 1.0, 1.02)
+    figures = check_cost.summarise([(plain, judged)])
+    assert figures == {"calls": 1, "mean ratio": 1.4, "most ratio": 1.4, "time": 1.02, "most time": 1.02}
+    assert check_cost.first_sentence("It is so [1]. It was.") == "It is so [1]."
