@@ -18,6 +18,7 @@ from nexi.checking.pages import HEADING, LABEL, RULE, cut_blocks
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import IRREGULAR
+from nexi.text.stopwords import STOP
 from nexi.text.wordforms import WORD, word_terms
 
 MAX_SENTENCE_CHARS = 4_000
@@ -27,6 +28,7 @@ QUESTION = "a question"  # why a sentence claims nothing
 
 MARKER_GROUP = re.compile(rf"(?:(?:{MARKERS.pattern})[ \t]*)+")
 _MARKERS_FIRST = re.compile(rf"(?:[ \t]*(?:{MARKERS.pattern})[ \t]*[.,;]?)+[ \t]*")
+JOINING_WORDS = frozenset(("and", "or", "of", "for", "vs", "versus"))  # that join nouns, as in "tools use and design"
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\|\s*)?")
 SOURCES = re.compile(
     r"(?im)^\s{0,3}(?:#{1,6}\s+)?(?:\*\*|__)?(?:sources?|references?|citations?|bibliography|works cited)\s*[:*_]*\s*$"
@@ -143,8 +145,14 @@ def is_title(line: str) -> bool:
 
 
 def has_verb(parsed: ParsedText) -> bool:
-    """Whether a heading reads like a sentence: an auxiliary, or a past form."""
-    return any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words)
+    """Whether a heading reads like a sentence: an auxiliary, a past form, or a plural that does something ("trams run on")."""
+    if any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words):
+        return True
+    flats = [word.flat for word in parsed.words]
+    return any(
+        who.endswith("s") and not does.endswith(("s", "ing")) and not {who, does} & STOP and small in STOP - JOINING_WORDS
+        for who, does, small in zip(flats, flats[1:], flats[2:], strict=False)
+    )
 
 
 def _find_blocks(text: str) -> Iterator[tuple[int, int]]:

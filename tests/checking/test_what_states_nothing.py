@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from nexi.checking.parsed import parse_text
 from nexi.checking.rules import check_answer
-from nexi.checking.sentences import without_markers
+from nexi.checking.sentences import has_verb, without_markers
 
 QUESTION = "Which engine holds more data?"
 ANSWER = """# Choosing an engine
@@ -30,3 +31,8 @@ def test_only_what_states_something_is_counted() -> None:
 
 def test_the_clause_behind_a_transition_is_what_is_compared() -> None:
     assert without_markers("In short, Brandt holds 90 terabytes [1].") == "Brandt holds 90 terabytes."
+
+
+def test_a_title_in_which_a_plural_does_something_reads_like_a_sentence() -> None:
+    titles = ("Trams run on peanut butter", "Trams and buses", "Costs for the city", "News coverage of the vote")
+    assert [has_verb(parse_text(title)) for title in titles] == [True, False, False, False]
