@@ -211,19 +211,23 @@ def cut_at_markers(text: str) -> list[Clause]:
     """
     dispute = _DISPUTE.match(text)
     subject = re.sub(r"[“”…]", " ", dispute["subject"] or "") if dispute else ""
-    clauses: list[Clause] = []
+    clauses: list[tuple[list[str], list[int]]] = []
+    opening = ""  # a word before the first clause, too little for one
     start = dispute.end() if dispute else 0
     for group in MARKER_GROUP.finditer(text, start):
         words = _CONJUNCTION.sub("", _COUNT.sub("", without_markers(text[start : group.start()])).strip(" ,;.“”"))
-        if _says_something(words) or dispute:
-            clauses.append(Clause(f"{subject} {words}".strip(), numbers_of(group[0])))
-        elif clauses:
-            clauses[-1] = Clause(f"{clauses[-1].text} {words}".strip(), (*clauses[-1].numbers, *numbers_of(group[0])))
-        else:
-            continue
         start = group.end()
+        if _says_something(words) or dispute or (not clauses and _says_something(f"{opening} {words}")):
+            clauses.append(([subject, "" if clauses else opening, words], []))
+        elif clauses:
+            clauses[-1][0].append(words)
+        else:
+            opening = opening or (words if _says_something(words, 1) else "")
+            continue
+        clauses[-1][1].extend(numbers_of(group[0]))
     rest = _CONJUNCTION.sub("", without_markers(text[start:]).strip(" ,;."))
-    return [*clauses, Clause(rest)] if clauses and not dispute and _says_something(rest) else clauses
+    complete = [Clause(" ".join(filter(None, words)), tuple(numbers)) for words, numbers in clauses]
+    return [*complete, Clause(rest)] if complete and not dispute and _says_something(rest) else complete
 
 
 def cut_at_joints(text: str) -> Iterator[list[Clause]]:
@@ -239,7 +243,7 @@ def cut_at_joints(text: str) -> Iterator[list[Clause]]:
             yield [Clause(piece) for piece in pieces]
 
 
-def _says_something(text: str) -> bool:
+def _says_something(text: str, enough: int = MIN_CONTENT_WORDS) -> bool:
     """Whether a clause has content words enough, counted no further than that."""
     terms = (term for word in WORD.finditer(text) for term in word_terms(word[0]))
-    return len(list(islice(terms, MIN_CONTENT_WORDS))) == MIN_CONTENT_WORDS
+    return len(list(islice(terms, enough))) == enough

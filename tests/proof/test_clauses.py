@@ -7,6 +7,7 @@ import pytest
 from nexi.checking.conflicts import find_conflicts
 from nexi.checking.pages import prepare
 from nexi.checking.rules import check_answer
+from nexi.checking.sentences import Clause, cut_at_markers
 from nexi.types import Verdict
 
 MOON = prepare("# Moon\n\nThe Moon is the only natural satellite of Earth. It has almost no air.", "http://moon.test/")
@@ -66,3 +67,12 @@ def test_a_sentence_that_one_source_says_in_several_places_names_them_all() -> N
         "said in several places of the source",
         ["The Moon has two small seas of dust.", "The Moon is the only natural satellite of Earth."],
     )
+
+
+def test_a_word_before_the_first_clause_belongs_to_it() -> None:
+    text = "Chopin [1] and [2] died in Paris [3], [4] aged young [5]."
+    assert cut_at_markers(text) == [Clause("Chopin died in Paris", (3, 4)), Clause("aged young", (5,))]
+
+
+def test_a_sentence_of_thirty_thousand_markers_is_cut_in_one_pass() -> None:
+    assert cut_at_markers("of [1] " * 30_000 + "The Moon has no air [2].") == [Clause("The Moon has no air", (2,))]
