@@ -211,6 +211,34 @@ SHEET_TABLES = (
 )
 
 
+QUESTIONS = {  # of one cell of each table: the question, the label of the row, and the column
+    "income statement": ("What was the provision for income taxes in 2018?", "Provision for income taxes", 2),
+    "balance sheet": ("How high were the merchandise inventories on September 2, 2018?", "Merchandise inventories", 2),
+    "long list over two pages": ("How many riders did Halt E7 have?", "Halt E7", 3),
+    "tight columns": ("What was the value for Q3 of 2021?", "2021", 3),
+    "words only": ("Which office does Pim Northmoor hold?", "Pim Northmoor", 2),
+    "labels on two lines": ("How much debt was repaid in 2024?", "Repayments of debt", 2),
+    "two groups of heads": ("What was the operating loss in the six months ended June 30, 2023?", "Operating loss", 3),
+    "drawn column by column": ("How large is the basin of the river Tavey?", "Tavey", 2),
+    "minus signs and per cent": ("What is the margin of the region West?", "West", 3),
+    "between paragraphs": ("How many tonnes of wheat were harvested in 2022?", "Wheat", 2),
+    "timetable": ("When does Train 5 stop at Corlett Pier?", "Corlett Pier", 3),
+    "label and value": ("What is the top speed?", "Top speed", 1),
+    "plain": ("What was the figure of the region South in 2024?", "South", 2),
+    "title above": ("How many kilograms did the lower field give?", "Lower", 1),
+    "two heads": ("What was the price in Skelmouth in 2024?", "Skelmouth", 4),
+    "title and two heads": ("What were the costs of the Ambeck branch in H2 2024?", "Ambeck", 4),
+    "empty cells": ("How much rye was there in 2022?", "Rye", 2),
+    "dates": ("Until when has Corlett paid?", "Corlett", 2),
+    "per cent": ("By how much did coffee change?", "Coffee", 2),
+    "words": ("In which town does Ada Plinth live?", "Ada Plinth", 1),
+    "many rows": ("When was Halt 117 opened?", "Halt 117", 1),
+    "csv": ("When was Bree founded?", "Bree", 2),
+    "csv with a title": ("What is the rate of code B-2?", "B-2", 2),
+    "tsv": ("How many nuts were ordered?", "Nut", 2),
+}
+
+
 def table_sheet(table: SampleTable) -> tuple[bytes, str]:
     """The table as a file, and its name: a workbook, or text with commas or tabs where the table is called so."""
     rows = [[table.caption]] * bool(table.caption)

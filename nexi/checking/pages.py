@@ -14,29 +14,31 @@ from functools import cached_property
 from typing import TypeAlias
 
 from nexi.checking.parsed import ParsedText, parse_text
+from nexi.text.blocks import Block, list_cells, parse_blocks
 from nexi.text.plain import Plain, fold_text, plain
 from nexi.text.sentences import sentence_bounds
-from nexi.text.wordforms import WORD, word_terms
+from nexi.text.wordforms import WORD, normalise_word, word_terms
 from nexi.types import content_digest
 
 MAX_CHARS = 8_000_000  # as many as a fetched page may have
 MAX_PARSED = 400  # sentences kept as they were parsed, about 2 MB
 MAX_SENTENCE_CHARS = 700  # longer ones are read in pieces
 PREFIX_CHARS = 5
+MAX_ROW_CHARS = 4_000  # longer ones are read in pieces
+MAX_COLUMNS = 24  # of a row that are compared with their heads
 
-_LINE = re.compile(r"[^\n]*\n?")
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-RULE = re.compile(r"\s{0,3}(?:[-*_=]{3,}|\|?[\s:|+-]*-{2,}[\s:|+-]*\|?)\s*$")
 _DEFINITION = re.compile(r"\s{0,3}(?:[-*+•]\s+)?\[\^?\d{1,3}\](?::\s*<?|\s.{0,300})https?://\S+\s*$")  # [1]: https://…
 HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 LABEL = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__)\s*:?\s*$")
-_OWN_LINE = re.compile(rf"\s*(?:>\s?)*(?:\||\[page \d+\])|{LABEL.pattern}")
-_ITEM = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s|\d{1,3}[.)]\s)")
+_LINE = re.compile(r"[^\n]*\n?")
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The stored text of a page, ready to be searched. `bounds` are its sentences in `plain`, `above` the heading of each."""
+    """The stored text of a page, ready to be searched. `bounds` are its sentences in `plain`, `above` the heading of each.
+
+    `rows` are the sentences that are rows of tables, each with the row that names its columns, or -1.
+    """
 
     text: str
     url: str = ""
@@ -44,6 +46,7 @@ class Snapshot:
     plain: Plain = field(default=Plain(""), repr=False, compare=False)
     bounds: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
     above: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    rows: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
     places: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
     read_chars: int = field(default=0, compare=False)
     parsed: dict[tuple[int, int], ParsedText] = field(default_factory=dict, repr=False, compare=False)
@@ -78,14 +81,27 @@ class Snapshot:
         return found
 
     def is_row(self, index: int) -> bool:
-        return self.plain.text.startswith("|", self.bounds[index][0])
+        return index in self.rows
 
     def head_of_table(self, index: int) -> int:
-        """The first row of a table, for one of its rows; else -1."""
-        first = index + 1
-        while first and self.is_row(first - 1):
-            first -= 1
-        return first if first <= index else -1
+        """The row with the names of the columns, for a row of a table that has one; else -1."""
+        return self.rows.get(index, -1)
+
+    def read_row(self, index: int, claim: ParsedText) -> tuple[str, ...]:
+        """The first cell of a row and those whose heads the claim says most of: without their heads, and each with its own.
+
+        Nothing where the sentence is no row, or one of a table without heads.
+        """
+        head = self.head_of_table(index)
+        if head in (-1, index):
+            return ()
+        heads, cells = (list_cells(self.words_between(at, at)) for at in (head, index))
+        words = {word.flat for word in claim.words}
+        shares = [len(words.intersection(map(normalise_word, WORD.findall(name)))) for name in heads]
+        most = max(shares[1:], default=0)
+        columns = [n for n, share in enumerate(shares[: len(cells)]) if cells[n] and (not n or share == most)]
+        named = " | ".join(f"{heads[n]}: {cells[n]}" if heads[n] else cells[n] for n in columns)
+        return (" | ".join(cells[n] for n in columns), named) if len(columns) <= MAX_COLUMNS else ()
 
     def words_between(self, first: int, last: int) -> str:
         """The plain text from one sentence to another, both included."""
@@ -103,7 +119,7 @@ Pages: TypeAlias = Mapping[int, Snapshot | None]  # by citation number; None whe
 def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_chars: int = MAX_CHARS) -> Snapshot:
     """Read a page's stored text once; its title lends words to every passage."""
     seen = plain(text[:max_chars])
-    bounds, above = _find_sentences(seen.text)
+    bounds, above, rows = _find_sentences(seen.text)
     places: dict[str, list[int]] = {}
     for number, (start, end) in enumerate(bounds):
         for word in set(WORD.findall(seen.text, start, end)):
@@ -111,39 +127,51 @@ def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_
                 if (found := places.setdefault(term, []))[-1:] != [number]:
                     found.append(number)
     read_chars = min(len(text), max_chars)
-    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, places, read_chars, title=title)
+    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, rows, places, read_chars, title=title)
 
 
-def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...], dict[int, int]]:
+    """Where the sentences stand, the heading above each, and for each row of a table the row with its heads."""
     bounds: list[tuple[int, int]] = []
     above: list[int] = []
-    heading = -1
-    for start, end, kind in cut_blocks(text):
-        for first, last in sentence_bounds(text[start:end], MAX_SENTENCE_CHARS):
-            above.append(heading)
-            bounds.append((start + first, start + last))
-        if kind == "heading" and bounds:
+    rows: dict[int, int] = {}
+    heading = head = -1
+    for block in parse_blocks(text):
+        if block.kind in ("row", "head") and block.end - block.start <= MAX_ROW_CHARS:
+            head = len(bounds) if block.kind == "head" else head if block.heads else -1
+            rows[len(bounds)] = head
+            bounds.append((block.start, block.end))
+        else:
+            for start, end in cut_block(text, block):
+                bounds += ((start + a, start + b) for a, b in sentence_bounds(text[start:end], MAX_SENTENCE_CHARS))
+        above += [heading] * (len(bounds) - len(above))
+        if block.kind == "heading" and bounds:
             heading = len(bounds) - 1
-    return tuple(bounds), tuple(above)
+    return tuple(bounds), tuple(above), rows
 
 
-def cut_blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """The blocks of a Markdown text and their kinds: headings, lines of code and of tables, and prose over several lines."""
-    fence, held = "", -1
-    for line in _LINE.finditer(text):
+def cut_block(text: str, block: Block) -> Iterator[tuple[int, int]]:
+    """The stretches of a block that are read apart: lines of code, and lines of prose that are a label.
+
+    Rules, marks and lines that only give the address of a source are none.
+    """
+    if block.kind in ("rule", "mark"):
+        return
+    if block.kind == "heading":  # without the line under it
+        yield block.start, block.start + len(text[block.start : block.end].partition("\n")[0])
+        return
+    held = block.start
+    for line in _LINE.finditer(text, block.start, block.end):
         start, end = line.span()
-        mark = _FENCE.match(line[0])
-        is_rule = not fence and (RULE.match(line[0]) or _DEFINITION.match(line[0]))
-        is_silent = bool(mark or is_rule or not line[0].strip())
-        kind = "code" if fence else "heading" if HEADING.match(line[0]) else "line" if _OWN_LINE.match(line[0]) else "prose"
-        if held >= 0 and (is_silent or kind != "prose" or _ITEM.match(line[0])):
-            yield held, start, "prose"
-            held = -1
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not is_silent and kind != "prose":
-            yield start, end, kind
-        elif not is_silent:
-            held = start if held < 0 else held
-    if held >= 0:
-        yield held, len(text), "prose"
+        if block.kind == "code":
+            held = end
+            if line[0].strip() and start > block.start and end < block.end:
+                yield start, end
+        elif LABEL.match(line[0]) or _DEFINITION.match(line[0]):
+            if held < start:
+                yield held, start
+            if LABEL.match(line[0]):
+                yield start, end
+            held = end
+    if held < block.end:
+        yield held, block.end

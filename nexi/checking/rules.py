@@ -23,6 +23,7 @@ from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.retrieval import Window, find_windows
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
 from nexi.checking.values import find_missing
+from nexi.text.blocks import list_cells
 from nexi.text.wordforms import WORD
 from nexi.types import Claim, Evidence, Proof, Verdict
 
@@ -135,7 +136,8 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
         return Finding(Verdict.UNCHECKED, "too short to be compared without its question")
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
-    if fragment and question and best.verdict is Verdict.FOUND and not _answers(parse_text(question), best, page):
+    is_answer = not fragment or _names_row(claim, best.first, page) or _answers(parse_text(question), best, page)
+    if question and best.verdict is Verdict.FOUND and not is_answer:
         reason = "the passage does not speak of what was asked"
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
     if best.rank == _RANKS[Verdict.NOT_FOUND] and not page.is_whole:
@@ -144,12 +146,15 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
 
 
 def _is_fragment(claim: ParsedText) -> bool:
-    """A few words without a verb, such as a name or a date: what they say depends on what was asked.
-
-    Not so a row of a table, whose first cell says what it is about.
-    """
+    """A few words without a verb, such as a name or a date: what they say depends on what was asked."""
     is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words) and " | " not in claim.text
     return is_short and not any(w.flat in AUXILIARIES for w in claim.words)
+
+
+def _names_row(claim: ParsedText, index: int, page: Snapshot) -> bool:
+    """Whether a claim has the first cell of a row of a table, which says what the row is about."""
+    cells = list_cells(page.words_between(index, index)) if page.is_row(index) else ()
+    return any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
 
 
 def _choose(found: list[Finding]) -> Finding:
@@ -165,15 +170,18 @@ def _choose(found: list[Finding]) -> Finding:
 
 def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
     """Read one stretch of a page closely."""
-    source = page.parse_between(window.first, window.last)
-    sentences = [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
+    rows = [parse_text(row) for row in page.read_row(window.last, claim)]
+    source = rows[-1] if rows else page.parse_between(window.first, window.last)
+    sentences = rows or [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
     texts = [source, page.parsed_title, *(page.parse_between(at, at) for at in window.context)]
     others = [[*sentences[:at], *sentences[at + 1 :], *texts[1:]] for at in range(len(sentences))]
     lent = [{term for text in lending for term in text.terms} for lending in others]
     subject = page.parsed_title.terms
-    alignments = (align(claim, *pair, page.places, subject) for pair in zip(sentences, lent, strict=True))
-    aligned = max(alignments, key=lambda a: a.follows)
     absent = [v.text.strip() for v in find_missing(claim.values, [v for text in texts for v in text.values])]
+    alignments = [align(claim, *pair, page.places, subject) for pair in zip(sentences, lent, strict=True)]
+    if rows and not absent:  # the order of figures and heads in a sentence need not be that of the table
+        alignments = [min(alignments, key=lambda a: len(a.changes) + len(a.contradictions))]
+    aligned = max(alignments, key=lambda a: a.follows)
     lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes, *find_overstatements(claim, source)]))
     missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
     values = len(claim.firm_values)

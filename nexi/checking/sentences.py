@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from nexi.answers.citations import INLINE_CODE, MARKERS, is_row, outside_code
 from nexi.checking.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME_WORDS
-from nexi.checking.pages import HEADING, LABEL, RULE, cut_blocks
+from nexi.checking.pages import HEADING, LABEL, cut_block
 from nexi.checking.parsed import ParsedText, parse_text
+from nexi.text.blocks import parse_blocks
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import IRREGULAR
 from nexi.text.stopwords import STOP
@@ -157,22 +158,14 @@ def has_verb(parsed: ParsedText) -> bool:
 
 def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
     """Stretches that may claim something: all but code, heads of tables and the list of sources."""
-    for start, end, kind in cut_blocks(text):
-        after = text.find("\n", end)
-        if kind == "code" or is_head_of_table(text[start:end], text[end : after if after >= 0 else len(text)]):
-            continue
-        sources = SOURCES.search(text, start, end)
-        yield start, sources.start() if sources else end
-        if sources:
-            return
-
-
-def is_head_of_table(line: str, after: str) -> bool:
-    """Whether a line names the columns of a table, as a heading names a section: the line after it is a rule of cells.
-
-    One that cites a source says something.
-    """
-    return is_row(line) and is_row(after) and bool(RULE.match(after)) and not numbers_of(line)
+    for block in parse_blocks(text):
+        if block.kind == "code" or (block.kind == "head" and not numbers_of(text[block.start : block.end])):
+            continue  # a head that cites a source says something
+        for start, end in cut_block(text, block):
+            sources = SOURCES.search(text, start, end)
+            yield start, sources.start() if sources else end
+            if sources:
+                return
 
 
 def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -22,7 +22,7 @@ _ODD = re.compile(
     r"|\]\([^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,500})?(?:\s+\"[^\"\n]{0,300}\")?\)"
     r"|\[\^?(?:\d{1,3}|[a-z]|note \d{1,3}|citation needed)\](?!\((?!#))"
     r"|</?(?:a|b|i|u|em|strong|sup|sub|span|small|mark|code|q|cite|abbr|p|li|td|th|tr)\b[^<>\n]{0,200}>"
-    rf"|\\(?={_ESCAPED})"
+    rf"|\\(?!\|)(?={_ESCAPED})"  # a bar that ends no cell stays marked
     r"|-\n[ \t]*(?=[a-z]))"
     r"|(?P<break><br\s*/?>)"
     r"|(?P<entity>&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});)"

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
+from nexi.llm.extractive.passages import ContentWords, PassageSentence, name_cells, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
 from nexi.text.languages import LANGUAGES
 from nexi.text.wordforms import normalise_word
@@ -32,6 +32,8 @@ COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
 TECHNICAL = 0.05  # the share of sentences with code from which pages are about code
 MIN_NAME = 4  # a subject of one or two letters is no name
 HIT_ABOUT, HIT_NAMED = 0.25, 0.6
+MAX_COLUMNS = 8  # of a row that are quoted where the question asks for some of them
+MAX_HEADS_CHARS = 2_000  # of a table whose rows are quoted with all their heads
 
 _YEAR = r"(?<![A-Za-z\d])(?:1\d{3}|20\d{2})s?(?![^\W年])|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
@@ -62,6 +64,8 @@ class Scored(Struct, frozen=True):
 
     @property
     def is_quotable(self) -> bool:
+        if self.sentence.kind == "head":
+            return False
         return self.score > 0 and (self.sentence.kind != "label" or len(self.sentence.text.split()) > 5)
 
 
@@ -73,7 +77,7 @@ class SentenceRanking:
         self.pages = tuple(pages)
         self.words = ContentWords(question.language)
         self.subjects = [find_page_subject(p.title) for p in pages]
-        self.sentences = [read_sentences(p.text) for p in pages]
+        self.sentences = [self._name_rows(read_sentences(p.text)) for p in pages]
         technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
         self.is_technical = technical > TECHNICAL * sum(map(len, self.sentences))
         self.wants = self._wanted_kind()
@@ -122,6 +126,32 @@ class SentenceRanking:
             self._join_stems(scored.page, range(first, last + 1)),
             self._titles[scored.page],
         )
+
+    def _name_rows(self, sentences: Sequence[PassageSentence]) -> list[PassageSentence]:
+        """Rows that hold words of the question say which columns their cells are of; those asked for alone where any are."""
+        columns: dict[tuple[str, ...], list[int]] = {}
+        out: list[PassageSentence] = []
+        for sentence in sentences:
+            if (
+                sentence.kind == "row"
+                and any(sentence.heads)
+                and self.question.weights.keys() & self.words.stems(sentence.text)
+            ):
+                if sentence.heads not in columns:
+                    columns[sentence.heads] = self._asked_columns(sentence.heads)
+                chosen = [n for n in columns[sentence.heads] if n < len(sentence.cells) and sentence.cells[n]]
+                if chosen or sum(map(len, sentence.heads)) <= MAX_HEADS_CHARS:
+                    sentence = name_cells(sentence, chosen)
+            out.append(sentence)
+        return out
+
+    def _asked_columns(self, heads: Sequence[str]) -> list[int]:
+        """The columns whose heads say most of the question, without the first one, which names the rows; none where all do."""
+        asked = self.question.weights
+        shares = [sum(asked.get(stem, 0.0) for stem in set(self.words.stems(head))) for head in heads]
+        best = max(shares[1:], default=0.0)
+        columns = [n for n, share in enumerate(shares) if n and share == best]
+        return columns if best and len(columns) <= MAX_COLUMNS else []
 
     def _join_stems(self, page: int, places: Iterable[int]) -> frozenset[str]:
         return frozenset(stem for place in places for stem in self._stems[page][place])
@@ -189,7 +219,7 @@ class SentenceRanking:
         form = 1 / (1 + LENGTH * length)
         if holds_wanted(self, sentence):
             form *= 1 + WANTED
-        return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
+        return form * (FRAGMENT if sentence.kind in ("label", "code") or (length < 4 and sentence.kind != "row") else 1.0)
 
 
 def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) -> float:

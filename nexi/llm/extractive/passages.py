@@ -7,11 +7,12 @@ site; every pass over a page is linear in its length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from nexi.text.excerpts import PART_MARK
+from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
@@ -29,20 +30,21 @@ MAX_SENTENCE_CHARS = 1500
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_FENCE = re.compile(r"^\s*(```|~~~)")
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*$")
-_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _AFTER_LATIN = "\u0250"  # accents are folded in Latin letters only: elsewhere they make another letter
-_RULE = re.compile(r"^\s*\|?[\s:|=+-]+\|?\s*$")
 
 
 class PassageSentence(Struct, frozen=True):
-    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph."""
+    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph.
+
+    A row of a table has its cells, empty ones too, and the heads of their columns where the table has them.
+    """
 
     text: str
     block: int = 0
     label: str = ""
     kind: str = "prose"
+    heads: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
 
 
 def split_sentences(text: str) -> list[str]:
@@ -51,77 +53,56 @@ def split_sentences(text: str) -> list[str]:
 
 
 def read_sentences(markdown: str) -> list[PassageSentence]:
-    """The sentences of a page in order, each with its paragraph and the label above it."""
+    """The sentences of a page in order, each with its paragraph and the label above it; a row or a line of code is one."""
     out: list[PassageSentence] = []
     label = ""
-    for number, (kind, raw) in enumerate(_split_blocks(markdown)):
-        text = _row_text(raw) if kind == "row" else raw if kind == "code" else strip_markdown(raw)
-        if kind == "part":  # of an excerpt: names the heading that the next sentences stand under
-            label = text
-        elif not text:
-            continue
-        elif kind == "heading" or (kind == "prose" and _is_label(text)):
-            label = text
-            out.append(PassageSentence(text, number, "", "label"))
-        else:
-            parts = [text] if kind in ("row", "code") else split_sentences(text)
-            out += [PassageSentence(part, number, label, kind) for part in parts]
+    for number, block in enumerate(parse_blocks(markdown)):
+        text = read_block(markdown, block)
+        match block.kind:
+            case "rule":
+                continue
+            case "mark":
+                label = block.trail[-1] if block.trail else ""
+            case "code":
+                lines = filter(None, map(str.strip, text.split("\n")))
+                out += (PassageSentence(line, number, label, "code") for line in lines)
+            case "row" | "head":
+                cells = tuple(map(strip_markdown, list_cells(text)))
+                if any(cells):
+                    out.append(PassageSentence(_join_cells(cells), number, label, block.kind, block.heads, cells))
+            case kind:
+                plain = text if kind == "formula" else strip_markdown(text)
+                if not plain:
+                    continue
+                if kind == "heading" or (kind == "prose" and _is_label(plain)):
+                    label = plain
+                    out.append(PassageSentence(plain, number, "", "label"))
+                else:
+                    parts = [plain] if kind == "formula" else split_sentences(plain)
+                    out += (PassageSentence(part, number, label, "item" if kind == "item" else "prose") for part in parts)
     return out
+
+
+def name_cells(row: PassageSentence, columns: Collection[int] = ()) -> PassageSentence:
+    """A row that says which column each of its cells is of: "Crop: Rye – 2022: 88"; of `columns` alone, and the first one.
+
+    A cell that is empty says nothing, and neither does its head.
+    """
+    heads = (*map(strip_markdown, row.heads), *[""] * len(row.cells))
+    named = [
+        f"{head}: {cell}" if head and head != cell else cell
+        for number, (head, cell) in enumerate(zip(heads, row.cells, strict=False))
+        if cell and (not columns or not number or number in columns)
+    ]
+    return replace(row, text=_join_cells(named))
+
+
+def _join_cells(cells: Sequence[str]) -> str:
+    return " ".join(" – ".join(cells).split())
 
 
 def _is_label(text: str) -> bool:
     return text[-1] not in ".!?:;,。" and len(text) < 240 and len(text.split()) <= MAX_LABEL_WORDS
-
-
-def _row_text(line: str) -> str:
-    cells = (strip_markdown(cell) for cell in line.strip().strip("|").split("|"))
-    return " – ".join(cell for cell in cells if cell)
-
-
-def _split_blocks(markdown: str) -> Iterator[tuple[str, str]]:
-    """(kind, text) of paragraphs, list items, headings, table rows and lines of code."""
-    held: list[str] = []
-    kind, fenced = "prose", False
-    for line in markdown.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-            found, fresh = "", True
-        elif PART_MARK.match(line):
-            found, fresh, fenced = "part", True, False
-        elif fenced:
-            found, fresh = "code", True
-        else:
-            found, fresh = _line_kind(line, kind)
-        if fresh and held:
-            yield kind, "\n".join(held)
-            held = []
-        kind = found or "prose"
-        if found:
-            held.append(_line_content(line, found))
-    if held:
-        yield kind, "\n".join(held)
-
-
-def _line_kind(line: str, current: str) -> tuple[str, bool]:
-    """What a line is ("" for nothing), and whether it begins a new block."""
-    if not line.strip() or (_RULE.match(line) and not line.strip().isspace()):
-        return "", True
-    if _HEADING.match(line):
-        return "heading", True
-    if line.lstrip().startswith("|"):
-        return "row", True
-    if _ITEM.match(line):
-        return "item", True
-    return (current, False) if current in ("item", "prose") else ("prose", True)
-
-
-def _line_content(line: str, kind: str) -> str:
-    if kind == "heading":
-        match = _HEADING.match(line)
-        return match.group(1) if match else line
-    if kind == "part":
-        return line.rstrip("]").partition(": ")[2].rpartition(" > ")[2]
-    return _ITEM.sub("", line.lstrip(" >"), count=1) if kind in ("item", "prose") else line.strip()
 
 
 class ContentWords:
