@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -87,6 +88,16 @@ async def test_links_beyond_the_limit_on_pages_are_not_held_against_a_report(mak
     assert [state.state for state in found.sources] == ["fresh", "unread"]
     assert found.citations is not None
     assert (found.citations.precision, found.citations.is_bound, found.citations.unreadable) == (0.5, True, 0)
+
+
+async def test_a_judge_raises_what_rules_do_not_find_and_lowers_what_they_do(make_config: Make) -> None:
+    said = [("supported", "It takes the Moon four weeks to go around us."), ("not_supported", FACT)]
+    entries = [{"n": n, "passages": [1], "differs": "", "verdict": verdict} for n, (verdict, _) in enumerate(said, 1)]
+    judge = ScriptedLLM(Reply(json.dumps({"items": entries})), name="scripted")
+    async with nexi_over(judged_config(make_config), FakeWeb(PAGES), judge) as nexi:
+        found = await nexi.verify(VerifyRequest(Target(text=" ".join(text for _, text in said)), against=(MOON,)))
+    assert [claim.verdict for claim in found.proof.checked] == [Verdict.SUPPORTED, Verdict.NOT_FOUND]
+    assert (found.judge, len(judge.requests)) == ("scripted", 1)
 
 
 async def test_a_budget_too_small_for_the_judge_is_a_stated_gap(make_config: Make) -> None:
