@@ -55,6 +55,7 @@ _CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 _RULES: tuple[tuple[str, Network], ...] = tuple((name, ipaddress.ip_network(net)) for name, nets in _CLASSES for net in nets)
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # the third quarter of an address of any network, before an IPv4 address
 
 # Ports on which other protocols listen that could be made to read an HTTP request as theirs.
 _OTHER_PROTOCOLS = frozenset((
@@ -77,6 +78,8 @@ def forbidden_reason(address: str) -> str:
     for name, network in _RULES:
         if ip.version == network.version and ip in network:
             return name
+    if int(ip) >> 32 & 0xFFFF_FFFF in _ISATAP:
+        return "ISATAP"
     return "" if ip.version == 4 or ip in _GLOBAL_UNICAST else "reserved"
 
 

@@ -39,6 +39,8 @@ FORBIDDEN = {
     "::1": "loopback",
     "::7f00:1": "IPv4 inside IPv6",
     "::ffff:127.0.0.1": "IPv4 inside IPv6",
+    "2a00:1::5efe:a9fe:a9fe": "ISATAP",
+    "2a00:1::200:5efe:10.0.0.1": "ISATAP",
     "::ffff:8.8.8.8": "IPv4 inside IPv6",
     "64:ff9b::7f00:1": "IPv4 inside IPv6",
     "64:ff9b:1::1": "IPv4 inside IPv6",
