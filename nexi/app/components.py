@@ -153,6 +153,7 @@ class RunComponents:
             emit=self.emit,
             template=self.request.query,
             before=self._pages_before,
+            is_about_question=self.environment.looks_up_first,
         )
 
     def metered_llm(self, role: EndpointRole) -> MeteredLLM:

@@ -32,7 +32,10 @@ class Known(Struct, frozen=True):
 
 
 class Lookup:
-    """`before` gives the pages from which the same question was answered, where it was."""
+    """`before` gives the pages from which the same question was answered, where it was.
+
+    `is_about_question` says that what is stored came with the question, as its files do: what covers the question is enough.
+    """
 
     def __init__(
         self,
@@ -42,12 +45,14 @@ class Lookup:
         emit: Emit,
         template: Query = Query(""),
         before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
+        is_about_question: bool = False,
     ) -> None:
         self._searcher = searcher
         self._question = question
         self._emit = emit
         self._template = template
         self._before = before
+        self._is_about_question = is_about_question
         self._warned = False
 
     async def find(self, queries: Sequence[str]) -> Known:
@@ -69,7 +74,7 @@ class Lookup:
         """Words alone cannot tell that a better page is not out there, so by them what is known is never enough."""
         passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in hits]
         found = assess_coverage(self._question, passages) if passages else Assessment(0.0)
-        return replace(found, score=min(found.score, UNSURE))
+        return found if self._is_about_question else replace(found, score=min(found.score, UNSURE))
 
     async def _warn_failures(self, failures: Sequence[Failure]) -> None:
         if failures and not self._warned:

@@ -16,7 +16,7 @@ import pytest
 
 from rig.terminal import CTRL_C
 from tests.extract.documents import pdf
-from tests.stories.world import FACT, PAGES, QUESTION, Screen, World
+from tests.stories.world import FACT, PAGES, QUESTION, Screen, World, make_world, page
 
 ANSWER = "The Moon is 384,400 km from Earth on average. [1]\n\nSources:\n[1] Moon facts - http://WEB/moon.test/facts"
 READ = "Read Moon facts (127.0.0.1)\nRead Orbit of the Moon (127.0.0.1)\nRead Tides (127.0.0.1)"
@@ -185,6 +185,20 @@ def test_a_pdf_that_is_attached_is_cited(world: World) -> None:
     assert (done.code, answer) == (0, "The trial concludes that clover raises the yield of barley by 14 percent. [1]")
     assert sources.startswith("[1] report.pdf - file:///")
     assert sources.endswith("/report.pdf")
+
+
+def test_a_question_about_an_attached_pdf_is_answered_from_it_alone(tmp_path: Path) -> None:
+    treaties = page("http://law.test/treaties", "Treaties", "States conclude treaties, which conclude with signatures.")
+    report = "The trial concludes that clover raises the yield of barley by 14 percent."
+    (tmp_path / "report.pdf").write_bytes(pdf([report]))
+    with make_world(tmp_path, [treaties]) as world:
+        done = world.run("-f", "report.pdf", "what does it conclude")
+    assert done.out.partition("/")[0] == f"{report} [1]\n\nSources:\n[1] report.pdf - file:"
+
+
+def test_a_question_that_an_attached_file_does_not_answer_is_answered_from_the_web(world: World) -> None:
+    (world.folder / "trial.md").write_text("# Trial\n\nThe trial concludes that clover raises the yield of barley.\n")
+    assert FACT in world.run("-f", "trial.md", QUESTION).out
 
 
 def test_a_server_ends_with_ctrl_c_and_without_an_error(world: World) -> None:
