@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["accept_quotations"]
 
 
-MIN_QUOTATION_CHARS = 30  # characters of a quotation; less may stand anywhere
-MIN_BODY_CHARS = 20  # the same behind the line that names what it is about
-MAX_DISTANCE_CHARS = 40_000  # characters that a line may stand above what it names
+MIN_LETTERS = 24  # of a quotation; less may stand anywhere
+MIN_BODY_LETTERS = 16  # the same behind the line that names what it is about
+MAX_DISTANCE_LETTERS = 32_000  # that a line may stand above what it names
 
-_DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _BETWEEN_LETTERS = re.compile(r"(?<!\d)[\W_]+|[\W_]+(?!\d)")
 _BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
-_QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
 _PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
 _CELLS = " – "
 
@@ -67,26 +65,26 @@ def _is_quoted_by_parts(text: str, snapshots: Pages) -> bool:
 
 
 def is_quoted(sentence: str, text: str) -> bool:
-    """Whether a sentence was put together from letters of a page alone."""
-    words = _strip_decoration(sentence)
-    if len(words) < MIN_QUOTATION_CHARS:
-        return False
-    plain = _strip_decoration(text)
-    if words in plain or _is_row(sentence, text):
-        return True
-    words, plain = _strip_decoration(_remove_brackets(sentence)), _strip_decoration(_remove_brackets(text))
-    if (len(words) >= MIN_QUOTATION_CHARS and words in plain) or _is_under_its_line(sentence, text):
-        return True
-    return _is_quoted_without_markup(sentence, text)
+    """Whether a sentence was put together from letters of a page alone, whatever marks stand between them."""
+    bare = _remove_brackets(sentence)
+    return _is_row(sentence, text) or any(
+        _stands_in(sentence, page) or _stands_in(bare, _remove_brackets(page)) for page in (text, strip_markdown(text))
+    )
 
 
-def _is_quoted_without_markup(sentence: str, text: str) -> bool:
-    """Letter for letter, whatever marks stand between the letters: those of reStructuredText or LaTeX for instance."""
-    letters = _keep_letters(sentence)
-    if len(letters) >= MIN_QUOTATION_CHARS and letters in _keep_letters(strip_markdown(text)):
-        return True
-    bare = _keep_letters(_remove_brackets(sentence))
-    return len(bare) >= MIN_QUOTATION_CHARS and bare in _keep_letters(strip_markdown(_remove_brackets(text)))
+def _stands_in(sentence: str, text: str) -> bool:
+    """As one stretch, or as `line: sentence` where the page has the line above the sentence."""
+    whole, page = _keep_letters(sentence), _keep_letters(text)
+    if len(whole) < MIN_LETTERS or whole in page:
+        return len(whole) >= MIN_LETTERS
+    for colon in re.finditer(r":\s", sentence):
+        head, body = _keep_letters(sentence[: colon.start()]), _keep_letters(sentence[colon.end() :])
+        if len(body) < MIN_BODY_LETTERS or not head:
+            return False
+        at = page.find(body)
+        if at >= 0 and head in page[max(0, at - MAX_DISTANCE_LETTERS) : at]:
+            return True
+    return False
 
 
 def _keep_letters(text: str) -> str:
@@ -96,36 +94,13 @@ def _keep_letters(text: str) -> str:
 
 def _is_row(sentence: str, text: str) -> bool:
     """The cells of one row of a table, each as it stands there."""
-    cells = [bare for cell in sentence.split(_CELLS) if (bare := _strip_decoration(cell).rstrip("."))]
-    return len(cells) > 1 and any(
-        all(cell in row for cell in cells)
-        for line in text.split("\n")
-        if line.startswith("|") and (row := _strip_decoration(line))
-    )
-
-
-def _is_under_its_line(sentence: str, text: str) -> bool:
-    """`line: sentence`, where the page has the line above the sentence."""
-    plain = _strip_decoration(text)
-    for colon in re.finditer(r":\s", sentence):
-        head, body = _strip_decoration(sentence[: colon.start()]), _strip_decoration(sentence[colon.end() :])
-        if len(body) < MIN_BODY_CHARS or not head:
-            return False
-        at = plain.find(body)
-        if at >= 0 and head in plain[max(0, at - MAX_DISTANCE_CHARS) : at]:
-            return True
-        bare, shorter = _strip_decoration(_remove_brackets(body)), _strip_decoration(_remove_brackets(text))
-        at = shorter.find(bare) if len(bare) >= MIN_BODY_CHARS else -1
-        if at >= 0 and _strip_decoration(_remove_brackets(head)) in shorter[max(0, at - MAX_DISTANCE_CHARS) : at]:
-            return True
-    return False
+    cells = [letters for cell in sentence.split(_CELLS) if (letters := _keep_letters(cell))]
+    if len(cells) < 2 or sum(map(len, cells)) < MIN_LETTERS:
+        return False
+    rows = (_keep_letters(line) for line in text.split("\n") if line.startswith("|"))
+    return any(all(cell in row for cell in cells) for row in rows)
 
 
 def _remove_brackets(text: str) -> str:
     """Without what stands in brackets, and in brackets inside them."""
     return _BRACKETS.sub(" ", _BRACKETS.sub("", text))
-
-
-def _strip_decoration(text: str) -> str:
-    """Letters without emphasis, ellipses and the shape of blanks and quotation marks."""
-    return " ".join(_DECORATION.sub("", text).translate(_QUOTES).split()).replace(" ,", ",").replace(" .", ".")
