@@ -20,10 +20,10 @@ import msgspec
 from msgspec.structs import replace
 
 from nexi.app.approach import choose_approach
+from nexi.app.grades import GradeBook
 from nexi.checking.gaps import GapPairModel, build_gap
-from nexi.checking.graded import GradeBook, GradedPairModel
 from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge
-from nexi.checking.quiz import MAX_PAIRS, Grade, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, Judged
 from nexi.net.addresses import is_loopback_url

@@ -6,11 +6,12 @@ and the thresholds that follow from it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,7 +22,7 @@ from nexi.errors import NexiError
 from nexi.ports import PairModel
 from nexi.types import JudgeFigure, PairScore, content_digest
 
-__all__ = ["Grade", "Quiz", "grade_scores", "packaged_quiz", "take_quiz", "whole_quiz"]
+__all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", "take_quiz", "whole_quiz"]
 
 
 MAX_PAIRS = 24  # of the quiz that a judge takes
@@ -217,3 +218,40 @@ def _rescale_score(value: float, threshold: float) -> float:
     if threshold >= 1:
         return value / (2 * threshold)
     return 0.5 + (value - threshold) / (1 - threshold) / 2 if value >= threshold else value / threshold / 2
+
+
+# The grade of a model, from an earlier test or a new one that must end at the deadline. Raises NexiError where there is none.
+Test: TypeAlias = Callable[[float | None], Awaitable[Grade]]
+
+
+class GradedPairModel:
+    """The PairModel port over another one. Its scores are calibrated: one half decides."""
+
+    def __init__(self, model: PairModel, test: Test) -> None:
+        self._model = model
+        self._test = test
+        self._turn = asyncio.Lock()
+        self._grade: Grade | None = None
+        self._problem = ""
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        grade = await self._find_grade(deadline) if pairs else None
+        if grade is None:
+            return build_gaps(pairs, self._problem)
+        if not grade.may_be_asked:
+            reason = f"{self.name} was right in {grade.balanced_accuracy:.0%} of its test, too rarely to be asked"
+            return build_gaps(pairs, reason)
+        return [grade.apply(score, self.name) for score in await self._model.score(pairs, deadline=deadline)]
+
+    async def _find_grade(self, deadline: float | None) -> Grade | None:
+        async with self._turn:
+            if self._grade is None and not self._problem:
+                try:
+                    self._grade = await self._test(deadline)
+                except NexiError as error:
+                    self._problem = str(error)
+        return self._grade

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from evals.overlap import OverlapPairModel
+from nexi.app.grades import GradeBook
 from nexi.checking.gaps import UNREADABLE, build_gap
-from nexi.checking.graded import GradeBook, GradedPairModel
-from nexi.checking.quiz import NEVER, Grade, Quiz, grade_scores, take_quiz
+from nexi.checking.quiz import NEVER, Grade, GradedPairModel, Quiz, grade_scores, take_quiz
 from nexi.errors import NexiError, StoreError
 from nexi.types import JudgeFigure, PairScore
 

@@ -1,67 +1,25 @@
-"""A pair model that is tested before it is believed, and the grades of models that were tested, in one small file.
+"""The grades of judges that were tested, in one small file beside the config.
 
-The PairModel port is above and below: what a model may do follows from its grade, which `test` finds or makes. A model
-without a grade answers with gaps alone.
+Below `pair_models`, which tests; what a grade says, `nexi.checking.quiz` knows.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import ValidationError
 
-from nexi.checking.gaps import build_gaps
 from nexi.checking.quiz import Grade
-from nexi.errors import NexiError
 from nexi.files import read_json_object, write_json_object
-from nexi.ports import PairModel
-from nexi.types import PairScore
 
 VERSION = 1
 MAX_ENTRIES = 200
 MAX_REASON_CHARS = 300
 RETRY_AFTER = timedelta(days=1)
 GRADES, FAILURES = "grades", "failures"
-
-# The grade of a model, from an earlier test or a new one that must end at the deadline. Raises NexiError where there is none.
-Test: TypeAlias = Callable[[float | None], Awaitable[Grade]]
-
-
-class GradedPairModel:
-    """The PairModel port over another one. Its scores are calibrated: one half decides."""
-
-    def __init__(self, model: PairModel, test: Test) -> None:
-        self._model = model
-        self._test = test
-        self._turn = asyncio.Lock()
-        self._grade: Grade | None = None
-        self._problem = ""
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        grade = await self._find_grade(deadline) if pairs else None
-        if grade is None:
-            return build_gaps(pairs, self._problem)
-        if not grade.may_be_asked:
-            reason = f"{self.name} was right in {grade.balanced_accuracy:.0%} of its test, too rarely to be asked"
-            return build_gaps(pairs, reason)
-        return [grade.apply(score, self.name) for score in await self._model.score(pairs, deadline=deadline)]
-
-    async def _find_grade(self, deadline: float | None) -> Grade | None:
-        async with self._turn:
-            if self._grade is None and not self._problem:
-                try:
-                    self._grade = await self._test(deadline)
-                except NexiError as error:
-                    self._problem = str(error)
-        return self._grade
 
 
 class GradeBook:
