@@ -25,7 +25,6 @@ from nexi.checking.pages import Pages
 from nexi.checking.review import PASSING, is_rejected
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
-from nexi.runs.recording import EarlierCheck
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.tools.toolbox import LOCAL_BACKEND
@@ -128,24 +127,22 @@ class AnswerChecker:
 
     async def keep_supported(self, text: str) -> str:
         """The sentences of a text that are found or supported; "" where none is."""
-        if self.verifier is None:
-            return text if extract_citation_markers(text) else ""
-        clean, review = await self._try_check(text, self.verifier)
-        return clean if review and review.proof.passed else ""
+        return (await self._try_check(text))[0]
 
-    async def _try_check(self, text: str, verifier: Verifier) -> tuple[str, Review | None]:
-        """Check a text strictly and release nothing."""
-        trial = AnswerCheck(self.context.session, replace(verifier, strict=True), lambda text: None)
+    async def _try_check(self, text: str) -> tuple[str, Review | None]:
+        """What a strict check leaves of a text, "" where nothing passes; nothing is released."""
+        if self.verifier is None:
+            return (text if extract_citation_markers(text) else ""), None
+        trial = AnswerCheck(self.context.session, replace(self.verifier, strict=True), lambda text: None)
         trial.feed(text)
-        return await trial.finish(self._open_judge(by_model=False))
+        clean, review = await trial.finish(self._open_judge(by_model=False))
+        return (clean if review and review.proof.passed else ""), review
 
     async def _keep_answer(self, text: str, quotation: str) -> str:
         """The sentences that have support in the pages; "" where the first one, which carries the answer, has none."""
-        if self.verifier is None:
-            return text if extract_citation_markers(text) else ""
-        clean, review = await self._try_check(text, self.verifier)
-        if review is None or not review.proof.passed:
-            return ""
+        clean, review = await self._try_check(text)
+        if review is None or not clean:
+            return clean
         first = text.find(review.proof.checked[0].text)
         if any(text.find(claim.text) <= first for claim in review.dropped):
             return ""
@@ -161,7 +158,7 @@ class AnswerChecker:
         context = self.context
         check.feed(rest)
         if earlier := context.llm.replay.earlier_check:
-            return await self._repeat_check(earlier, stop)
+            return await self._conclude(earlier.answer, stop, earlier.conflicts, earlier.review)  # as it was shown then
         judge = self._open_judge(by_model=check.by_model)
         rewrite = self._rewrite_rejected if may_rewrite and check.by_model and context.can_call_model() else None
         clean, review = await check.finish(judge, rewrite)
@@ -171,21 +168,20 @@ class AnswerChecker:
             await self._warn_about_review(review)
         conflicts = await self._report_conflicts(review)
         clean = "\n\n".join((clean, *(make_inert(conflict.sentence()) for conflict in conflicts)))
-        context.session.messages.append(Message("assistant", clean))
-        numbers = extract_citation_markers(clean)
-        cited = tuple(s for s in context.session.book.sources if s.number in numbers)
+        cited = self._list_cited(clean)
         await self._warn_about_stored_pages(cited)
         await self._warn_about_language(cited)
-        linked_sources, answered = await self._link_sources(cited, review), await self._rate_answer(review)
-        return Answer(clean, linked_sources, stop, tuple(context.warnings), conflicts, review, answered)
+        return await self._conclude(clean, stop, conflicts, review)
 
-    async def _repeat_check(self, earlier: EarlierCheck, stop: StopReason) -> Answer:
-        """The answer of a run that an earlier version checked, as it was shown then."""
-        self.context.session.messages.append(Message("assistant", earlier.answer))
-        numbers = extract_citation_markers(earlier.answer)
-        cited = tuple(s for s in self.context.session.book.sources if s.number in numbers)
-        linked, answered = await self._link_sources(cited, earlier.review), await self._rate_answer(earlier.review)
-        return Answer(earlier.answer, linked, stop, tuple(self.context.warnings), earlier.conflicts, earlier.review, answered)
+    def _list_cited(self, text: str) -> tuple[Source, ...]:
+        numbers = extract_citation_markers(text)
+        return tuple(s for s in self.context.session.book.sources if s.number in numbers)
+
+    async def _conclude(self, text: str, stop: StopReason, conflicts: tuple[Conflict, ...], review: Review | None) -> Answer:
+        """Add an answer to the conversation; it gets links into its sources and a rating."""
+        self.context.session.messages.append(Message("assistant", text))
+        sources, answered = await self._link_sources(self._list_cited(text), review), await self._rate_answer(review)
+        return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, answered)
 
     async def _warn_about_searches(self) -> None:
         messages = self.context.session.messages

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -21,7 +21,7 @@ from msgspec import Struct
 from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidenceSet, Passage, SentenceQuery, gather_evidence
 from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
 from nexi.checking.pages import Pages, prepare
-from nexi.checking.quiz import Grade
+from nexi.checking.quiz import Test
 from nexi.errors import ContextOverflowError, LLMError, NexiError
 from nexi.ports import LLM, Clock, PairModel
 from nexi.prompts import render
@@ -114,77 +114,71 @@ class LlmJudge:
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         instructions = render("judge", folder=self._folder)  # raises here for a mistake in the user's own file
+        request = _Request(instructions, pages, question, deadline)
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
         async def judge_batch(batch: Sequence[Case]) -> list[Judgement]:
             async with limit:
-                return await self._judge_batch(instructions, batch, pages, question, deadline)
+                return await self._judge_batch(request, batch)
 
         async with asyncio.TaskGroup() as tasks:
             batches = [tasks.create_task(judge_batch(batch)) for batch in cut_evenly(cases, self._max_cases)]
         return Judging(tuple(judgement for batch in batches for judgement in batch.result()))
 
-    async def _judge_batch(
-        self,
-        instructions: str,
-        cases: Sequence[Case],
-        pages: Pages,
-        question: str,
-        deadline: float | None,
-    ) -> list[Judgement]:
+    async def _judge_batch(self, request: _Request, cases: Sequence[Case]) -> list[Judgement]:
         """Judge some sentences in one request, with as many passages as the budget allows.
 
         What the window cannot hold is asked in halves.
         """
-        fixed = _count_tokens(instructions + build_task(question, EvidenceSet(), cases)) + TOKENS_PER_CASE * len(cases)
+        words = request.instructions + build_task(request.question, EvidenceSet(), cases)
+        fixed = len(words) // CHARS_PER_TOKEN + 1 + TOKENS_PER_CASE * len(cases)
         left = MAX_TOKENS if self._allowance is None else self._allowance() - self.spent.total - self._reserved - fixed
         if left < MIN_EVIDENCE_TOKENS:
             return [Judgement(reason=OVER_BUDGET)] * len(cases)
         room = min(MAX_TOKENS, left)
         self._reserved += room + fixed
         try:
-            return await self._ask_batch(instructions, cases, pages, question, room, deadline)
-        finally:
-            self._reserved -= room + fixed
-
-    async def _ask_batch(
-        self,
-        instructions: str,
-        cases: Sequence[Case],
-        pages: Pages,
-        question: str,
-        room: int,
-        deadline: float | None,
-    ) -> list[Judgement]:
-        queries = [SentenceQuery(case.text, case.numbers, case.before) for case in cases]
-        evidence = await asyncio.to_thread(gather_evidence, queries, pages, max_tokens=room)
-        task = build_task(question, evidence, cases)
-        try:
-            return read_judgements(await self._ask(instructions, task, len(cases), deadline), len(cases), evidence)
+            return await self._ask(request, cases, room)
         except ContextOverflowError as error:
-            if len(cases) == 1:
-                return [Judgement(reason=f"the judge was not asked ({error})")]
-            half = len(cases) // 2
-            first = await self._judge_batch(instructions, cases[:half], pages, question, deadline)
-            return [*first, *await self._judge_batch(instructions, cases[half:], pages, question, deadline)]
+            reason = f"the judge was not asked ({error})"
         except LLMError as error:
             self.spent += error.usage or Usage()
             return [Judgement(reason=f"the judge could not be asked ({error})")] * len(cases)
         except TimeoutError:
             return [Judgement(reason=TOO_LATE)] * len(cases)
+        finally:
+            self._reserved -= room + fixed
+        if len(cases) == 1:
+            return [Judgement(reason=reason)]
+        half = len(cases) // 2
+        return [*await self._judge_batch(request, cases[:half]), *await self._judge_batch(request, cases[half:])]
 
-    async def _ask(self, instructions: str, task: str, count: int, deadline: float | None) -> str:
-        until = self._clock.monotonic() + MAX_WAIT_S if deadline is None else deadline
-        async with asyncio.timeout(max(0.0, until - self._clock.monotonic())):
+    async def _ask(self, request: _Request, cases: Sequence[Case], room: int) -> list[Judgement]:
+        """Raises LLMError and TimeoutError."""
+        queries = [SentenceQuery(case.text, case.numbers, case.before) for case in cases]
+        evidence = await asyncio.to_thread(gather_evidence, queries, request.pages, max_tokens=room)
+        task = build_task(request.question, evidence, cases)
+        now = self._clock.monotonic()
+        until = now + MAX_WAIT_S if request.deadline is None else request.deadline
+        async with asyncio.timeout(max(0.0, until - now)):
             reply = await self._llm.complete(
-                [Message("system", instructions), Message("user", task)],
-                max_tokens=min(self._max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * count)),
+                [Message("system", request.instructions), Message("user", task)],
+                max_tokens=min(self._max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * len(cases))),
                 temperature=0.0,
                 deadline=until,
-                schema=reply_schema(count),
+                schema=reply_schema(len(cases)),
             )
         self.spent += reply.usage
-        return reply.text
+        return read_judgements(reply.text, len(cases), evidence)
+
+
+class _Request(Struct, frozen=True):
+    """What the batches of one text share."""
+
+    instructions: str
+    pages: Pages
+    question: str
+    deadline: float | None
 
 
 class PairJudge:
@@ -249,7 +243,7 @@ class JudgePairModel:
 class GradedJudge:
     """A judge that is believed as far as its test allows; where it may not be asked at all, another one stands in."""
 
-    def __init__(self, judge: Judge, test: Callable[[float | None], Awaitable[Grade]], stand_in: Judge | None = None) -> None:
+    def __init__(self, judge: Judge, test: Test, stand_in: Judge | None = None) -> None:
         self._judge = judge
         self._test = test
         self._stand_in = stand_in
@@ -308,10 +302,6 @@ def build_task(question: str, evidence: EvidenceSet, cases: Sequence[Case]) -> s
 
 def quote_text(text: str) -> str:
     return json.dumps(_BLANK.sub(" ", text).strip().encode("utf-8", "replace").decode(), ensure_ascii=False)
-
-
-def _count_tokens(text: str) -> int:
-    return len(text) // CHARS_PER_TOKEN + 1
 
 
 def reply_schema(most: int) -> dict[str, Any]:

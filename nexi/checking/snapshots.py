@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import partial
 
+from nexi.checking.pages import Snapshot, prepare
 from nexi.errors import StoreError
 from nexi.ports import PageStore
 from nexi.runs.session import Session
 from nexi.types import Source
-
-if TYPE_CHECKING:
-    from nexi.checking.pages import Snapshot
 
 
 class Snapshots:
@@ -53,8 +51,8 @@ class Snapshots:
         text = await self._text(source) if source else None
         if source and text is not None:
             if number not in self._running:  # a caller that is cancelled leaves its work to the next one
-                loop = asyncio.get_running_loop()
-                self._running[number] = loop.run_in_executor(None, _prepare_snapshot, text, source)
+                work = partial(prepare, text, source.url, source.digest, title=source.title)
+                self._running[number] = asyncio.get_running_loop().run_in_executor(None, work)
             self._prepared[number] = await asyncio.shield(self._running[number])
 
     async def _text(self, source: Source) -> str | None:
@@ -65,9 +63,3 @@ class Snapshots:
             return await self._store.get(source.digest) if source.digest else None
         except StoreError:
             return None
-
-
-def _prepare_snapshot(text: str, source: Source) -> Snapshot:
-    from nexi.checking.pages import prepare
-
-    return prepare(text, source.url, source.digest, title=source.title)
