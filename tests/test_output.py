@@ -26,9 +26,10 @@ from nexi.events import (
     ToolStarted,
     Warned,
 )
+from nexi.output.proof import evidence_line
 from nexi.output.screen import Screen
 from nexi.output.status import RunTally, detail_of, progress_of, status_of
-from nexi.types import Answer, Hit, Source, StopReason, Usage
+from nexi.types import Answer, Evidence, Hit, Source, StopReason, Usage, Verdict
 
 MOON = Source(1, "https://www.moon.example/facts", "Moon facts")
 ASKED = ModelAsked(1, "answer", "scripted", 100)
@@ -274,3 +275,13 @@ def test_the_status_line_counts_and_stays_one_line() -> None:
 
 def test_details_of_a_failure_have_its_message_only() -> None:
     assert detail_of(ModelFailed(1, "auth", "the key was refused", "mend it", 0.1)) == ("<- failed: the key was refused", "red")
+
+
+def test_evidence_says_once_why_it_contradicts_and_shows_its_passage_without_links() -> None:
+    reason = "the source says '186 metres' where the sentence says '190 metres'"
+    span = 'The [Varn bridge](https://varn.example/ "Varn") is **186 metres** long.'
+    evidence = Evidence(
+        1, "u", "d", Verdict.CONTRADICTED, 0.9, 0.9, 0, 9, span, reason, ("190 metres", "3.9.0"), other="186 metres"
+    )
+    passage = "“The Varn bridge is 186 metres long.”"
+    assert evidence_line(evidence) == f"[1] contradicted; {reason}; also not in this passage: 3.9.0; {passage}"

@@ -172,9 +172,9 @@ def _find_hedges(claim: ParsedText, covered: Sequence[Word], following: Sequence
     for word, after in pairwise((*covered, None)):
         is_doubt = word and word.flat in lexicon.HEDGES and not (word.value or word.text == "May")
         if word and is_doubt and not (after and after.flat in _UNDONE):
-            yield f"“{word.text}” is left out"
+            yield f"a statement without “{word.text}”"
     conditions = [word for word in following if word.flat != "only"][:1]
-    yield from (f"“{word.text}” is left out" for word in conditions if word.flat in lexicon.CONDITIONS)
+    yield from (f"a statement without “{word.text}”" for word in conditions if word.flat in lexicon.CONDITIONS)
 
 
 def _find_negations(claim: ParsedText, covered: Sequence[Word]) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _find_negations(claim: ParsedText, covered: Sequence[Word]) -> Iterator[str]
     if len(ours) != len(theirs):
         fewer, more = sorted((ours, theirs), key=len)
         word = next((w for w in more if w.flat not in [known.flat for known in fewer]), more[0])
-        yield word.text if more is ours else f"“{word.text}” is left out"
+        yield word.text if more is ours else f"a statement without “{word.text}”"
 
 
 def find_overstatements(claim: ParsedText, source: ParsedText) -> Iterator[str]:

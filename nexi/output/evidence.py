@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nexi.output._sites import site_of
 from nexi.output._sources import source_json
 from nexi.output.controls import clean_line
-from nexi.output.proof import GOOD, claim_json, describe_evidence, verdict_words
+from nexi.output.proof import GOOD, claim_json, describe_evidence, plain_passage, verdict_words
 from nexi.output.streams import columns_of, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
 from nexi.text.plain import strip_heading_marks
@@ -75,7 +75,7 @@ def _print_passage(evidence: Evidence, text: str) -> None:
     if not evidence.span:
         return write(f"    {about}\n") if about else None
     before, after = _context_of(evidence, text)
-    span = clean_line(evidence.span)[:MAX_PASSAGE_CHARS]
+    span = plain_passage(evidence)[:MAX_PASSAGE_CHARS]
     if takes_colors(sys.stdout):
         open_console("stdout").print(_drawn_passage(before, span, after))
     else:

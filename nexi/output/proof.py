@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_SPAN_CHARS = 300
 GOOD = ("supported", "found")
-_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_MARKUP = re.compile(r"""!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"]*")?\)|\*\*|__""")
 REJECTED = ("not_found", "contradicted")
 VERDICT_WORDS = {
     "supported": "supported",
@@ -181,18 +181,23 @@ def verdict_words(claim: Claim) -> str:
 
 
 def describe_evidence(evidence: Evidence) -> str:
-    """Why a passage has its verdict; "" if nothing is known beyond it."""
+    """Why a passage has its verdict, in a sentence or two; "" if nothing is known beyond it."""
     unsaid = [part for part in evidence.missing if part not in evidence.reason]
-    missing = f"missing: {', '.join(unsaid)}" if unsaid else ""
-    other = f"the page has: {evidence.other}" if evidence.other else ""
+    missing = f"{'also ' * bool(evidence.reason)}not in this passage: {', '.join(unsaid)}" if unsaid else ""
+    other = f"the page has: {evidence.other}" if evidence.other and evidence.other not in evidence.reason else ""
     return clean_line("; ".join(filter(None, (evidence.reason, missing, other))))
 
 
-def evidence_line(evidence: Evidence) -> str:
+def plain_passage(evidence: Evidence) -> str:
+    """The passage as a reader sees it, on one line: the marks of Markdown and the addresses of links are left out."""
     from nexi.text.plain import plain
 
+    return clean_line(plain(_MARKUP.sub(r"\1", evidence.span)).text)
+
+
+def evidence_line(evidence: Evidence) -> str:
     parts = [f"[{evidence.number}] {VERDICT_WORDS[evidence.verdict.value]}", describe_evidence(evidence)]
-    if span := clean_line(plain(_LINK.sub(r"\1", evidence.span)).text):
+    if span := plain_passage(evidence):
         closest = "" if evidence.verdict.value in (*GOOD, "contradicted") else "closest passage: "
         parts.append(f"{closest}“{span[:MAX_SPAN_CHARS]}{'…' * (len(span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))

@@ -28,14 +28,14 @@ def check(text: str) -> Claim:
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
-        ("Blue light in the evening delays sleep in adolescents.", "“may” is left out"),
-        ("The decision of the scheme is binding on the landlord.", "“if” is left out"),
+        ("Blue light in the evening delays sleep in adolescents.", "a statement without “may”"),
+        ("The decision of the scheme is binding on the landlord.", "a statement without “if”"),
         ("A tenant must pay the deposit into an approved scheme within 30 days.", "tenant"),
         ("The council voted to extend the tram line from Moor Lane to Ferry Road.", "Ferry"),
         ("Amber glasses caused earlier sleep in the trial.", "caused"),
         ("The shelf always stores objects when they are assigned.", "always"),
         ("Brazil is the largest producer of soybeans.", "largest"),
-        ("Without any parameter the plain form can be executed inside a transaction block.", "“cannot” is left out"),
+        ("Without any parameter the plain form can be executed inside a transaction block.", "a statement without “cannot”"),
     ],
 )
 def test_a_near_copy_that_says_more_than_the_source_names_what_it_changed(text: str, missing: str) -> None:

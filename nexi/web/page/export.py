@@ -18,6 +18,7 @@ from nexi.answers.answered import describe_answered
 from nexi.answers.citations import strip_sources_section
 from nexi.app.mark_figures import describe_mark
 from nexi.events import AnswerChecked, RunFinished, RunStarted
+from nexi.output.proof import describe_evidence
 from nexi.text.plain import strip_heading_marks
 from nexi.types import Claim, Conflict, Evidence, Review, Source, StopReason, Usage
 from nexi.web.page.charts import with_charts
@@ -237,9 +238,8 @@ def _render_quote(claim: Claim, one: Evidence, known: Mapping[int, Source], text
     """What one source says to one sentence, in the text that was read."""
     source, text = known.get(one.number), texts.get(one.number, "")
     name = _isolate_name(source.title or source.url) if source else ""
-    told = [f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>', _escape_text(one.reason)]
-    told += [f"missing: {_escape_text(', '.join(one.missing))}"] if one.missing else []
-    told += [f"the page has: {_escape_text(one.other)}"] if one.other else []
+    badge = f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>'
+    told = [badge, _escape_text(describe_evidence(one))]
     head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
     return f'{head}{_render_passage(one, source, text)}<p class="soft">{" · ".join(t for t in told if t)}</p>'
 
