@@ -107,10 +107,7 @@ def measure_row(
 ) -> Row:
     """A model on another set, with the thresholds of its grade; a gap keeps no claim."""
     outcomes = [
-        Outcome(
-            s.known and s.supported >= grade.supported_from, s.known and s.contradicted >= grade.contradicted_from, _rank(s)
-        )
-        for s in scores
+        Outcome(s.known and s.supported >= grade.supported_from, s.known and s.contradicted >= 0.5, _rank(s)) for s in scores
     ]
     figures = score(list(zip(labels, outcomes, strict=True)), 0.0)
     shares = (figures.balanced or 0.0, figures.auc, figures.recall or 0.0, figures.lies_kept or 0.0)

@@ -574,10 +574,6 @@ class PairScore(Struct, frozen=True):
     def supports(self) -> bool:
         return self.known and self.supported >= 0.5
 
-    @property
-    def contradicts(self) -> bool:
-        return self.known and self.contradicted >= 0.5
-
 
 class Correction(Struct, frozen=True):
     """A sentence that a judge rejected, and what stands in its place; "" where it was taken out."""

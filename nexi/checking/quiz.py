@@ -28,11 +28,8 @@ __all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", 
 MAX_PAIRS = 24  # of the quiz that a judge takes
 MIN_TO_RAISE = 0.75  # balanced accuracy; below, a model may only lower
 MIN_TO_ASK = 0.60
-MIN_CONTRADICTION_PRECISION = 0.9
-MIN_CONTRADICTIONS = 4  # that a threshold for contradictions must rest on
-NEVER = 1.01  # a threshold that no score reaches
 
-_Share = Annotated[float, Meta(ge=0, le=NEVER)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class QuizPair(Struct, frozen=True):
@@ -99,7 +96,7 @@ class Grade(Struct, frozen=True):
     true_kept: _Share
     lies_passed: _Share
     supported_from: _Share
-    contradicted_from: _Share = NEVER
+    contradicted_from: float = 1.01  # above every score; earlier versions set it, and logs have it
     pairs: int = 0
     gaps: int = 0
     tokens: int = 0
@@ -127,11 +124,10 @@ class Grade(Struct, frozen=True):
         if not score.known:
             return score
         supported = _rescale_score(score.supported, self.supported_from)
-        contradicted = _rescale_score(score.contradicted, self.contradicted_from)
         if supported >= 0.5 and not self.may_raise:
             return build_gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
         figure = JudgeFigure(name, self.balanced_accuracy, self.pairs)
-        return PairScore(supported, contradicted, reason=score.reason, judge=figure)
+        return PairScore(supported, score.contradicted, reason=score.reason, judge=figure)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -166,7 +162,6 @@ def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
         round(true_kept, 4),
         round(1 - lies_caught, 4),
         round(_best_threshold(answers), 4),
-        round(_contradiction_threshold(answers), 4),
         pairs=len(answers),
         gaps=sum(not score.known for _, score in answers),
     )
@@ -201,22 +196,8 @@ def _right_answers(answers: Answers, threshold: float) -> dict[bool, list[bool]]
     return right
 
 
-def _contradiction_threshold(answers: Answers) -> float:
-    """The lowest threshold above which enough pairs lie, and nearly all of them do."""
-    scored = sorted(((s.contradicted, pair.is_true) for pair, s in answers if s.known and s.contradicted > 0), reverse=True)
-    lowest, lies = NEVER, 0
-    for n, (score, is_true) in enumerate(scored, 1):
-        lies += not is_true
-        is_last = n == len(scored) or scored[n][0] < score
-        if is_last and lies >= MIN_CONTRADICTIONS and lies / n >= MIN_CONTRADICTION_PRECISION:
-            lowest = max(score, 0.05)
-    return lowest
-
-
 def _rescale_score(value: float, threshold: float) -> float:
     """The value on a scale where the threshold is one half."""
-    if threshold >= 1:
-        return value / (2 * threshold)
     return 0.5 + (value - threshold) / (1 - threshold) / 2 if value >= threshold else value / threshold / 2
 
 

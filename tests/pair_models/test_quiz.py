@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evals.overlap import OverlapPairModel
 from nexi.app.grades import GradeBook
 from nexi.checking.gaps import UNREADABLE, build_gap
-from nexi.checking.quiz import NEVER, Grade, GradedPairModel, Quiz, grade_scores, take_quiz
+from nexi.checking.quiz import Grade, GradedPairModel, Quiz, grade_scores, take_quiz
 from nexi.errors import NexiError, StoreError
 from nexi.types import JudgeFigure, PairScore
 
@@ -45,17 +45,13 @@ class FixedPairModel:
         return self.scores[: len(pairs)]
 
 
-def answers(wrong: int = 0, *, true: float = 0.8, lie: float = 0.3, contradicted: float = 0.0) -> list[PairScore]:
+def answers(wrong: int = 0, *, true: float = 0.8, lie: float = 0.3) -> list[PairScore]:
     """What a model says that mistakes the first `wrong` pairs."""
-    scores = []
-    for n, pair in enumerate(TWENTY.pairs):
-        value = true if pair.is_true is (n >= wrong) else lie
-        scores.append(PairScore(value, contradicted if pair.label == "contradicted" else 0.0))
-    return scores
+    return [PairScore(true if pair.is_true is (n >= wrong) else lie) for n, pair in enumerate(TWENTY.pairs)]
 
 
 def test_a_perfect_model_gets_a_threshold_between_its_scores() -> None:
-    assert grade_scores(TWENTY, answers(true=0.4, lie=0.2)) == Grade(1.0, 1.0, 0.0, 0.3, NEVER, pairs=20)
+    assert grade_scores(TWENTY, answers(true=0.4, lie=0.2)) == Grade(1.0, 1.0, 0.0, 0.3, pairs=20)
 
 
 def test_of_equal_thresholds_the_one_nearest_to_one_half_is_chosen() -> None:
@@ -83,18 +79,7 @@ def test_the_threshold_of_one_half_is_chosen_on_the_other_half() -> None:
 
 def test_gaps_are_wrong_for_true_pairs_and_for_lies_alike() -> None:
     grade = grade_scores(TWENTY, [build_gap(UNREADABLE)] * 20)
-    assert grade == Grade(0.0, 0.0, 1.0, 0.5, NEVER, pairs=20, gaps=20)
-
-
-def test_contradictions_are_believed_from_where_nearly_all_of_them_are_lies() -> None:
-    assert grade_scores(TWENTY, answers(contradicted=0.7)).contradicted_from == 0.7
-
-
-def test_contradictions_that_hit_true_pairs_are_never_believed() -> None:
-    scores = [PairScore(0.8 if pair.is_true else 0.3, 0.9 if n % 2 else 0.7) for n, pair in enumerate(TWENTY.pairs)]
-    accusing = [PairScore(s.supported, 0.9) for s in scores]
-    assert grade_scores(TWENTY, accusing).contradicted_from == NEVER
-    assert grade_scores(TWENTY, scores).contradicted_from == 0.9
+    assert grade == Grade(0.0, 0.0, 1.0, 0.5, pairs=20, gaps=20)
 
 
 async def test_a_model_that_could_not_be_asked_has_no_grade() -> None:
@@ -143,11 +128,10 @@ async def test_scores_of_a_good_model_have_one_half_at_its_thresholds() -> None:
     scores = await scored_with(GOOD, PairScore(0.8), PairScore(0.4), PairScore(1.0), PairScore(0.0, 0.6, reason="not 1895"))
     figure = JudgeFigure("fixed", 0.9)
     assert [replace(score, judge=None) for score in scores] == [
-        PairScore(0.5), PairScore(0.25), PairScore(1.0), PairScore(0.0, 0.5, reason="not 1895"),
+        PairScore(0.5), PairScore(0.25), PairScore(1.0), PairScore(0.0, 0.6, reason="not 1895"),
     ]  # fmt: skip
     assert {score.judge for score in scores} == {figure}
     assert [score.supports for score in scores] == [True, False, True, False]
-    assert [score.contradicts for score in scores] == [False, False, False, True]
 
 
 async def test_a_middling_model_lowers_but_never_raises() -> None:
