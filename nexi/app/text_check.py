@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
     from nexi.app.knowledge import Knowledge
     from nexi.checking.judge import Judge
-    from nexi.checking.recheck import Basis, Fetch, SourceState, Verification
+    from nexi.checking.recheck import Basis, SourceState, Verification
 
 __all__ = ["TextCheck"]
 
+Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
+MAX_CONCURRENT_FETCHES = 4
 MAX_SEARCHES = 8
 MAX_GROUP = 6  # sentences that one search is for
 MIN_GROUP = 2
@@ -76,11 +78,10 @@ class TextCheck:
             return await self._check_against_others(document)
         from nexi.checking.recheck import recheck
 
+        stored = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
-        judge, deadline = self._open_judge(), self._deadline()
-        return await recheck(
-            document, self._archive(document).text, fetch_fresh if is_fetched else None, judge=judge, deadline=deadline
-        )
+        pages = await fetch_pages(document.sources, fetch_fresh) if is_fetched else None
+        return await recheck(document, stored, pages, judge=self._open_judge(), deadline=self._deadline())
 
     async def _read_document(self) -> Document:
         target, runs = self._request.target, self._nexi.runs()
@@ -92,9 +93,11 @@ class TextCheck:
         page = await read_page(self._ports, target.url, limits, emit=QuietEmit())
         return await asyncio.to_thread(read_text, page.text)
 
-    def _archive(self, document: Document) -> PageArchive:
-        config = self._ports.config
-        return PageArchive(self._nexi.runs(), self._ports.page_cache(), config.fetch_chain(), run=document.run)
+    async def _read_stored(self, document: Document) -> dict[int, str | None]:
+        """The stored texts of the pages that a document cites."""
+        chain = self._ports.config.fetch_chain()
+        archive = PageArchive(self._nexi.runs(), self._ports.page_cache(), chain, run=document.run)
+        return {source.number: await archive.text(source) for source in document.sources}
 
     def _open_judge(self) -> Judge | None:
         from nexi.app.pair_models import open_text_judge
@@ -123,7 +126,7 @@ class TextCheck:
 
     async def _audit(self, document: Document) -> Verification:
         from nexi.checking.audit import check_citations
-        from nexi.checking.recheck import SourceState, describe_failure, fetch_pages
+        from nexi.checking.recheck import SourceState, describe_failure
 
         if not (document.sources or document.lost):
             uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
@@ -149,8 +152,7 @@ class TextCheck:
         from nexi.checking.recheck import check_document, describe_failure, say_all
         from nexi.checking.sentences import read_answer
 
-        archive = self._archive(document)
-        texts = {source.number: await archive.text(source) for source in document.sources}
+        texts = await self._read_stored(document)
         sentences = [s.plain for s in read_answer(document.text) if s.is_claim and not s.numbers]
         if not sentences and not document.sources:
             raise nothing_to_verify("no sentence of it states anything")
@@ -224,7 +226,7 @@ class TextCheck:
 
     async def _search_web(self, document: Document, sentences: Sequence[str]) -> _Evidence:
         """The first pages of a search for each group of sentences, read."""
-        from nexi.checking.recheck import fetch_pages, say_all
+        from nexi.checking.recheck import say_all
 
         if self._request.is_local:
             raise ConfigError("--web cannot search within the local scope", fix="leave --local or --web out")
@@ -263,6 +265,21 @@ class TextCheck:
             cause=told or "no page was found",
             fix="name other pages or files with --against",
         )
+
+
+async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
+    limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
+
+    async def one(source: Source) -> Page | FetchError:
+        async with limit:
+            try:
+                return await fetch(source.url)
+            except FetchError as error:
+                return error
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {source.number: group.create_task(one(source)) for source in sources}
+    return {number: task.result() for number, task in tasks.items()}
 
 
 def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:

@@ -1,6 +1,6 @@
 """A document checked: against the pages it cites, stored or fresh, or against pages that were looked up for it.
 
-Above it, `app` says where stored texts come from, how a page is fetched and who judges; below it are the rules, the judge and
+Above it, `app` brings stored texts and fetched pages, and says who judges; below it are the rules, the judge and
 the review. Rules look first, and a judge that is there decides. A text that is missing is a stated gap. With fresh pages both
 are looked at, so that it can be said which page died or changed and what that did to the sentences that rest on it.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -30,10 +30,8 @@ __all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "
 
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
-Stored: TypeAlias = Callable[[Source], Awaitable[str | None]]
-Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
 Texts: TypeAlias = Mapping[int, str | None]
-MAX_CONCURRENT_FETCHES = 4
+FetchedPages: TypeAlias = Mapping[int, Page | FetchError]
 LOST = "no source with this number is listed"
 UNCITED = "it cites no page"
 
@@ -126,20 +124,18 @@ class Verification(Struct, frozen=True):
 
 async def recheck(
     document: Document,
-    stored: Stored,
-    fetch: Fetch | None = None,
+    kept: Texts,
+    pages: FetchedPages | None = None,
     *,
     judge: Judge | None = None,
     deadline: float | None = None,
 ) -> Verification:
-    """Check every sentence of a document against the pages it cites."""
-    kept = {source.number: await stored(source) for source in document.sources}
-    if fetch is None:
+    """Check every sentence of a document against the pages it cites: as they are stored, or as they were fetched now."""
+    if pages is None:
         states = tuple(_stored_state(source, kept[source.number]) for source in document.sources)
         return await check_document(document, kept, states, judge=judge, deadline=deadline)
     known = any(kept.values())
     before = await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, kept), "cited") if known else ()
-    pages = await fetch_pages(document.sources, fetch)
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
     states = tuple(_fresh_state(source, kept[source.number], pages[source.number]) for source in document.sources)
     verification = await check_document(document, fresh, states, judge=judge, deadline=deadline, before=before)
@@ -235,21 +231,6 @@ def _add_addresses(claims: Sequence[Claim], document: Document) -> tuple[Claim, 
         return replace(claim, evidence=evidence)
 
     return tuple(map(add_addresses, claims))
-
-
-async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
-    limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
-
-    async def one(source: Source) -> Page | FetchError:
-        async with limit:
-            try:
-                return await fetch(source.url)
-            except FetchError as error:
-                return error
-
-    async with asyncio.TaskGroup() as group:
-        tasks = {source.number: group.create_task(one(source)) for source in sources}
-    return {number: task.result() for number, task in tasks.items()}
 
 
 def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:

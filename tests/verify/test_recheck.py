@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from nexi.answers.document import build_answer_document, read_markdown
 from nexi.checking.recheck import Change, Verification, recheck
@@ -14,20 +14,15 @@ TEXT = "The Loire flows into the Atlantic Ocean [1]. The Eiffel Tower is 330 met
 LOIRE, TOWER = "The Loire flows into the Atlantic Ocean.", "The Eiffel Tower is 330 metres tall."
 
 
-def shelf(texts: Mapping[str, str | None]) -> Callable[[Source], Awaitable[str | None]]:
-    async def stored(source: Source) -> str | None:
-        return texts.get(source.url)
-
-    return stored
+def shelf(texts: Mapping[str, str | None]) -> dict[int, str | None]:
+    """The stored texts of both pages, by number."""
+    return {1: texts.get(A), 2: texts.get(B)}
 
 
-def web(pages: Mapping[str, str]) -> Callable[[str], Awaitable[Page]]:
-    async def fetch(url: str) -> Page:
-        if url not in pages:
-            raise FetchError("the page does not exist", reason="error", status=404)
-        return Page(url, pages[url])
-
-    return fetch
+def web(pages: Mapping[str, str]) -> dict[int, Page | FetchError]:
+    """What fetching both pages gave, by number."""
+    dead = FetchError("the page does not exist", reason="error", status=404)
+    return {n: Page(url, pages[url]) if url in pages else dead for n, url in ((1, A), (2, B))}
 
 
 def states(found: Verification) -> dict[str, str]:
