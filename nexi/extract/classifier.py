@@ -33,6 +33,7 @@ SOME_CODE = 3  # blocks of code that make a page documentation
 MUCH_CODE = 10  # pieces of code in its sentences that do
 LEAST_OF_SECTION, SECTION_WORDS = 0.35, 120  # of a section that stands like its neighbours
 FEW_LINES = 300  # characters
+MIN_COPY_CHARS, PARAGRAPH_CHARS = 120, 80  # of a passage that no page repeats on purpose, and of a paragraph in it
 
 DECLARED_SHARE = 0.5  # of a declared article that is found in the page, and of what would be kept
 SURE_CHARS = 40  # a shorter text may stand in an article by chance
@@ -41,6 +42,7 @@ SHORT_CHARS = 120  # headings and items between the paragraphs of a declared art
 
 _WORD = re.compile(r"\w+")
 _HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
+_SAID_AGAIN = ("pre", "table", "blockquote", "li", "dl")
 _UNITS = tag_set("table ul ol dl")
 _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 
@@ -78,7 +80,40 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     kept = _keep_headings(layout.blocks, kept)
     if head.genre == ARTICLE and head.article:
         kept = _keep_declared(layout.blocks, kept, head.article)
-    return [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
+    kept = [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
+    return kept if _has_code(layout, head) else _drop_copies(layout.blocks, kept)  # a manual says again what holds again
+
+
+def _drop_copies(blocks: list[Block], kept: list[bool]) -> list[bool]:
+    """Leave out the second copy of a passage, which pages hold for other screens, and of a caption.
+
+    A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
+    """
+    places = [n for n, keep in enumerate(kept) if keep]
+    texts = [blocks[n].text for n in places]
+    first: dict[str, int] = {}
+    at = 0
+    while at < len(places):
+        before, size = first.setdefault(texts[at], at), 1
+        while before < at and before + size < at and at + size < len(texts) and texts[before + size] == texts[at + size]:
+            size += 1
+        run = [blocks[n] for n in places[at : at + size]]
+        if before < at and _is_copy(run):
+            for n in places[at : at + size]:
+                kept[n] = False
+            at += size
+        else:
+            at += 1
+    return kept
+
+
+def _is_copy(run: list[Block]) -> bool:
+    if "caption" in run[0].box.key or run[0].box.tag == "figcaption":
+        return len(run) == 1
+    if len({block.text for block in run}) < 2:
+        return False
+    prose = max((len(block.text) for block in run if not block.box.is_within(*_SAID_AGAIN)), default=0)
+    return prose >= PARAGRAPH_CHARS and sum(len(block.text) for block in run) >= MIN_COPY_CHARS
 
 
 def _keep_declared(blocks: list[Block], kept: list[bool], article: str) -> list[bool]:
@@ -181,11 +216,16 @@ def _keep_headings(blocks: list[Block], kept: list[bool]) -> list[bool]:
     return kept
 
 
+def _has_code(layout: Layout, head: PageHead) -> bool:
+    is_full = head.genre == OTHER and layout.root.code >= MUCH_CODE
+    return is_full or sum(block.box.tag == "pre" for block in layout.blocks) >= SOME_CODE
+
+
 def _keep_code_boxes(layout: Layout, kept: list[bool], head: PageHead) -> list[bool]:
     """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
-    words_of_code = layout.root.code if head.genre == OTHER else 0
-    if words_of_code < MUCH_CODE and sum(block.box.tag == "pre" for block in layout.blocks) < SOME_CODE:
+    if not _has_code(layout, head):
         return kept
+    words_of_code = layout.root.code if head.genre == OTHER else 0
     words: Counter[int] = Counter()
     taken: Counter[int] = Counter()
     code: Counter[int] = Counter()

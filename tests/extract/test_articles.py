@@ -13,6 +13,7 @@ from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, THREAD,
 SENTENCE = "The council voted on Tuesday to rebuild the old harbour wall, which the storm of March had broken in three places. "
 REMARK = "I walked past the wall yesterday and I think that the council should have acted years ago, as everybody here knew. "
 STORY = "".join(f"<p>{SENTENCE * 3}Part {n}.</p>" for n in range(6))
+MORE = STORY.replace("Part ", "Part 1")
 COMMENTS = "".join(f"<li class=comment><p>{REMARK * 2}Remark {n}.</p></li>" for n in range(6))
 THREAD_HEAD = '<script type="application/ld+json">{"@type": "DiscussionForumPosting"}</script>'
 ARTICLE_HEAD = '<script type="application/ld+json">{"@type": "NewsArticle"}</script>'
@@ -63,8 +64,8 @@ def test_of_a_page_that_declares_its_article_no_other_paragraph_is_kept() -> Non
     plea = (
         f"<p>{'Our reporters work day and night so that you can read this, and they would be glad of your support. ' * 2}</p>"
     )
-    page = f"<div><h1>Wall</h1>{STORY}{plea}{STORY}</div>"
-    declared = json.dumps({"@type": "NewsArticle", "articleBody": STORY})
+    page = f"<div><h1>Wall</h1>{STORY}{plea}{MORE}</div>"
+    declared = json.dumps({"@type": "NewsArticle", "articleBody": STORY + MORE})
     texts = [
         to_markdown(f"<head><script type='application/ld+json'>{data}</script></head><body>{page}</body>", "")
         for data in ('{"@type": "NewsArticle"}', declared)
@@ -89,7 +90,9 @@ def test_a_frame_that_is_never_closed_does_not_swallow_the_page() -> None:
 
 
 def test_what_react_streams_hidden_and_a_script_shows_is_read() -> None:
-    parts = "".join(f'<div hidden id="{name}">{STORY}</div>' for name in ("S:0", "S:1", "S:2", "other"))
+    parts = "".join(
+        f'<div hidden id="{name}">{STORY.replace("Part ", f"Part {name}")}</div>' for name in ("S:0", "S:1", "S:2", "other")
+    )
     assert to_markdown(f"<body><h1>Wall</h1>{parts}</body>", "").count("Part") == 18
 
 
@@ -108,7 +111,7 @@ def test_a_thread_with_each_post_in_a_form_of_its_own_is_kept() -> None:
     ],
 )
 def test_a_tab_or_accordion_that_waits_for_a_click_is_read(panel: str) -> None:
-    page = f"<body><h1>Wall</h1><div>{STORY}{STORY}{panel.format(STORY.replace('Part', 'Panel'))}</div></body>"
+    page = f"<body><h1>Wall</h1><div>{STORY}{MORE}{panel.format(STORY.replace('Part', 'Panel'))}</div></body>"
     assert (to_markdown(page, "").count("Part"), to_markdown(page, "").count("Panel")) == (12, 6)
 
 
@@ -121,5 +124,61 @@ def test_a_tab_or_accordion_that_waits_for_a_click_is_read(panel: str) -> None:
     ],
 )
 def test_other_hidden_text_a_notice_and_a_folded_menu_are_not_read(panel: str) -> None:
-    page = f"<body><h1>Wall</h1><div>{STORY}{STORY}{panel.format(STORY.replace('Part', 'Panel'))}</div></body>"
+    page = f"<body><h1>Wall</h1><div>{STORY}{MORE}{panel.format(STORY.replace('Part', 'Panel'))}</div></body>"
     assert (to_markdown(page, "").count("Part"), to_markdown(page, "").count("Panel")) == (12, 0)
+
+
+def read_page(body: str, head: str = "") -> str:
+    return to_markdown(f"<html><head><title>Wall</title>{head}</head><body>{body}</body></html>", "")
+
+
+def test_a_passage_that_a_page_holds_twice_is_read_once() -> None:
+    text = read_page(f"<h1>Wall</h1><div class=wide>{STORY}</div><div class=narrow>{STORY}</div>")
+    assert [text.count(f"Part {n}.") for n in range(6)] == [1] * 6
+
+
+def test_a_caption_is_read_once_however_often_its_picture_is_shown() -> None:
+    figure = "<figure><figcaption>The wall of Ewell on the day after the storm.</figcaption></figure>"
+    assert read_page(f"<article>{STORY}{figure * 4}{STORY.replace('Part', 'Act')}</article>").count("day after the storm") == 1
+
+
+def test_items_rows_and_quotations_that_are_said_again_stay() -> None:
+    item = (
+        "Easy jogging in Zone 2 for ten minutes, then five minutes of drills with strides at the effort of Zone 4, and a walk."
+    )
+    days = "".join(f"<h3>Day {n}</h3><ul><li>{item}</li><li>Rest</li></ul>" for n in range(3))
+    quote = f"<p>As it was said before:</p><blockquote><p>{REMARK}</p></blockquote>"
+    text = read_page(f"<article>{STORY}{days}<p>{REMARK}</p>{quote}</article>")
+    assert (text.count("Easy jogging"), text.count("Rest"), text.count(REMARK.strip())) == (3, 3, 2)
+
+
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        '<div id="onetrust-consent-sdk">{}</div>',
+        '<div class="slick-slide slick-cloned">{}</div>',
+        '<div class="w-form"><div class="w-form-fail">{}</div></div>',
+    ],
+)
+def test_windows_for_consent_clones_of_slides_and_messages_of_forms_go_however_long_they_are(furniture: str) -> None:
+    other = "".join(f"<p>{REMARK * 3}Notice {n}.</p>" for n in range(20))
+    text = read_page(f"<h1>Wall</h1><article>{STORY}</article>{furniture.format(other)}")
+    assert ("Part 5." in text, "Notice" in text) == (True, False)
+
+
+def test_of_the_posts_of_a_forum_the_words_stay_and_the_card_and_signature_of_who_wrote_them_go() -> None:
+    card = '<h4 class="message-name">Ann{0}</h4><h5 class="message-userTitle">Elder {0}</h5>'
+    card += '<div class="message-userExtras"><dl><dt>Joined</dt><dd>Jun 2016</dd></dl></div>'
+    post = '<article class="message"><div class="message-user">' + card + '</div><div class="message-body"><p>{1}Post {0}.</p>'
+    post += '</div><aside class="message-signature">Sent from my telephone</aside></article>'
+    text = read_page("<h1>Wall</h1>" + "".join(post.format(n, REMARK) for n in range(5)), THREAD_HEAD)
+    assert [f"Post {n}." in text for n in range(5)] == [True] * 5
+    assert [word in text for word in ("Ann1", "Joined", "Elder", "telephone")] == [True, False, False, False]
+
+
+def test_a_thread_in_a_form_is_kept_however_much_the_page_says_of_itself_to_machines() -> None:
+    said = json.dumps({"@type": "DiscussionForumPosting", "comment": [{"text": REMARK * 20}] * 20})
+    posts = "".join(f"<div class=post><p>{REMARK}Post {n}.</p></div>" for n in range(5))
+    head = f'<script type="application/ld+json">{said}</script>'
+    page = f"<html><head></head><body><h1>Wall</h1><form>{posts}</form>{head}</body></html>"
+    assert to_markdown(page, "").count("Post ") == 5
