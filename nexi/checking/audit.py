@@ -16,17 +16,7 @@ from msgspec.structs import replace
 from nexi.answers.document import Document
 from nexi.checking.judge import Judge, Judgement
 from nexi.checking.pages import Pages
-from nexi.checking.recheck import (
-    CitationFigures,
-    SourceState,
-    Texts,
-    Verification,
-    check_by_rules,
-    describe_rest,
-    name_unread_pages,
-    prepare_pages,
-    say_all,
-)
+from nexi.checking.recheck import CitationFigures, SourceState, Texts, Verification, check_document, say_all
 from nexi.checking.review import MAX_GAP_REASONS, MAX_JUDGED, PASSING, judge_claims
 from nexi.checking.sentences import numbers_of
 from nexi.types import Claim, Evidence, JudgeFigure, Proof, Verdict
@@ -77,13 +67,8 @@ async def check_citations(
     deadline: float | None = None,
 ) -> Verification:
     """Check every citation of a document by itself: what its page, and no other, says to its sentence."""
-    pages = await prepare_pages(document, texts)
-    claims = await asyncio.to_thread(check_by_rules, document, pages, "cited")
-    verification = Verification(document, Proof(claims), states, refetched=True, gap=describe_rest(document), texts=dict(texts))
-    if judge and any(pages.values()):
-        verification = await _judge_citations(verification, pages, judge, deadline)
-    verification = replace(verification, proof=name_unread_pages(verification.proof, states))
-    return replace(verification, citations=measure_citations(verification))
+    verification = await check_document(document, texts, states, judge=judge, deadline=deadline, judge_text=_judge_citations)
+    return replace(verification, refetched=True, citations=measure_citations(verification))
 
 
 async def _judge_citations(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:

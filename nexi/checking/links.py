@@ -74,12 +74,13 @@ def text_directive(text: str, start: int, end: int) -> str:
     blocks = _cut_blocks(text[start:end])
     if not blocks:
         return ""
-    page = _fold_page(text)
+    page = "\n".join(_cut_blocks(text[:MAX_PAGE_CHARS])).casefold()
     if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
         parts = [_encode_words(blocks[0])]
         lone = _is_alone(blocks[0], page)
     else:
-        head, tail = _find_head(blocks[0], page), _find_tail(blocks[-1])
+        head = _find_head(blocks[0], page)
+        tail = _EDGES.sub("", _join_pieces(blocks[-1], _cut_pieces(blocks[-1])[-MIN_WORDS:], last=True))
         if not head or not tail:
             return ""
         parts = [_encode_words(head), _encode_words(tail)]
@@ -131,10 +132,6 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _fold_page(text: str) -> str:
-    return "\n".join(_cut_blocks(text[:MAX_PAGE_CHARS])).casefold()
-
-
 def _is_alone(quote_: str, page: str) -> bool:
     wanted = quote_.casefold()
     first = page.find(wanted)
@@ -149,10 +146,6 @@ def _find_head(block: str, page: str) -> str:
         if _is_alone(head, page):
             break
     return head
-
-
-def _find_tail(block: str) -> str:
-    return _EDGES.sub("", _join_pieces(block, _cut_pieces(block)[-MIN_WORDS:], last=True))
 
 
 def _cut_pieces(block: str) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -122,6 +122,9 @@ class Verification(Struct, frozen=True):
         return self.document.text.count("\n", 0, claim.start) + 1
 
 
+JudgeText: TypeAlias = Callable[[Verification, Pages, Judge, float | None], Awaitable[Verification]]
+
+
 async def recheck(
     document: Document,
     kept: Texts,
@@ -151,19 +154,20 @@ async def check_document(
     judge: Judge | None = None,
     deadline: float | None = None,
     before: Sequence[Claim] = (),
+    judge_text: JudgeText | None = None,
 ) -> Verification:
     """Check a document against these texts: by rules, and by a judge where there is one.
 
-    `before` is what rules said of the same sentences by other texts, to tell what changed.
+    `before` is what rules said of the same sentences by other texts, to tell what changed. `judge_text` says how the judge
+    is asked, where it is not about every sentence and all pages at once.
     """
     pages = await prepare_pages(document, texts)
     claims = await asyncio.to_thread(check_by_rules, document, pages, basis)
     changes = tuple(Change(a.index, b.verdict, a.verdict) for b, a in zip(before, claims) if a.verdict is not b.verdict)  # noqa: B905 - before may be empty
-    verification = Verification(
-        document, Proof(claims), states, changes, basis=basis, gap=describe_rest(document), texts=dict(texts)
-    )
+    gap = f"only the first {MAX_CHARS:,} characters were checked" if len(document.text) > MAX_CHARS else ""
+    verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))
     if judge and any(pages.values()):
-        verification = await _judge(verification, pages, judge, deadline)
+        verification = await (judge_text or _judge_sentences)(verification, pages, judge, deadline)
     return replace(verification, proof=name_unread_pages(verification.proof, states))
 
 
@@ -201,7 +205,7 @@ def _soften_evidence(evidence: Evidence) -> Evidence:
     return replace(evidence, verdict=Verdict.NOT_CONFIRMED) if evidence.verdict is Verdict.NOT_FOUND else evidence
 
 
-async def _judge(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
+async def _judge_sentences(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
     claims = verification.proof.claims
     judged, judging = await judge_claims(claims, verification.document.question, pages, judge, deadline=deadline)
     verification = replace(verification, gap=say_all(verification.gap, describe_gap(judging.judgements)))
@@ -215,22 +219,14 @@ async def _judge(verification: Verification, pages: Pages, judge: Judge, deadlin
     return replace(verification, proof=Proof(judged), judge=name, judges=judges)
 
 
-def describe_rest(document: Document) -> str:
-    return f"only the first {MAX_CHARS:,} characters were checked" if len(document.text) > MAX_CHARS else ""
-
-
 def _add_addresses(claims: Sequence[Claim], document: Document) -> tuple[Claim, ...]:
     """Every piece of evidence with its address, also where there was no text to compare."""
     urls = {source.number: source.url for source in document.sources}
 
-    def add_addresses(claim: Claim) -> Claim:
-        evidence = tuple(
-            e if e.url else replace(e, url=urls.get(e.number, ""), reason=LOST if e.number in document.lost else e.reason)
-            for e in claim.evidence
-        )
-        return replace(claim, evidence=evidence)
+    def add_address(e: Evidence) -> Evidence:
+        return e if e.url else replace(e, url=urls.get(e.number, ""), reason=LOST if e.number in document.lost else e.reason)
 
-    return tuple(map(add_addresses, claims))
+    return tuple(replace(claim, evidence=tuple(map(add_address, claim.evidence))) for claim in claims)
 
 
 def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
@@ -238,11 +234,10 @@ def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
     words = {"dead": "the page is dead", "refused": "the page was not read", "unread": "the page was not read"}
     why = {s.source.number: f"{words[s.state]}: {s.reason}" for s in states if s.state in words}
 
-    def name_pages(claim: Claim) -> Claim:
-        evidence = tuple(replace(e, reason=why[e.number]) if e.number in why else e for e in claim.evidence)
-        return replace(claim, evidence=evidence)
+    def name_page(e: Evidence) -> Evidence:
+        return replace(e, reason=why[e.number]) if e.number in why else e
 
-    return Proof(tuple(map(name_pages, proof.claims))) if why else proof
+    return Proof(tuple(replace(claim, evidence=tuple(map(name_page, claim.evidence))) for claim in proof.claims))
 
 
 def _stored_state(source: Source, text: str | None) -> SourceState:
