@@ -1,6 +1,6 @@
 """Where the pages that were read disagree about something the answer says.
 
-Above sits `verify`, which shows it; below are `alignment`, `pages` and `origins`. In every page that a sentence of the answer
+Above sits the agent, which shows it; below are `alignment`, `pages` and `origins`. In every page that a sentence of the answer
 does not rest on, sentences that speak of the same thing are laid along it, and the values that meet are compared. Support is
 counted by origin, so that a copy adds nothing. Which of the values is right is not judged here, and everything here would
 rather say "not the same thing": different numbers in different sentences are the rule.

@@ -1,9 +1,9 @@
 """Whether passages support sentences, by a model that reads: all sentences of a text in one request, verdicts by number.
 
-Above are the check of an answer and whoever checks another text; below are the LLM and PairModel ports. No citation is
-needed: sentences, pages and a question are enough. What a model replies is never trusted further than it can be read: a
-sentence that is missing, judged twice in two ways, or supported by no passage that was shown is a gap. A gap changes
-nothing: the sentence stands, and the reason says that it was not judged.
+Above are the checks of an answer and of a document; below are the LLM and PairModel ports. No citation is needed: sentences,
+pages and a question are enough. What a model replies is never trusted further than it can be read: a sentence that is missing,
+judged twice in two ways, or supported by no passage that was shown is a gap. A gap changes nothing: the sentence stands, and
+the reason says that it was not judged.
 """
 
 from __future__ import annotations

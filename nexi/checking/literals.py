@@ -1,6 +1,6 @@
 """What must stand in a page as it is written: quotations, code, formulas, identifiers, and names, which are there or are not.
 
-Below `verdict`, above `pages`. A literal that is absent is missing; it never contradicts anything.
+Below `rules`, above `pages`. A literal that is absent is missing; it never contradicts anything.
 """
 
 from __future__ import annotations

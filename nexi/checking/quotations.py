@@ -1,6 +1,6 @@
 """Sentences of a writer who only quotes: the built-in model.
 
-Beside `edits`, below the checker. What stands in its page letter for letter is supported by it, also where the cut leaves half
+Below `answer`, beside `rules`. What stands in its page letter for letter is supported by it, also where the cut leaves half
 a date: as one stretch, with or without what the page says in brackets, as cells of one row, or behind the line above it that
 names what it is about. Nothing is reworded here, so nothing is compared by meaning.
 """

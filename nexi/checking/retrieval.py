@@ -1,6 +1,6 @@
 """The stretches of a page that hold most of a sentence's words.
 
-Below `verdict`, above `pages`. A stretch is one sentence of the page, with the one or two before it where a pronoun binds
+Below `rules`, above `pages`. A stretch is one sentence of the page, with the one or two before it where a pronoun binds
 them; its heading, the head of its table, the first sentence and the title of the page lend it words at a discount. Every
 word counts the same: on labelled sentences a weight by rarity brought nothing.
 """

@@ -1,8 +1,8 @@
 """The verdict on each sentence of an answer: hard facts first, then how many of its words stand in one stretch of a page.
 
-Above `segments`, `retrieval`, `alignment` and `literals`, below whoever has the stored texts. Hard facts are compared one by
-one and never averaged with the words around them: a value, quotation or name that is missing is never outweighed. What cannot
-be compared is a stated gap, never a pass.
+Above `sentences`, `retrieval`, `alignment` and `literals`, below the checks of an answer and of a document. Hard facts are
+compared one by one and never averaged with the words around them: a value, quotation or name that is missing is never
+outweighed. What cannot be compared is a stated gap, never a pass.
 """
 
 from __future__ import annotations

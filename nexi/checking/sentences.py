@@ -1,7 +1,7 @@
 """An answer cut into claims: its sentences, the numbers each of them cites, and whether it needs to cite any.
 
-Below `verdict`, above `citations` and `language`. Code blocks, rules, headings and an answer's own list of sources claim
-nothing and are not here; a table row is a sentence, and so is a list item. Offsets are into the text as given.
+Below `rules`, above `parsed`. Code blocks, rules, headings and an answer's own list of sources claim nothing and are not here;
+a table row is a sentence, and so is a list item. Offsets are into the text as given.
 """
 
 from __future__ import annotations
