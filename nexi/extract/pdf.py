@@ -13,6 +13,7 @@ from typing import Any
 
 from nexi.errors import FetchError
 from nexi.extract.ocr import MAX_PAGE_S, Recognition, can_recognise, find_language, recognise_text
+from nexi.extract.pdf_scripts import mark_scripts
 from nexi.extract.pdf_tables import PageTables
 from nexi.extract.words import Extracted, one_line
 
@@ -186,7 +187,7 @@ def _page_text(document: Any, index: int, tables: PageTables) -> str:
     count = min(words.count_chars(), MAX_PAGE_CHARS)
     text = words.get_text_range(0, count)
     if len(text) == count:  # else a character is two in the text, and places are not those of the words
-        text = tables.write_page(text, lambda at: words.get_charbox(at, loose=True))
+        text = tables.write_page(*mark_scripts(text, lambda at: words.get_charbox(at, loose=True)))
     words.close()
     page.close()
     return _clean_text(text)

@@ -80,6 +80,8 @@ class _Reading:
         self._skip = 0
         self._is_optional = False
         self._paragraph: list[str] = []
+        self._moved: list[str] = []  # raised or lowered text that goes on
+        self._position = ""
         self._note: list[str] = []
         self._marker: list[str] = []
         self._cells: list[str] = []
@@ -127,6 +129,7 @@ class _Reading:
             self._style_name = []
         ended = self._groups.pop() if len(self._groups) > 1 else self._groups[-1]
         if ended.into == "note" and self._groups[-1].into != "note":
+            self._end_position()
             note, self._note = " ".join("".join(self._note).split()), []
             self._paragraph.append(f" ({note})" if note else "")
 
@@ -226,7 +229,10 @@ class _Reading:
         into = self._groups[-1].into
         if into == "text":
             self._writer.count_text(text)
-            self._paragraph.append(self._write_position(text))
+            if self._position != self._groups[-1].position:
+                self._end_position()
+                self._position = self._groups[-1].position
+            (self._moved if self._position else self._paragraph).append(text)
         elif into == "note":
             self._writer.count_text(text)
             self._note.append(text)
@@ -237,17 +243,19 @@ class _Reading:
         elif into in _ABOUT.values():
             self.about.setdefault(into, []).append(text[:1_000])
 
-    def _write_position(self, text: str) -> str:
-        position = self._groups[-1].position
-        if not position:
-            return text
-        before = "".join(self._paragraph[-8:])[-notation.MAX_BEFORE :]
-        return (notation.write_raised if position == "super" else notation.write_lowered)(before, text)
+    def _end_position(self) -> None:
+        """Write the raised or lowered text that has come to its end."""
+        if self._moved:
+            before = "".join(self._paragraph[-8:])[-notation.MAX_BEFORE :]
+            write = notation.write_raised if self._position == "super" else notation.write_lowered
+            self._paragraph.append(write(before, "".join(self._moved)))
+        self._position, self._moved = "", []
 
     def _end_paragraph(self) -> None:
         if self._groups[-1].into == "note":
             self._note.append(" ")
             return
+        self._end_position()
         text, self._paragraph = "".join(self._paragraph), []
         marker, self._marker = "".join(self._marker).strip(), []
         if self._in_table:
@@ -261,6 +269,7 @@ class _Reading:
             self._writer.add_paragraph(text)
 
     def _end_cell(self) -> None:
+        self._end_position()
         self._cells.append("".join(self._paragraph))
         self._paragraph = []
 

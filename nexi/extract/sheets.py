@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
 
 from nexi.extract.containers import (
     Attributes,
@@ -20,6 +21,7 @@ from nexi.extract.containers import (
     parse_xml,
     read_office_properties,
 )
+from nexi.extract.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
 
@@ -30,9 +32,11 @@ MAX_STRINGS = 150_000
 MAX_STRING_CHARS = 8_000_000  # of all that cells share
 MAX_SHEET_ELEMENTS = 4_000_000
 MAX_FORMATS = 20_000
+MAX_SHOWN_NUMBER = 1e15  # a greater one is shown as it is stored
 MAX_CELLS = 600_000  # of a workbook; each costs time, however little text it ends in
 MAX_UNSHOWN_CELLS = 150_000  # of a sheet: empty, or beyond the last column; they cost time and end in no text
 
+_ShownAs: TypeAlias = Literal["date", "percent"] | NumberFormat | None
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
 _NOT_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
@@ -99,11 +103,11 @@ class _SharedStrings:
 
 
 class _NumberFormats:
-    """Which styles of cells show dates, and which show percentages."""
+    """Which styles of cells show dates, which show percentages, and how others show their numbers."""
 
     def __init__(self, styles: bytes) -> None:
-        self._kinds: list[str] = []
-        self._own: dict[int, str] = {}
+        self._kinds: list[_ShownAs] = []
+        self._own: dict[int, _ShownAs] = {}
         self._in_cells = False
         parse_xml((styles,), self)
 
@@ -114,8 +118,9 @@ class _NumberFormats:
             self._in_cells = True
         elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
             number = _parse_number(attributes.get("numFmtId", ""))
-            usual = "date" if number in _DATE_FORMATS else "percent" if number in _PERCENT_FORMATS else ""
-            self._kinds.append(self._own.get(number, usual))
+            if number not in self._own:
+                self._own[number] = _kind_of_number(number)
+            self._kinds.append(self._own[number])
 
     def end(self, name: str) -> None:
         self._in_cells = self._in_cells and name != "cellXfs"
@@ -123,16 +128,25 @@ class _NumberFormats:
     def text(self, text: str) -> None:
         """Its text says nothing."""
 
-    def kind_of(self, style: str) -> str:
+    def kind_of(self, style: str) -> _ShownAs:
         number = _parse_number(style)
-        return self._kinds[number] if number < len(self._kinds) else ""
+        return self._kinds[number] if number < len(self._kinds) else None
 
 
-def _kind_of_code(code: str) -> str:
+def _kind_of_number(number: int) -> _ShownAs:
+    """How a format is shown that the workbook does not describe."""
+    if number in _DATE_FORMATS:
+        return "date"
+    return "percent" if number in _PERCENT_FORMATS else parse_number_format(BUILT_IN_FORMATS.get(number, ""))
+
+
+def _kind_of_code(code: str) -> _ShownAs:
     letters = _NOT_LETTERS.sub("", code[:500]).lower()
     if "%" in letters:
         return "percent"
-    return "date" if any(letter in letters for letter in "ymdhs") and "general" not in letters else ""
+    if any(letter in letters for letter in "ymdhs") and "general" not in letters:
+        return "date"
+    return parse_number_format(code)
 
 
 class _Values:
@@ -155,14 +169,16 @@ class _Values:
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
         return value if kind in ("str", "inlineStr", "e", "d") else self._show_number(value, self._formats.kind_of(style))
 
-    def _show_number(self, value: str, kind: str) -> str:
+    def _show_number(self, value: str, kind: _ShownAs) -> str:
         try:
             number = float(value[:100])
             if kind == "date":
                 return self._show_date(number)
             if kind == "percent":
                 return f"{number * 100:.12g}%"
-            return f"{number:.15g}" if abs(number) < 1e15 else value
+            if abs(number) >= MAX_SHOWN_NUMBER:
+                return value
+            return kind.show(number) if isinstance(kind, NumberFormat) else f"{number:.15g}"
         except (ValueError, OverflowError):
             return value
 

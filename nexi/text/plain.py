@@ -40,7 +40,7 @@ _LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,500})\]\((?:[^()\n]
 _NOTE = re.compile(r"\[\^?(?:\d{1,3}|note \d+|citation needed)\]", re.I)
 _STRONG = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*\\])\1(?![\w*])")
 _EMPHASIS = re.compile(r"(?<![\w_\\])(_{1,2})(?=[^\s_])([^_\n]{1,400}?)(?<=[^\s_\\])\1(?![\w_])")
-_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>|<!--")
+_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,30}(?:\s+[\w:-]{1,40}\s*=[^<>\n]{0,200})?\s*/?>|<!--")
 _ESCAPE = re.compile(rf"\\({_ESCAPED})")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
