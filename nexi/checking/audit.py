@@ -2,12 +2,15 @@
 
 Above are the check of a document and the doors; below are the judge and the review. Precision is the share of citations whose
 page supports their sentence; recall is the share of sentences that state something and are fully supported by what they cite.
-A link that is dead supports nothing. Where no judge has read a citation, the figures are a lower bound, and say so.
+A sentence that cites nothing may be covered by the next citation of its paragraph, as people write; where that page does not
+say it, it stays without a citation. A link that is dead supports nothing. Where no judge has read a citation, the figures are
+a lower bound, and say so.
 """
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -15,10 +18,22 @@ from msgspec.structs import replace
 
 from nexi.answers.document import Document
 from nexi.checking.judge import Judge, Judgement
-from nexi.checking.pages import Pages
-from nexi.checking.recheck import CitationFigures, SourceState, Texts, Verification, check_document, say_all
+from nexi.checking.pages import Pages, cut_block
+from nexi.checking.recheck import (
+    COVERED_BY,
+    Basis,
+    CitationFigures,
+    SourceState,
+    Texts,
+    Verification,
+    check_by_rules,
+    check_document,
+    say_all,
+)
 from nexi.checking.review import MAX_GAP_REASONS, MAX_JUDGED, PASSING, judge_claims
+from nexi.checking.rules import find_anywhere
 from nexi.checking.sentences import numbers_of
+from nexi.text.blocks import parse_blocks
 from nexi.types import Claim, Evidence, JudgeFigure, Proof, Verdict
 
 __all__ = ["check_citations"]
@@ -42,6 +57,7 @@ def measure_citations(verification: Verification) -> CitationFigures:
     """Precision and recall of the citations of a document whose citations were checked one by one."""
     claims = verification.proof.checked
     cited = [claim for claim in claims if numbers_of(claim.text)]
+    covered = [claim for claim in claims if verification.is_covered(claim)]
     citations = [e for claim in cited for e in _own_evidence(claim)]
     unread = {s.source.number for s in verification.sources if s.state in ("dead", "refused", "missing")}
     unread |= set(verification.document.lost)
@@ -52,8 +68,8 @@ def measure_citations(verification: Verification) -> CitationFigures:
         contradicted=sum(e.verdict is Verdict.CONTRADICTED for e in citations),
         unreadable=sum(e.number in unread for e in citations),
         sentences=len(claims),
-        supported=sum(claim.verdict in PASSING for claim in cited),
-        uncited=len(claims) - len(cited),
+        supported=sum(claim.verdict in PASSING for claim in cited) + len(covered),
+        uncited=len(claims) - len(cited) - len(covered),
         is_bound=any(e.verdict in open_verdicts and e.number not in unread for e in citations),
     )
 
@@ -67,8 +83,42 @@ async def check_citations(
     deadline: float | None = None,
 ) -> Verification:
     """Check every citation of a document by itself: what its page, and no other, says to its sentence."""
-    verification = await check_document(document, texts, states, judge=judge, deadline=deadline, judge_text=_judge_citations)
-    return replace(verification, refetched=True, citations=measure_citations(verification))
+    verification = await check_document(
+        document, texts, states, judge=judge, deadline=deadline, compare=_check_by_rules, judge_text=_judge_citations
+    )
+    covered = tuple(_name_cover(c, n) for c, n in _list_covers(verification.proof.claims, document.text))
+    verification = replace(verification, proof=Proof(covered), refetched=True)
+    return replace(verification, citations=measure_citations(verification))
+
+
+def _check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
+    """What rules say to each sentence; one that cites nothing is looked for in what the next one of its paragraph cites."""
+    claims = check_by_rules(document, pages, basis)
+    found = [
+        (claim, find_anywhere(claim, {n: pages.get(n) for n in numbers}, document.question) if numbers else claim)
+        for claim, numbers in _list_covers(claims, document.text)
+    ]
+    return tuple(after if after.verdict is Verdict.FOUND else before for before, after in found)
+
+
+def _list_covers(claims: Sequence[Claim], text: str) -> list[tuple[Claim, tuple[int, ...]]]:
+    """Each claim and, where it cites nothing itself, what the next one of its paragraph cites."""
+    starts = [start for block in parse_blocks(text) for start, _ in cut_block(text, block)]
+    covers: list[tuple[Claim, tuple[int, ...]]] = []
+    last, following = -1, tuple[int, ...]()
+    for claim in reversed(claims):
+        own, place = numbers_of(claim.text), bisect(starts, claim.start)
+        following = own or (following if place == last else ())
+        last = place
+        covers.append((claim, () if own else following))
+    return covers[::-1]
+
+
+def _name_cover(claim: Claim, numbers: Sequence[int]) -> Claim:
+    """A sentence without a citation that a page cited later in its paragraph supports says so."""
+    passing = [f"[{e.number}]" for e in claim.evidence if e.number in numbers and e.verdict in PASSING]
+    is_covered = passing and claim.verdict in PASSING
+    return replace(claim, reason=f"{COVERED_BY} {', '.join(passing)}, cited later in its paragraph") if is_covered else claim
 
 
 async def _judge_citations(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:

@@ -31,9 +31,11 @@ __all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Texts: TypeAlias = Mapping[int, str | None]
+Compare: TypeAlias = Callable[[Document, Pages, Basis], tuple[Claim, ...]]
 FetchedPages: TypeAlias = Mapping[int, Page | FetchError]
 LOST = "no source with this number is listed"
 UNCITED = "it cites no page"
+COVERED_BY = "covered by"  # how the reason of a sentence begins that a later citation of its paragraph supports
 
 
 class SourceState(Struct, frozen=True):
@@ -118,6 +120,10 @@ class Verification(Struct, frozen=True):
         """Whether a sentence of a document with citations cites nothing."""
         return self.basis == "cited" and not numbers_of(claim.text)
 
+    def is_covered(self, claim: Claim) -> bool:
+        """Whether a page that is cited later in the paragraph supports a sentence that cites nothing."""
+        return claim.reason.startswith(COVERED_BY)
+
     def line_of(self, claim: Claim) -> int:
         return self.document.text.count("\n", 0, claim.start) + 1
 
@@ -154,15 +160,16 @@ async def check_document(
     judge: Judge | None = None,
     deadline: float | None = None,
     before: Sequence[Claim] = (),
+    compare: Compare | None = None,
     judge_text: JudgeText | None = None,
 ) -> Verification:
     """Check a document against these texts: by rules, and by a judge where there is one.
 
-    `before` is what rules said of the same sentences by other texts, to tell what changed. `judge_text` says how the judge
-    is asked, where it is not about every sentence and all pages at once.
+    `before` is what rules said of the same sentences by other texts, to tell what changed. `compare` are other rules than
+    `check_by_rules`; `judge_text` says how the judge is asked, where it is not about every sentence and all pages at once.
     """
     pages = await prepare_pages(document, texts)
-    claims = await asyncio.to_thread(check_by_rules, document, pages, basis)
+    claims = await asyncio.to_thread(compare or check_by_rules, document, pages, basis)
     changes = tuple(Change(a.index, b.verdict, a.verdict) for b, a in zip(before, claims) if a.verdict is not b.verdict)  # noqa: B905 - before may be empty
     gap = f"only the first {MAX_CHARS:,} characters were checked" if len(document.text) > MAX_CHARS else ""
     verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))

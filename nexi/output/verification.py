@@ -252,6 +252,7 @@ def _audited_claim(found: Verification, claim: Claim, verbose: bool) -> Iterator
 def _uncited_line(found: Verification, claim: Claim) -> str:
     elsewhere = [f"[{e.number}]" for e in claim.evidence if e.verdict in GOOD]
     note = f" ({', '.join(elsewhere)} would support it)" if elsewhere else ""
+    note = f" ({clean_line(claim.reason)})" if found.is_covered(claim) else note
     note = f" ({VERDICT_WORDS['contradicted']}: {clean_line(claim.reason)})" if claim.verdict.value == "contradicted" else note
     return f"- {SIGNS[claim.verdict.value]} line {found.line_of(claim)}: {_shorten(claim.text)}{note}"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from nexi.answers.document import read_markdown
 from nexi.checking.audit import check_citations
 from nexi.checking.evidence import Passage
@@ -88,6 +90,16 @@ async def test_sentences_without_a_citation_lower_recall_alone() -> None:
     found = await audit("The Loire meets the sea [1]. The tower is tall.", {1: A}, WordJudge({"Loire": "supported"}))
     figures = figures_of(found)
     assert (figures.precision, figures.recall, figures.uncited) == (1.0, 0.5, 1)
+
+
+@pytest.mark.parametrize("judge", [None, WordJudge({"Loire": "supported", "river": "supported"})], ids=["rules", "judge"])
+async def test_a_citation_covers_what_stands_before_it_in_its_paragraph_where_its_page_says_so(judge: WordJudge | None) -> None:
+    page = f"{A} It is the longest river of France."
+    text = f"It is the longest river of France. Cats own it. {A.removesuffix('.')} [1].\n\nIt is the longest river of France."
+    found = await audit(text, {1: page}, judge)
+    figures = figures_of(found)
+    assert (figures.precision, figures.supported, figures.sentences, figures.uncited) == (1.0, 2, 4, 2)
+    assert found.proof.checked[0].reason == "covered by [1], cited later in its paragraph"
 
 
 async def test_what_states_nothing_by_the_judge_is_not_counted() -> None:
