@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.checking.answer import AnswerCheck, Rejected, Verifier
-from nexi.checking.evidence import SentenceQuery, gather_evidence
+from nexi.checking.evidence import gather_evidence
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Snapshot, prepare
 from nexi.checking.review import build_cases, is_rejected
@@ -69,8 +69,7 @@ class GoldJudge:
         self, cases: Sequence[Case], pages: Mapping[int, Snapshot | None], question: str = "", *, deadline: float | None = None
     ) -> Judging:
         self.calls += 1
-        queries = [SentenceQuery(case.text, case.numbers, case.before) for case in cases]
-        passages = gather_evidence(queries, pages).passages[:1]
+        passages = gather_evidence(cases, pages).passages[:1]
         return Judging(tuple(self._judge(case, passages) for case in cases))
 
     def _judge(self, case: Case, passages: Any) -> Judgement:
@@ -148,7 +147,7 @@ def measure_evidence(rows: Sequence[Row], texts: Mapping[str, str]) -> dict[str,
         pages = {page["n"]: prepare(texts[page["url"]], page["url"], title=page["title"]) for page in row["pages"]}
         claims = check_answer(row["answer"], pages, row["question"]).claims
         cases = build_cases(claims, row["question"])
-        evidence = gather_evidence([SentenceQuery(c.text, c.numbers, c.before) for c in cases], pages)
+        evidence = gather_evidence(cases, pages)
         shown = "|".join(letters(f"{p.trail} {p.text}") for p in evidence.passages)
         simple = "|".join(map(letters, find_baseline([c.text for c in cases], [page.plain.text for page in pages.values()])))
         tokens += evidence.tokens

@@ -169,30 +169,14 @@ def _choose_spans(found: Sequence[Sequence[_Window]], pages: Mapping[int, Snapsh
             page = pages[window.page]
             whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
             wanted = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
-            new = [at for at in wanted if at not in spans[window.page]]
-            cost = sum(_length(page, at) for at in new)
-            if cost > left:
-                near = sorted(new, key=lambda at: abs(at - (window.first + window.last) // 2))
-                new, cost = _cut_to_fit(near, page, left)
-            spans[window.page].update(new)
-            left -= cost
+            middle = (window.first + window.last) // 2
+            for at in sorted((at for at in wanted if at not in spans[window.page]), key=lambda at: abs(at - middle)):
+                start, end = page.bounds[at]
+                if end - start + 1 > left:
+                    break
+                spans[window.page].add(at)
+                left -= end - start + 1
     return spans
-
-
-def _cut_to_fit(places: Sequence[int], page: Snapshot, left: int) -> tuple[list[int], int]:
-    fitting: list[int] = []
-    cost = 0
-    for at in places:
-        if cost + _length(page, at) > left:
-            break
-        fitting.append(at)
-        cost += _length(page, at)
-    return fitting, cost
-
-
-def _length(page: Snapshot, at: int) -> int:
-    start, end = page.bounds[at]
-    return end - start + 1
 
 
 def _build_passages(spans: Spans, pages: Mapping[int, Snapshot]) -> Iterator[Passage]:

@@ -51,12 +51,9 @@ FINDINGS: tuple[Finding, ...] = ("supported", "contradicted", "not_supported", "
 _BLANK = re.compile(r"\s+")
 
 
-class Case(Struct, frozen=True):
-    """A sentence to judge: without its citations, the pages it cites, and what rules noticed."""
+class Case(SentenceQuery, frozen=True):
+    """A sentence to judge, without its citations; `hint` is what rules noticed."""
 
-    text: str
-    numbers: tuple[int, ...] = ()
-    before: str = ""
     hint: str = ""
 
 
@@ -155,8 +152,7 @@ class LlmJudge:
 
     async def _ask(self, request: _Request, cases: Sequence[Case], room: int) -> list[Judgement]:
         """Raises LLMError and TimeoutError."""
-        queries = [SentenceQuery(case.text, case.numbers, case.before) for case in cases]
-        evidence = await asyncio.to_thread(gather_evidence, queries, request.pages, max_tokens=room)
+        evidence = await asyncio.to_thread(gather_evidence, cases, request.pages, max_tokens=room)
         task = build_task(request.question, evidence, cases)
         now = self._clock.monotonic()
         until = now + MAX_WAIT_S if request.deadline is None else request.deadline
@@ -212,8 +208,7 @@ class PairJudge:
 
 
 def choose_passages(case: Case, pages: Pages) -> tuple[Passage, ...]:
-    query = SentenceQuery(case.text, case.numbers, case.before)
-    evidence = gather_evidence([query], pages, max_tokens=PAIR_TOKENS, size=PAIR_SENTENCES)
+    evidence = gather_evidence([case], pages, max_tokens=PAIR_TOKENS, size=PAIR_SENTENCES)
     by_number = {p.n: p for p in evidence.passages}
     return tuple(by_number[n] for n in evidence.chosen[0][:MAX_PAIRS])
 

@@ -27,6 +27,11 @@ MAX_JUDGED = 400  # sentences of one text
 PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
 SUPPORTS = "the judge finds it in this passage"
 REJECTED = "nothing in the passages shown says this"
+_MEANINGS = {
+    "supported": (Verdict.SUPPORTED, SUPPORTS),
+    "contradicted": (Verdict.CONTRADICTED, "a passage says otherwise"),
+    "not_supported": (Verdict.NOT_FOUND, REJECTED),
+}
 NOT_JUDGED = "not judged"
 MAX_GAP_REASONS = 2
 MAX_SPAN_SENTENCES = 4  # of a passage that a reader is shown
@@ -93,21 +98,15 @@ def apply_judging(claims: Sequence[Claim], judging: Judging, pages: Pages, name:
 
 
 def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: str) -> Claim:
-    match judgement.finding:
-        case "supported":
-            evidence = _add_evidence(claim, judgement, pages, Verdict.SUPPORTED, SUPPORTS)
-            return replace(claim, verdict=Verdict.SUPPORTED, reason=SUPPORTS, evidence=evidence, judge=judge)
-        case "contradicted":
-            reason = f"a passage says otherwise: {judgement.reason}" if judgement.reason else "a passage says otherwise"
-            evidence = _add_evidence(claim, judgement, pages, Verdict.CONTRADICTED, reason)
-            return replace(claim, verdict=Verdict.CONTRADICTED, reason=reason, evidence=evidence, judge=judge)
-        case "not_supported":
-            reason = f"{REJECTED}: {judgement.reason}" if judgement.reason else REJECTED
-            evidence = _add_evidence(claim, judgement, pages, Verdict.NOT_FOUND, reason)
-            return replace(claim, verdict=Verdict.NOT_FOUND, reason=reason, evidence=evidence, judge=judge)
-        case "nothing":
-            return replace(claim, needs_citation=False, reason="it states nothing", evidence=(), judge=judge)
-    return replace(claim, reason=f"{NOT_JUDGED}: {judgement.reason}") if judgement.reason else claim
+    if judgement.finding == "nothing":
+        return replace(claim, needs_citation=False, reason="it states nothing", evidence=(), judge=judge)
+    if not judgement.finding:
+        return replace(claim, reason=f"{NOT_JUDGED}: {judgement.reason}") if judgement.reason else claim
+    verdict, reason = _MEANINGS[judgement.finding]
+    if judgement.reason and verdict is not Verdict.SUPPORTED:
+        reason = f"{reason}: {judgement.reason}"
+    evidence = _add_evidence(claim, judgement, pages, verdict, reason)
+    return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
 
 
 def _add_evidence(claim: Claim, judgement: Judgement, pages: Pages, verdict: Verdict, reason: str) -> tuple[Evidence, ...]:
