@@ -43,6 +43,17 @@ SHORT_CHARS = 120  # headings and items between the paragraphs of a declared art
 _WORD = re.compile(r"\w+")
 _HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
 _SAID_AGAIN = ("pre", "table", "blockquote", "li", "dl")
+# Windows of services for consent, clones of slides, what a form says once it is sent; of XenForo, phpBB, Invision and
+# vBulletin what is known of who wrote a post, and signatures.
+_FOREIGN = tag_set(
+    "onetrust-consent-sdk cybotcookiebotdialog didomi-host qc-cmp2-container osano-cm-window usercentrics-root fc-consent-root"
+    " truste-consent-track slick-cloned swiper-slide-duplicate w-form-done w-form-fail wpcf7-response-output"
+    " message-userextras message-usertitle message-userbanner message-signature message-actionbar message-lastedit"
+    " message-attribution-opposite profile-rank profile-posts profile-joined profile-contact post-buttons"
+    " cauthorpane_info cauthorpane_stats ipscomment_controls ipsitemcontrols ipscomposeareawrapper"
+    " ipsentry__authorfields ipsentry__signature userinfo_extra signaturecontainer"
+)
+_SIGNATURE = re.compile(r"\bsig\d+\b")  # of phpBB
 _UNITS = tag_set("table ul ol dl")
 _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 
@@ -137,18 +148,30 @@ def _join_words(text: str) -> str:
 
 
 def _find_banners(layout: Layout) -> set[int]:
-    """The boxes that ask for consent or an address; one with code in it is a text about such things."""
+    """The boxes that ask for consent or an address; one with code in it is a text about such things.
+
+    What a service or a forum is known to call its own parts goes however long it is.
+    """
     found: set[int] = set()
     for box in layout.boxes:
-        if id(box.parent) in found or (
-            box.key
-            and box.blocks
-            and _names_banner(box.key)
-            and box.chars <= BANNER * layout.chars
-            and box.node.query_selector("pre, code") is None
+        if (
+            id(box.parent) in found
+            or (box.key and _names_foreign(box.key))
+            or (
+                box.key
+                and box.blocks
+                and _names_banner(box.key)
+                and box.chars <= BANNER * layout.chars
+                and box.node.query_selector("pre, code") is None
+            )
         ):
             found.add(id(box))
     return found
+
+
+@lru_cache(maxsize=20_000)
+def _names_foreign(key: str) -> bool:
+    return not _FOREIGN.isdisjoint(key.split()) or ("signature" in key and _SIGNATURE.search(key) is not None)
 
 
 @lru_cache(maxsize=20_000)

@@ -42,18 +42,6 @@ _HIDDEN = (
     '[hidden]:not([id^="S:"]), [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
     ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
 )
-# Never a part of the text, however long: windows of services for consent, clones of slides, what a form says once it is sent.
-_FOREIGN = (
-    "script, style, template, #onetrust-consent-sdk, #CybotCookiebotDialog, #didomi-host, .qc-cmp2-container, .osano-cm-window,"
-    " #usercentrics-root, #truste-consent-track, .fc-consent-root, .slick-cloned, .swiper-slide-duplicate, .owl-item.cloned,"
-    " .w-form-done, .w-form-fail, .wpcf7-response-output,"
-    # Beside and below the posts of XenForo, phpBB, Invision and vBulletin: what is known of who wrote it, signatures, forms.
-    " .message-userExtras, .message-userTitle, .message-userBanner, .message-signature, .message-actionBar, .message-lastEdit,"
-    " .message-attribution-opposite, .postprofile .profile-rank, .postprofile .profile-posts, .postprofile .profile-joined,"
-    " .postprofile .profile-contact, .postbody .signature, .post-buttons, .cAuthorPane_info, .cAuthorPane_stats,"
-    " .ipsComment_controls, .ipsItemControls, .ipsEntry__authorFields, .ipsEntry__signature, .ipsComposeAreaWrapper,"
-    " [data-role=memberSignature], [data-role=replyArea], .userinfo_extra, .signaturecontainer"
-)
 # Tabs and accordions: a reader opens them with a click.
 _FOLDED = re.compile(r"accordion|collaps|faq|tab-?pan|tabs?__content|toggle__content|expand", re.IGNORECASE)
 _FURNITURE = "aside, form"
@@ -172,7 +160,7 @@ def _build_tree(html: str) -> Any:
 def _drop_hidden(tree: Any) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    for node in body.query_selector_all(_FOREIGN):
+    for node in body.query_selector_all("script, style, template"):  # their text is none of the page's
         if node.parent is not None:
             node.decompose()
     _drop_matches(body, _HIDDEN, share=0.5)
