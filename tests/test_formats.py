@@ -54,6 +54,7 @@ REFUSED = {
     "a.ppt": (OLE + "PowerPoint Document".encode("utf-16-le"), "a PowerPoint 97 presentation", "save it as .pptx"),
     "a.docx": (OLE + "EncryptedPackage".encode("utf-16-le"), "an encrypted Office document", "save it without a password"),
     "a.rar": (b"Rar!\x1a\x07\x01\x00" + bytes(50), "a RAR archive", "unpack it and give nexi the files inside"),
+    "a.heic": (b"\0\0\0\x18ftypheic" + bytes(50), "a HEIC picture", "save it as JPEG or PNG"),
     "a.mp3": (b"ID3\x04\0\0", "a sound recording", "give nexi a transcript of it, such as an SRT file"),
     "a.db": (b"SQLite format 3\0", "a SQLite database", "export its tables as CSV"),
 }

@@ -90,7 +90,7 @@ def _extract_body(
         module, _, function = known.reader.partition(".")
         read: Callable[..., Extracted] = getattr(import_module(f"nexi.extract.{module}"), function)
         found = read(body, max_chars, *([recognition] if known.recognises else []))
-        if _SAYS_NOTHING.fullmatch(found.title):
+        if not found.title or _SAYS_NOTHING.fullmatch(found.title):
             found = replace(found, title=next(iter(found.headings), ""))  # "" is the name of the file later on
         return _clean_extracted(found)
     text = body if isinstance(body, str) else charset.decode_body(body, content_type)
@@ -127,6 +127,8 @@ def find_type(data: bytes, name: str) -> str:
     kind, named = sniff_type(data), type_of_name(name)
     if kind == "text/plain":  # text may have any name
         return named if is_readable(named) else kind
+    if (kind, named) == ("text/html", "text/plain"):  # a page that was saved under such a name
+        return kind
     return named or kind if kind in ("application/zip", "application/octet-stream", "text/html") else kind
 
 

@@ -128,11 +128,19 @@ def _east_asian_fit(sample: bytes, encoding: str) -> float:
     return sum(_letter_fit(char, encoding) for char in letters) / len(letters)
 
 
+def _is_everyday_hangul(char: str) -> bool:
+    """Whether it is one of the syllables in use; the wide charset has every other one, and any bytes may read as those."""
+    try:
+        return len(char.encode("euc_kr")) == 2
+    except UnicodeEncodeError:
+        return False
+
+
 def _letter_fit(char: str, encoding: str) -> float:
     if "\u3041" <= char <= "\u30ff":
         return 1.0 if encoding in ("cp932", "euc_jp") else 0.2  # the Chinese charsets have kana too, for quoting
     if "\uac00" <= char <= "\ud7a3":
-        return 1.0
+        return 1.0 if _is_everyday_hangul(char) else 0.2
     if "\u3000" <= char <= "\u303f" or "\uff01" <= char <= "\uff5e":  # punctuation, wide letters
         return 0.8
     standard, end = _EAST_ASIAN[encoding]

@@ -104,6 +104,7 @@ _FORMATS = (
     Format("TIFF picture", ("image/tiff",), ("tif", "tiff"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
     Format("WebP picture", ("image/webp",), ("webp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
     Format("BMP picture", ("image/bmp",), ("bmp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("HEIC picture", ("image/heic", "image/avif"), ("heic", "heif", "avif"), advice="save it as JPEG or PNG"),
     Format("sound recording", ("audio/mpeg", "audio/ogg", "audio/wav", "audio/flac"), ("mp3", "ogg", "wav", "flac"),
            advice="give nexi a transcript of it, such as an SRT file"),
     Format("video", ("video/mp4", "video/webm", "video/x-matroska", "video/quicktime"), ("mp4", "webm", "mkv", "mov"),
@@ -207,7 +208,7 @@ def _type_of_bytes(data: bytes) -> str:
     if data.startswith(b"\x1f\x8b"):
         return "application/warc" if _unpack_start(data).startswith(b"WARC/") else "application/gzip"
     if data[4:8] == b"ftyp":
-        return "video/mp4"
+        return "image/heic" if data[8:12] in (b"heic", b"heix", b"heim", b"mif1", b"msf1", b"avif") else "video/mp4"
     if data.startswith(b"RIFF"):
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], UNKNOWN)
     if data[257:262] == b"ustar":

@@ -42,9 +42,12 @@ _ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u
 _LANGUAGE = re.compile(r"\s*(?:\[[^\]]{0,200}?language=\{?(\w+)[^\]]{0,200}\]|\[[^\]]{0,200}\])?(?:\{(\w+)\})?")
 
 
+_DEFINITION = re.compile(r"\\def\s?\\[A-Za-z]{1,40}[^{}\n]{0,20}\{(?:[^{}]|\{[^{}]{0,200}\}){0,2000}\}")
+
+
 def read_latex(data: bytes, max_chars: int) -> Extracted:
     """The text of a source. Raises FetchError."""
-    source = charset.decode_body(data).replace("\r\n", "\n")
+    source = _DEFINITION.sub("", charset.decode_body(data).replace("\r\n", "\n"))
     writer = MarkdownWriter(max_chars)
     head, begun, body = source.partition(r"\begin{document}")
     about = {name: one_line(_plain(_find_argument(source, name))) for name in ("title", "author")}

@@ -6,6 +6,7 @@ nothing that a message links to is fetched.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -83,6 +84,8 @@ def _messages_of(data: bytes) -> Iterator[bytes]:
 
 
 def _parse_message(data: bytes) -> EmailMessage:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16", "replace").encode()
     try:
         parser = BytesParser(EmailMessage, policy=_ShortHeaders())
         message = cast(EmailMessage, parser.parsebytes(_ENCODED.sub(_cut_encoded, data)))

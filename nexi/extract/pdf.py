@@ -24,6 +24,9 @@ MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000
 SCAN_DPI = 200
+MAX_HEAD_CHARS = 3_000  # of the first page, where the heading of the document stands
+MIN_HEADING_GROWTH = 1.2  # of its letters over those of most of the text
+MAX_HEADING_LINES, MIN_HEADING_CHARS, MAX_HEADING_CHARS = 3, 4, 200
 MAX_NAMED_PAGES = 20
 MAX_PIXELS = 8_000_000  # of a page that is drawn
 
@@ -69,6 +72,7 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
         updated=_parse_date(about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
         language=_clean_line(_read_language(document))[:35],
+        headings=_find_heading(document),
         unread=_name_pages(unread),
         truncated=len(document) > max_pages,
     )
@@ -95,6 +99,30 @@ def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _Pag
     if has_words and chars <= max_chars and count > max_pages:
         blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
     return "\n\n".join(blocks) if has_words else "", unread
+
+
+def _find_heading(document: Any) -> tuple[str, ...]:
+    """The line of the first page in the largest letters, if they are larger than those of most of its text."""
+    import pypdfium2
+
+    try:
+        page = document[0]
+        words = page.get_textpage()
+    except (pypdfium2.PdfiumError, IndexError):
+        return ()
+    count = min(words.count_chars(), MAX_HEAD_CHARS)
+    text = words.get_text_range(0, count)
+    heights = [round(top - bottom, 1) for _, bottom, _, top in (words.get_charbox(n, loose=True) for n in range(count))]
+    words.close()
+    page.close()
+    if len(text) != count:
+        return ()
+    lines = [(max(heights[found.start() : found.end()]), found[0]) for found in re.finditer(r"[^\r\n]*\S[^\r\n]*", text)]
+    largest = max((height for height, _ in lines), default=0.0)
+    usual = sorted(heights)[len(heights) // 2] if heights else 0.0
+    heading = _clean_line(" ".join([line for height, line in lines if height == largest][:MAX_HEADING_LINES]))
+    is_larger = largest >= MIN_HEADING_GROWTH * usual > 0
+    return (heading,) if is_larger and MIN_HEADING_CHARS <= len(heading) <= MAX_HEADING_CHARS else ()
 
 
 def _has_picture(document: Any, index: int) -> bool:

@@ -15,6 +15,7 @@ LOOSE_SIGNS = [
     ("ks_c_5601-1987", "cp949", "똠방각하는 드라마입니다."),
     ("gb2312", "gb18030", "朱镕基先生在北京的会议上发表了讲话。"),
     ("iso-8859-1", "cp1252", "Er sagte: „So ist’s recht“ – für 5 €."),
+    ("windows-1251", "cp1251", "Москва — столица № 1: „Кремль“ и ещё…"),
     ("tis-620", "cp874", "กรุงเทพฯ – เมืองหลวง…"),
 ]
 
@@ -34,9 +35,19 @@ def test_one_stray_byte_does_not_make_another_charset_of_a_declared_page() -> No
     assert text.count("\ufffd") <= 1
 
 
+def test_of_a_page_that_declares_three_charsets_the_text_is_whole() -> None:
+    words = "Ärger über Größe, das café und 東京"
+    declared = (
+        '<?xml version="1.0" encoding="iso-8859-1"?><meta charset="shift_jis"><meta content="text/html; charset=windows-1251">'
+    )
+    for content_type in ("text/html; charset=utf-8", "text/html"):
+        assert words in charset.decode_body(f"{declared}<p>{words}</p>".encode(), content_type)
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
+        ("cp932", "名前,年齢,住所\r\n佐藤太郎,30,東京\r\n髙橋淳,35,名古屋\r\n"),
         ("euc_kr", KOREAN),
         ("cp932", JAPANESE),
         ("euc_jp", JAPANESE),

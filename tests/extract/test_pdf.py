@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, extract, pdf, sniff_type
+from nexi.extract import Extracted, extract, pdf, sniff_type, to_text
 from tests.extract import documents
 
 
@@ -59,3 +59,26 @@ def test_a_very_long_document_says_which_pages_were_left_out() -> None:
 @pytest.mark.parametrize(("said", "date"), [("D:2026", "2026"), ("20260305", "2026-03-05"), ("yesterday", ""), ("", "")])
 def test_a_date_is_read_as_far_as_it_goes(said: str, date: str) -> None:
     assert pdf.read_pdf(documents.pdf(["x"], f"/CreationDate ({said})")).published == date
+
+
+@pytest.mark.parametrize(
+    ("title", "large", "named"),
+    [
+        ("(anonymous)", 24, "Harvest of the north field"),
+        ("0001018724-20-000004", 24, "Harvest of the north field"),
+        ("about:blank", 24, "Harvest of the north field"),
+        ("", 24, "Harvest of the north field"),
+        ("Barley", 24, "Barley"),
+        ("untitled", 10, "harvest.pdf"),
+    ],
+)
+def test_a_document_is_called_what_it_says_else_by_its_largest_line_else_by_its_name(
+    title: str, large: int, named: str
+) -> None:
+    stream = (
+        f"BT /F1 {large} Tf 72 720 Td (Harvest of the north field) Tj ET "
+        "BT /F1 10 Tf 72 680 Td (Nine tonnes of barley came from it in the year after the flood.) Tj ET"
+    )
+    escaped = title.replace("(", "\\(").replace(")", "\\)")
+    data = documents.pdf_of([stream.encode()], f"/Title ({escaped})" if title else "")
+    assert to_text(data, name="harvest.pdf").title == named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, extract
+from nexi.extract import Extracted, extract, to_text
 from nexi.extract.formats import sniff_type, type_of_name
 from tests.extract import samples
 
@@ -84,3 +84,28 @@ def test_bytes_that_are_not_of_the_format_are_broken(name: str) -> None:
     with pytest.raises(FetchError) as caught:
         read(name, b"\nno such thing")
     assert caught.value.reason == "error"
+
+
+def test_a_message_in_utf_16_is_read() -> None:
+    message = "From: leaf@garden.example\r\nSubject: Ferry\r\nDate: Tue, 5 May 2026 10:00:00 +0000\r\n\r\nIt sails at noon.\r\n"
+    found = to_text(message.encode("utf-16"), name="a.eml")
+    assert (found.title, found.published[:10], found.text.endswith("It sails at noon.")) == ("Ferry", "2026-05-05", True)
+
+
+def test_the_fields_of_a_record_in_xml_keep_their_names_and_prose_has_none() -> None:
+    record = "<country><name>Ruritania</name><leader>Queen Flavia</leader></country>"
+    prose = "<p>It lies in the east.</p><p>Its <b>capital</b> is Strelsau.</p>"
+    found = to_text(f"<book>{record}<about>{prose}</about></book>".encode(), name="a.xml")
+    assert found.text == "name: Ruritania\nleader: Queen Flavia\nIt lies in the east.\nIts\ncapital\nis Strelsau."
+
+
+def test_the_definitions_of_a_latex_source_are_no_text() -> None:
+    source = r"\begin{document}\begin{enumerate}\def\labelenumi{\arabic{enumi}.}\item One\item Two\end{enumerate}\end{document}"
+    assert to_text(source.encode(), name="a.tex").text == "1. One\n2. Two"
+
+
+def test_a_page_that_was_saved_as_txt_is_read_as_a_page() -> None:
+    page = (
+        "<!DOCTYPE html><html><body><nav>menu</nav><article><p>The Corlett pier is 222 metres long.</p></article></body></html>"
+    )
+    assert to_text(page.encode(), name="pier.txt").text == "The Corlett pier is 222 metres long."
