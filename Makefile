@@ -88,6 +88,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.canary $(if $(SAMPLE),--sample 8) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.table_cells
+	$(BIN)/python -m evals.value_table $(if $(SAVE),--save)
 	$(BIN)/python -m evals.bodies $(if $(SAVE),--save)
 	$(BIN)/python -m evals.security $(if $(SAVE),--save)
 

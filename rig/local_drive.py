@@ -82,6 +82,7 @@ ROUTES: Mapping[str, Entry] = {
     "post /v1/search": ("web", {"query": "moon"}),
     "post /v1/snippet_rank": ("web", {"query": "moon", "candidates": [{"id": "1", "text": "the Moon"}]}),
     "post /v1/verify": ("local", {"text": NOTE, "only_local": True}),
+    "post /v1/table": ("local", {"columns": ["port"], "documents": ["file:note.txt"], "only_local": True}),
     "post /v1/cache/clear": ("local", {}),
     "get /searxng/search": ("web", "q=moon&format=json"),
     "post /searxng/search": ("web", "q=moon&format=json"),

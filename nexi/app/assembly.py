@@ -50,9 +50,11 @@ if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
+    from nexi.app.value_table import TableRequest
     from nexi.app.verification import Target, VerifyRequest
     from nexi.checking.recheck import Verification
     from nexi.search_api import SearchService
+    from nexi.tables.cells import ValueTable
 
 __all__ = ["Nexi"]
 
@@ -376,6 +378,14 @@ class Nexi:
             self.config.override(page_cache=False), clock=self.clock, fetchers=self.ports.shared.given_fetchers
         ) as fresh:
             return await check.run(fresh.fetch)
+
+    async def table(self, request: TableRequest) -> ValueTable:
+        """Values of documents by columns, each with its quote. Raises NexiError when there is no document or no column."""
+        from nexi.app.local_scope import restrict_to_local
+        from nexi.app.value_table import TableWork
+
+        config = restrict_to_local(self.config)[0] if request.is_local else self.config
+        return await TableWork(self.ports.with_config(config, is_offline=request.is_local), request).run()
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""

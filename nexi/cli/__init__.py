@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "serve": "nexi.cli.serve:serve_command",
     "sources": "nexi.cli.knowledge:sources_command",
     "stop": "nexi.cli.runs:stop_command",
+    "table": "nexi.cli.table:table_command",
     "templates": "nexi.cli.templates:templates_command",
     "token": "nexi.cli.token:token_command",
     "verify": "nexi.cli.verify:verify_command",

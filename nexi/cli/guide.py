@@ -45,6 +45,7 @@ SUMMARIES: Mapping[str, str] = {
     "serve": "Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.",
     "sources": "List indexed sources, newest first.",
     "stop": "Tell a running run to answer now with what it has read.",
+    "table": "Extract values from documents into a table, each with its quote.",
     "templates": "List the saved templates.",
     "token": "Print the token that a server on this machine knows its owner by.",
     "verify": "Check a text sentence by sentence, or audit the citations of a report.",

@@ -174,6 +174,26 @@ class Checked(BaseModel):
     changes: list[dict[str, Any]] = []
 
 
+class TableRow(BaseModel):
+    """One document of a table."""
+
+    document: str
+    url: str
+    title: str
+    date: str = Field(description="When the document says it was last changed or published.")
+    problem: str = Field(description="Why it could not be read; empty where it was.")
+    cells: list[dict[str, Any]] = Field(description="One for each column: value, quote, page, heading, stated.")
+
+
+class Tabulated(BaseModel):
+    """Documents by columns."""
+
+    columns: list[str]
+    model: str
+    gap: str = Field(description="What was left out, and why.")
+    rows: list[TableRow]
+
+
 class IndexedPageOutcome(BaseModel):
     """One page, and what became of it: stored, unchanged, linked (equal content is there), empty, or skipped with a reason."""
 

@@ -22,12 +22,13 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import Nexi, RunLimits, RunRequest, Target, VerifyRequest
+from nexi.app import Nexi, RunLimits, RunRequest, TableRequest, Target, VerifyRequest
 from nexi.errors import BackendError, QuestionError
 from nexi.mcp_server import _knowledge, _schemas, _views
 from nexi.mcp_server._progress import ProgressReporter, follow_run, run_cancellable_once
 from nexi.mcp_server._resources import export_file
 from nexi.mcp_server._runs import ResearchRunRegistry, RunSnapshot
+from nexi.output.value_table import table_json, table_markdown
 from nexi.types import Query
 from nexi.urls import is_web_url
 
@@ -278,6 +279,26 @@ class Tools:
         return _tool_result(
             _views.verification_markdown(found, name, strict=strict), _views.show_verification(found, name, strict=strict)
         )
+
+    async def nexi_table(
+        self,
+        columns: Annotated[
+            list[str], Field(description="What to look for: names (launch date) or questions.", min_length=1, max_length=40)
+        ],
+        documents: Annotated[
+            list[str], Field(description="Web addresses, or the addresses of stored files.", min_length=1, max_length=100)
+        ],
+        only_local: Annotated[
+            bool, Field(description="Read stored documents alone; nothing is sent to another machine.")
+        ] = False,
+    ) -> Annotated[CallToolResult, _schemas.Tabulated]:
+        """Extract values from documents into a table: a row for each document, a column for each name or question.
+
+        Every value has the quote it was taken from; what a document does not say is not stated.
+        """
+        request = TableRequest(tuple(columns), tuple(documents), only_local)
+        table = await run_cancellable_once(self._nexi.table(request))
+        return _tool_result(table_markdown(table), _schemas.Tabulated.model_validate(table_json(table)))
 
     async def nexi_index(
         self,

@@ -72,6 +72,7 @@ class NexiServer(MCPServer[None]):
             (tools.nexi_research_result, "The report of research", {"open_world": False}),
             (tools.nexi_research_cancel, "End research", {**acts, "open_world": False}),
             (tools.nexi_verify, "Check a text", {}),
+            (tools.nexi_table, "Extract values into a table", {}),
         ]
         if _knowledge.can_search(self.registry.nexi):
             table.append((tools.agentic_search, "Search the knowledge base, then the web", acts))

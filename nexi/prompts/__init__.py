@@ -32,6 +32,7 @@ NAMES = (
     "query_refinement",
     "search_hints",
     "follow_ups",
+    "table_row",
     "chunk_context",
     "rerank",
     "planner",

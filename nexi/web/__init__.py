@@ -5,6 +5,7 @@
     openai      passes as OpenAI; openai_responses and openai_legacy too, with openai_shapes and chat_tasks below
     search      the Search API; searxng, tavily and openwebui pass as others
     verify      texts checked, and reports audited
+    table       values of documents by columns
     operations  health, metrics, the OpenAPI document
     mcp         MCP at /mcp
     page        the web page
@@ -44,6 +45,7 @@ from nexi.web import (
     runs,
     search,
     searxng,
+    table,
     tavily,
     tavily_crawl,
     tavily_research,
@@ -70,6 +72,7 @@ CONTRACTS: tuple[ModuleType, ...] = (
     tavily_research,
     openwebui,
     verify,
+    table,
     operations,
 )
 SHAPES: Mapping[str, Shape] = {
@@ -82,6 +85,7 @@ SHAPES: Mapping[str, Shape] = {
     "/v1/cache": own_shape,
     "/v1/snippet_rank": own_shape,
     "/v1/verify": own_shape,
+    "/v1/table": own_shape,
     "/searxng": searxng.searxng_error,
     "/tavily": tavily.tavily_error,
     "/openwebui": openwebui.openwebui_error,

@@ -31,8 +31,17 @@ TOOLS = [
     "nexi_research_result",
     "nexi_research_cancel",
     "nexi_verify",
+    "nexi_table",
 ]
-READ_ONLY = {"nexi_search", "nexi_find", "nexi_fetch", "nexi_research_status", "nexi_research_result", "nexi_verify"}
+READ_ONLY = {
+    "nexi_search",
+    "nexi_find",
+    "nexi_fetch",
+    "nexi_research_status",
+    "nexi_research_result",
+    "nexi_verify",
+    "nexi_table",
+}
 CLOSED_WORLD = {"nexi_research_status", "nexi_research_result", "nexi_research_cancel"}
 
 
@@ -533,3 +542,14 @@ async def test_an_argument_that_a_tool_does_not_have_is_refused_and_nothing_is_a
             result = await client.call_tool(name, {"query": QUESTION, **arguments})
             assert result.is_error
             assert f"{name} has no argument {next(iter(arguments))!r}" in text_of(result)
+
+
+async def test_values_of_pages_come_as_a_table(web: str, tmp_path: Path) -> None:
+    arguments = {"columns": ["How far is the Moon from Earth on average?"], "documents": [f"{web}/moon.test/facts"]}
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        table = await client.call_tool("nexi_table", arguments)
+        file = await client.call_tool("nexi_table", {"columns": ["price"], "documents": ["/etc/passwd"]})
+    (row,) = table.structured_content["rows"]
+    assert "384,400 km" in row["cells"][0]["quote"]
+    assert "| Document |" in text_of(table)
+    assert (file.is_error, "is not an address" in text_of(file)) == (True, True)

@@ -29,6 +29,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/search": {"query": "moon"},
     "/v1/snippet_rank": {"query": "moon", "snippets": ["the moon"]},
     "/v1/verify": {"text": "The Moon is 384,400 km from Earth on average.", "against": [MOON]},
+    "/v1/table": {"columns": ["distance"], "documents": ["file:xylophone.txt"]},
     "/openwebui/search": {"query": "moon", "count": 1},
     "/openwebui/load": {"urls": [MOON]},
     "/tavily/search": {"query": "moon"},

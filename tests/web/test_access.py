@@ -57,6 +57,7 @@ OWNER = {
     "GET /v1/runs",
     "POST /v1/cache/clear",
     "POST /v1/verify",
+    "POST /v1/table",
     "GET /metrics",
     "POST /page/render",
     "GET /page/runs/{id}",

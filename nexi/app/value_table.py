@@ -1,0 +1,188 @@
+"""Tables of values: which documents are read, who fills in a row, and what is kept so that the same input gives the same table.
+
+Above are `Nexi.table` and the doors; below are files and pages, a model where one is set up, and `tables`, which finds values
+without one. A row that a model filled in is kept under what it was asked, so that asking again costs nothing and says the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from nexi.app.documents import files_in, read_document
+from nexi.app.emit import QuietEmit
+from nexi.app.factory import compare_texts
+from nexi.app.gate import open_gate
+from nexi.app.intake import place_of
+from nexi.app.pages import long_page_limits, read_page
+from nexi.app.request import RunLimits, budget_for
+from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
+from nexi.files import replace_file
+from nexi.prompts import render
+from nexi.tables.cells import Cell, Column, Row, ValueTable, parse_columns, place_quote
+from nexi.tables.labels import choose_labelled, list_labelled, list_sentences
+from nexi.tables.picking import Saying, choose_saying, pick_value
+from nexi.tables.reading import ask_row
+from nexi.types import Page
+from nexi.urls import is_web_url
+
+if TYPE_CHECKING:
+    from nexi.app.factory import PortFactory
+    from nexi.ports import LLM
+
+__all__ = ["TableRequest", "TableWork"]
+
+MAX_DOCUMENTS = 500
+CALLS_AT_ONCE = 4
+NOTHING_TO_READ = 'name files, folders or web addresses: nexi table "price, launch date" reports/'
+
+
+class TableRequest(Struct, frozen=True):
+    """Columns as they are typed, and the documents: web addresses, addresses of stored files and, for who may, paths."""
+
+    columns: tuple[str, ...]
+    documents: tuple[str, ...]
+    is_local: bool = False  # nothing leaves this machine
+    reads_files: bool = False  # whether a path of this machine may be named
+    limits: RunLimits = RunLimits()
+
+
+class TableWork:
+    """The work on one table. `ports` have the scope of the request."""
+
+    def __init__(self, ports: PortFactory, request: TableRequest) -> None:
+        self._ports, self._request = ports, request
+        self._columns = parse_columns(request.columns)
+        self._gate = open_gate(ports, budget=budget_for(ports.config, request.limits), is_local=request.is_local)
+        self._gaps: dict[str, None] = {}
+
+    async def run(self) -> ValueTable:
+        """Raises NexiError where there is no document."""
+        documents = await asyncio.to_thread(self._list_documents)
+        llm = self._open_llm()
+        places = asyncio.Semaphore(CALLS_AT_ONCE if llm else 1)
+
+        async def fill(name: str, target: str | Path) -> Row:
+            async with places:
+                return await self._fill_row(name, target, llm)
+
+        async with asyncio.TaskGroup() as tasks:
+            rows = [tasks.create_task(fill(name, target)) for name, target in documents]
+        return ValueTable(self._columns, tuple(row.result() for row in rows), llm.name if llm else "", "; ".join(self._gaps))
+
+    def _open_llm(self) -> LLM | None:
+        """The answering model; None where there is only the built-in one, or the scope forbids to ask."""
+        endpoint = self._ports.config.endpoint("answer")
+        if endpoint.is_extractive:
+            return None
+        if not self._gate.may_ask("answer"):
+            self._gaps["the model is on another machine, so it was not asked"] = None
+            return None
+        return self._gate.open_llm("answer", "extract")
+
+    def _list_documents(self) -> list[tuple[str, str | Path]]:
+        found: dict[str, tuple[str, str | Path]] = {}
+        for target in self._request.documents:
+            if is_web_url(target):
+                if self._request.is_local:
+                    raise QuestionError(
+                        "a page cannot be fetched within the local scope", fix="leave it out, or name files only"
+                    )
+                found.setdefault(target, (target, target))
+                continue
+            if is_stored_address(target):
+                found.setdefault(target, (target.rpartition("/")[2], target))
+                continue
+            if not self._request.reads_files:
+                raise QuestionError(
+                    f"{target[:200]!r} is not an address", fix="name pages with http:// or https://, or stored files"
+                )
+            path, is_folder = place_of(target)
+            for file in files_in(path) if is_folder else [path]:
+                if isinstance(file, Path):
+                    name = str(file.relative_to(path)) if is_folder else file.name
+                    found.setdefault(str(file), (name, file))
+        if not found:
+            raise QuestionError("there is no document to read", fix=NOTHING_TO_READ)
+        if len(found) > MAX_DOCUMENTS:
+            self._gaps[f"only the first {MAX_DOCUMENTS} of {len(found)} documents were read"] = None
+        return list(found.values())[:MAX_DOCUMENTS]
+
+    async def _fill_row(self, name: str, target: str | Path, llm: LLM | None) -> Row:
+        url = str(target)
+        try:
+            page = await read_document(target, url) if isinstance(target, Path) else await self._find_page(target)
+        except FetchError as error:
+            return Row(name, url, cells=tuple(Cell() for _ in self._columns), problem=str(error))
+        plain = await asyncio.to_thread(find_cells, page, self._columns)
+        cells = await self._ask_model(llm, page, plain) if llm else plain
+        return Row(name, url, page.title, page.updated or page.published, page.digest, tuple(cells))
+
+    async def _find_page(self, url: str) -> Page:
+        """A page of the knowledge base or of the web. Raises FetchError."""
+        if is_stored_address(url):
+            if page := await self._ports.knowledge().page(url):
+                return page
+            raise FetchError("it is not in the knowledge base", reason="error")
+        if not self._gate.meter.take_page():
+            raise PageLimitError(f"{url[:200]} is not fetched", cause="max_pages is reached")
+        return await read_page(self._ports, url, long_page_limits(self._ports.config.fetch_timeout), emit=QuietEmit())
+
+    async def _ask_model(self, llm: LLM, page: Page, plain: Sequence[Cell]) -> Sequence[Cell]:
+        """The row by a model; a cell that the document does not bear out is what was found without one."""
+        prompt = render("table_row", folder=self._ports.config.prompts_dir)
+        asked = "\0".join((llm.name, prompt, page.digest, *(column.text for column in self._columns)))
+        place = self._ports.config.page_cache_dir.parent / "tables" / hashlib.sha256(asked.encode()).hexdigest()
+        if (kept := await asyncio.to_thread(_read_kept, place, len(plain))) is not None:
+            return kept
+        try:
+            given = await ask_row(llm, prompt, page, self._columns, self._gate.meter.deadline)
+        except (LLMError, ValueError) as error:
+            self._gaps[f"some rows were filled in without the model: {error}"] = None
+            return plain
+        cells = [fallback if cell is None else cell for cell, fallback in zip(given, plain, strict=True)]
+        await asyncio.to_thread(_write_kept, place, cells)
+        return cells
+
+
+def is_stored_address(target: str) -> bool:
+    return target.startswith("file:")
+
+
+def find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:
+    """A row without a model: values under their names first, then what the sentence says that is nearest to the column."""
+    labelled = list(list_labelled(page.text))
+    sayings = [Saying(f"{v.name}: {v.value}", v.start, v.value) for v in labelled]
+    sayings += [Saying(text, start) for start, text in list_sentences(page.text)]
+    cells: list[Cell] = []
+    for column in columns:
+        if exact := choose_labelled(column, labelled):
+            cells.append(place_quote(page.text, exact.value, exact.quote, exact.start))
+        elif saying := choose_saying(column, sayings, compare_texts):
+            quote = next((v.quote for v in labelled if v.start == saying.start), saying.text) if saying.value else saying.text
+            cells.append(place_quote(page.text, pick_value(column, saying), quote, saying.start))
+        else:
+            cells.append(Cell())
+    return cells
+
+
+def _read_kept(place: Path, count: int) -> list[Cell] | None:
+    try:
+        cells = msgspec.json.decode(place.read_bytes(), type=list[Cell])
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return cells if len(cells) == count else None
+
+
+def _write_kept(place: Path, cells: Sequence[Cell]) -> None:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, msgspec.json.encode(cells))
+    except OSError:
+        return  # asked again next time

@@ -1,0 +1,176 @@
+"""A table of values in the forms people keep it in: Markdown, CSV, JSON, a workbook. Pure.
+
+Above are the doors; below, the values of `tables`. Every form has the quote of each value; the same table gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.sax.saxutils import escape
+
+from nexi.output.controls import clean_line
+from nexi.tables.cells import NOT_STATED, Cell, Row, ValueTable
+
+__all__ = ["TABLE_SCHEMA", "render_table", "table_csv", "table_json", "table_markdown", "table_workbook"]
+
+TABLE_SCHEMA = "nexi-table-1"
+MAX_SHEET_TEXT = 32_767  # characters that a cell of a workbook may have
+_FORMULA_START = ("=", "+", "-", "@", "\t", "\r")
+_NUMERIC = re.compile(r"[+-]?[\d.,]+\s?%?$")
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+_XML_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+def render_table(table: ValueTable, form: str) -> bytes:
+    """The table in a form: md, csv, xlsx or json."""
+    if form == "xlsx":
+        return table_workbook(table)
+    if form == "json":
+        return (json.dumps(table_json(table), ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
+    return (table_csv(table) if form == "csv" else table_markdown(table)).encode("utf-8", "replace")
+
+
+def table_json(table: ValueTable) -> dict[str, Any]:
+    """The table as one object."""
+    return {
+        "schema": TABLE_SCHEMA,
+        "columns": [column.text for column in table.columns],
+        "model": table.model,
+        "gap": table.gap,
+        "rows": [
+            {
+                "document": row.name,
+                "url": row.url,
+                "title": row.title,
+                "date": row.date,
+                "digest": row.digest,
+                "problem": row.problem,
+                "cells": [
+                    {"value": c.value, "quote": c.quote, "page": c.page or None, "heading": c.heading, "stated": c.is_stated}
+                    for c in row.cells
+                ],
+            }
+            for row in table.rows
+        ],
+    }
+
+
+def table_markdown(table: ValueTable) -> str:
+    """The table for people: values first, then the words that each was taken from."""
+    heads = ["Document", *(column.text for column in table.columns)]
+    lines = [_markdown_row(heads), _markdown_row(["---"] * len(heads))]
+    lines += [_markdown_row([_name(row), *(_shown(row, cell) for cell in row.cells)]) for row in table.rows]
+    quotes = [
+        f"- {clean_line(row.name)}, {clean_line(name)}: “{clean_line(cell.quote)}”{_place(cell)}"
+        for row, name, cell in _stated(table)
+    ]
+    if quotes:
+        lines += ["", "## Where each value stands", "", *quotes]
+    if unread := [row for row in table.rows if row.problem]:
+        lines += ["", "## Not read", "", *(f"- {clean_line(row.name)}: {clean_line(row.problem)}" for row in unread)]
+    if table.gap:
+        lines += ["", f"Note: {table.gap}."]
+    return "\n".join(lines) + "\n"
+
+
+def table_csv(table: ValueTable) -> str:
+    """One line for each document, with the quote beside each value. Text that a spreadsheet would run is kept as text."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(["document", "date", *(head for c in table.columns for head in (c.text, f"{c.text} (quote)"))])
+    for row in table.rows:
+        cells = [part for cell in row.cells for part in (cell.value if cell.is_stated else "", cell.quote)]
+        writer.writerow([_as_text(part) for part in (row.name, row.date, *cells)])
+    return out.getvalue()
+
+
+def table_workbook(table: ValueTable) -> bytes:
+    """A workbook of two sheets: the values, and the words that each was taken from."""
+    values = [["Document", "Date", *(c.text for c in table.columns)]]
+    values += [[row.name, row.date, *(_shown(row, cell) for cell in row.cells)] for row in table.rows]
+    quotes = [["Document", "Column", "Value", "Quote", "Page", "Heading"]]
+    quotes += [[r.name, name, c.value, c.quote, str(c.page or ""), c.heading] for r, name, c in _stated(table)]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in _workbook_parts((("Values", values), ("Quotes", quotes))):
+            archive.writestr(zipfile.ZipInfo(name, _ZIP_DATE), body, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _stated(table: ValueTable) -> Iterator[tuple[Row, str, Cell]]:
+    for row in table.rows:
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if cell.is_stated:
+                yield row, column.text, cell
+
+
+def _shown(row: Row, cell: Cell) -> str:
+    if row.problem:
+        return "not read"
+    return clean_line(cell.value) if cell.is_stated else NOT_STATED
+
+
+def _name(row: Row) -> str:
+    return clean_line(row.name) + (f" ({row.date[:10]})" if row.date else "")
+
+
+def _place(cell: Cell) -> str:
+    told = [f"page {cell.page}"] if cell.page else []
+    told += [f"under “{clean_line(cell.heading)}”"] if cell.heading else []
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _as_text(part: str) -> str:
+    return f"'{part}" if part.startswith(_FORMULA_START) and not _NUMERIC.match(part) else part
+
+
+# a workbook, by hand: the parts that every program wants and no more
+
+_TYPES = "http://schemas.openxmlformats.org/package/2006"
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+
+
+def _workbook_parts(sheets: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> Iterator[tuple[str, str]]:
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    numbers = range(1, len(sheets) + 1)
+    parts = "".join(f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{kind}.worksheet+xml"/>' for n in numbers)
+    yield (
+        "[Content_Types].xml",
+        f'{_XML}<Types xmlns="{_TYPES}/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>{parts}</Types>',
+    )
+    yield (
+        "_rels/.rels",
+        f'{_XML}<Relationships xmlns="{_TYPES}/relationships">'
+        f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    )
+    listed = "".join(
+        f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, (name, _) in zip(numbers, sheets, strict=True)
+    )
+    yield "xl/workbook.xml", f'{_XML}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
+    targets = "".join(
+        f'<Relationship Id="rId{n}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>' for n in numbers
+    )
+    yield "xl/_rels/workbook.xml.rels", f'{_XML}<Relationships xmlns="{_TYPES}/relationships">{targets}</Relationships>'
+    for n, (_, rows) in zip(numbers, sheets, strict=True):
+        body = "".join(f"<row>{''.join(map(_sheet_cell, row))}</row>" for row in rows)
+        yield f"xl/worksheets/sheet{n}.xml", f'{_XML}<worksheet xmlns="{_MAIN}"><sheetData>{body}</sheetData></worksheet>'
+
+
+def _sheet_cell(text: str) -> str:
+    """Text stays text: no program computes it."""
+    clean = escape(_XML_INVALID.sub("", text)[:MAX_SHEET_TEXT])
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{clean}</t></is></c>'

@@ -1,0 +1,76 @@
+"""A row of a table by a model: one request for each document, each quote held against the document's own words.
+
+Above is `app.value_table`; below, the LLM port. A value whose quote does not stand in the document, or whose numbers do not
+stand in its quote, is dropped: the cell is then what can be found without a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from nexi.errors import LLMError
+from nexi.ports import LLM
+from nexi.structured.json_reader import parse_lenient
+from nexi.tables.cells import Cell, Column, find_quote, place_quote
+from nexi.text.excerpts import excerpt_text
+from nexi.text.plain import strip_markdown
+from nexi.types import Message, Page
+
+__all__ = ["ask_row"]
+
+DOCUMENT_BYTES = 24_000  # of one document that are shown
+TOKENS_PER_CELL = 160
+MAX_QUOTE_CHARS = 1_000
+
+
+async def ask_row(llm: LLM, prompt: str, page: Page, columns: Sequence[Column], deadline: float | None) -> list[Cell | None]:
+    """The cells that a model gives and the document bears out; None where it is to be looked for otherwise.
+
+    Raises LLMError, and ValueError where the reply is no JSON.
+    """
+    names = "\n".join(f"{number}. {column.text}" for number, column in enumerate(columns, 1))
+    shown = excerpt_text(page.text, " ".join(column.text for column in columns), DOCUMENT_BYTES)
+    told = f"Columns:\n{names}\n\nDocument: {page.title}\n\n{shown}"
+    reply = await llm.complete(
+        [Message("system", prompt), Message("user", told)],
+        max_tokens=200 + TOKENS_PER_CELL * len(columns),
+        temperature=0.0,
+        deadline=deadline,
+        schema=row_schema(len(columns)),
+    )
+    row = parse_lenient(reply.text)
+    cells = row.get("cells") if isinstance(row, dict) else None
+    if not isinstance(cells, list):
+        raise LLMError("the model gave no row", cause="its reply has no list of cells", code="malformed")
+    return [_check_cell(page.text, cells[at] if at < len(cells) else None) for at in range(len(columns))]
+
+
+def row_schema(count: int) -> dict[str, Any]:
+    text = {"type": "string"}
+    cell = {
+        "type": "object",
+        "properties": {"value": text, "quote": text},
+        "required": ["value", "quote"],
+        "additionalProperties": False,
+    }
+    cells = {"type": "array", "items": cell, "minItems": count, "maxItems": count}
+    return {"type": "object", "properties": {"cells": cells}, "required": ["cells"], "additionalProperties": False}
+
+
+def _check_cell(text: str, given: object) -> Cell | None:
+    """A cell as the document bears it out; None where it does not. An empty quote says that nothing is stated."""
+    if not isinstance(given, dict):
+        return None
+    value, quote = (" ".join(str(given.get(key, "")).split()) for key in ("value", "quote"))
+    if not value and not quote:
+        return Cell()
+    span = find_quote(text, quote[:MAX_QUOTE_CHARS])
+    if not value or span is None or not set(_digits(value)) <= set(_digits(quote)):
+        return None
+    return place_quote(text, value, strip_markdown(text[slice(*span)]) if "|" not in quote else quote, span[0])
+
+
+def _digits(text: str) -> list[str]:
+    return re.findall(r"\d+", text)

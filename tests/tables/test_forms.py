@@ -1,0 +1,62 @@
+"""A table in the forms people keep it in: nothing is lost, nothing is computed, the same table gives the same bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from openpyxl import load_workbook
+
+from nexi.output.value_table import table_csv, table_json, table_markdown, table_workbook
+from nexi.tables.cells import Cell, Column, Row, ValueTable
+
+TABLE = ValueTable(
+    (Column("price"), Column("note")),
+    (
+        Row("a.pdf", "a.pdf", "A", "2024-03-01", "d", (Cell("40 €", "The price is 40 €.", 2, "Costs"), Cell("=1+1", "=1+1"))),
+        Row("b|c.md", "b.md", "B", "", "e", (Cell(), Cell("x | y", "x | y"))),
+        Row("c.bin", "c.bin", cells=(Cell(), Cell()), problem="its format is not read"),
+    ),
+    gap="only the first 500 documents were read",
+)
+
+
+def test_the_markdown_has_values_quotes_places_and_what_was_not_read() -> None:
+    assert table_markdown(TABLE) == (
+        "| Document | price | note |\n"
+        "| --- | --- | --- |\n"
+        "| a.pdf (2024-03-01) | 40 € | =1+1 |\n"
+        "| b\\|c.md | not stated | x \\| y |\n"
+        "| c.bin | not read | not read |\n"
+        "\n## Where each value stands\n\n"
+        "- a.pdf, price: “The price is 40 €.” (page 2, under “Costs”)\n"
+        "- a.pdf, note: “=1+1”\n"
+        "- b|c.md, note: “x | y”\n"
+        "\n## Not read\n\n"
+        "- c.bin: its format is not read\n"
+        "\nNote: only the first 500 documents were read.\n"
+    )
+
+
+def test_the_csv_keeps_what_a_spreadsheet_would_run_as_text() -> None:
+    rows = list(csv.reader(io.StringIO(table_csv(TABLE))))
+    assert rows[0] == ["document", "date", "price", "price (quote)", "note", "note (quote)"]
+    assert rows[1] == ["a.pdf", "2024-03-01", "40 €", "The price is 40 €.", "'=1+1", "'=1+1"]
+    assert rows[2][2:4] == ["", ""]
+
+
+def test_the_workbook_opens_and_computes_nothing() -> None:
+    book = load_workbook(io.BytesIO(table_workbook(TABLE)))
+    assert book.sheetnames == ["Values", "Quotes"]
+    assert [cell.value for cell in book["Values"][2]] == ["a.pdf", "2024-03-01", "40 €", "=1+1"]
+    assert book["Values"]["D2"].data_type == "s"
+    assert [cell.value for cell in book["Quotes"][2]] == ["a.pdf", "price", "40 €", "The price is 40 €.", "2", "Costs"]
+    assert table_workbook(TABLE) == table_workbook(TABLE)
+
+
+def test_the_json_says_of_each_cell_whether_it_is_stated() -> None:
+    rows = table_json(TABLE)["rows"]
+    assert rows[0]["cells"][0] == {
+        "value": "40 €", "quote": "The price is 40 €.", "page": 2, "heading": "Costs", "stated": True,
+    }  # fmt: skip
+    assert rows[1]["cells"][0]["stated"] is False
