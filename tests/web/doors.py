@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def client(tmp_path: Path, *backends: Any, **world: Any) -> Iterator[TestClient]
         yield caller
 
 
-def application(shared: Nexi) -> Starlette:
-    app = Starlette(routes=[route for module in MODULES for route in module.routes()])
+def application(shared: Nexi, modules: Sequence[Any] = MODULES) -> Starlette:
+    app = Starlette(routes=[route for module in modules for route in module.routes()])
     app.state.nexi = shared
     return app

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from nexi.structured.schema_check import check_schema
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
-from nexi.web import openwebui, search, tavily
+from nexi.web import openwebui, search, tavily, verify
 from tests.search_api.support import HITS, Fetcher
 from tests.web.doors import MODULES, application
 from tests.web.doors import nexi as world
@@ -32,7 +32,16 @@ BODIES: dict[str, dict[str, Any]] = {
     "/tavily/extract": tavily.EXTRACT_BODY,
     "/openwebui/search": openwebui.SEARCH_BODY,
     "/openwebui/load": openwebui.LOAD_BODY,
+    # Of one target, since two are refused, and as JSON.
+    "/v1/verify": {
+        **verify.VERIFY_REQUEST,
+        "required": ["text"],
+        "properties": {
+            name: part for name, part in verify.VERIFY_REQUEST["properties"].items() if name not in ("url", "run_id", "format")
+        },
+    },
 }
+CONTRACTS = (*MODULES, verify)
 SHAPES = {"/v1": ["error"], "/searxng": ["error"], "/tavily": ["detail"], "/openwebui": ["detail"]}
 FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -73,13 +82,13 @@ def http() -> Iterator[TestClient]:
     with tempfile.TemporaryDirectory() as folder:
         llm = ScriptedLLM(*[Reply('{"pick":[1,0]}'), Reply("nonsense")] * 1000)
         shared = world(Path(folder), fetcher=Fetcher(), llm=llm)
-        with TestClient(application(shared)) as caller:
+        with TestClient(application(shared, CONTRACTS)) as caller:
             yield caller
 
 
 def sound(path: str, got: Any) -> None:
     """A result that fits what the contract says of itself, or a refusal in its shape."""
-    described = next(m.openapi()[path] for m in MODULES if path in m.openapi())
+    described = next(m.openapi()[path] for m in CONTRACTS if path in m.openapi())
     operation = described[got.request.method.lower()]
     assert got.headers["content-type"] == "application/json"
     if got.status_code == 200:
@@ -122,6 +131,7 @@ def test_naughty_strings_pass_through_every_body(http: TestClient, path: str) ->
         "/tavily/extract": lambda text: {"urls": [text], "query": text},
         "/openwebui/search": lambda text: {"query": text},
         "/openwebui/load": lambda text: {"urls": [text, HITS[0].url]},
+        "/v1/verify": lambda text: {"text": f"BM25 ranks pages [{text}]({HITS[0].url}). {text}"},
     }
     for text in NAUGHTY:
         for form in (json.dumps(whole[path](text)), json.dumps(whole[path](text), ensure_ascii=False)):
@@ -143,7 +153,7 @@ def test_any_form_is_answered_or_refused(http: TestClient, form: bytes) -> None:
 
 
 def test_every_route_is_described_and_every_description_is_a_route() -> None:
-    for module in MODULES:
+    for module in CONTRACTS:
         described = {(path, method.upper()) for path, item in module.openapi().items() for method in item}
         served = {(route.path, method) for route in module.routes() for method in route.methods or () if method != "HEAD"}
         assert described == served
