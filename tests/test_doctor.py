@@ -87,6 +87,25 @@ async def test_all_is_well(make: Callable[..., Config]) -> None:
     assert by_name["clock"].message == "2031-05-06 12:00 UTC"
 
 
+@pytest.mark.parametrize(
+    ("in_force", "message"),
+    [
+        ({"network", "files"}, "without the network and your files"),
+        ({"network"}, "without the network; this system cannot take your files from it"),
+        (set(), "this system cannot take the network or your files from it"),
+    ],
+)
+async def test_what_the_reader_of_documents_cannot_reach_is_said(
+    make: Callable[..., Config], monkeypatch: pytest.MonkeyPatch, in_force: set[str], message: str
+) -> None:
+    async def find_protections() -> set[str]:
+        return in_force
+
+    monkeypatch.setattr("nexi.app.find_protections", find_protections)
+    found = await checks(make(model="extractive"))
+    assert found["documents"].message == f"read in a process of their own, without keys; {message}"
+
+
 async def test_no_model_names_what_runs_on_this_machine(make: Callable[..., Config]) -> None:
     with serving(OLLAMA_ROUTES) as port:
         found = await checks(make(model="extractive"), ports={"Ollama": port})

@@ -15,7 +15,7 @@ from typing import Literal
 import pytest
 
 from nexi.config._environment import READER_VARIABLES
-from nexi.extract.worker import main
+from nexi.extract.worker import MAX_CPU_S, main
 from nexi.fetchers import apart
 from nexi.types import FetchLimits
 from tests.extract.documents import pdf
@@ -70,6 +70,18 @@ async def test_the_program_of_the_reader_is_confined_before_it_reads(monkeypatch
     with pytest.raises(ZeroDivisionError):
         main()
     assert steps == ["die with parent", "limit", "confine", "parse"]
+
+
+@linux_only
+async def test_the_reader_has_its_limit_of_computing_time_and_of_memory() -> None:
+    limits = (
+        "import json, resource; from nexi.extract import worker; worker._limit_resources(1_000_000);"
+        "found = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_CORE, resource.RLIMIT_AS)];"
+        "print(json.dumps({'read': {'text': json.dumps(found)}}))"
+    )
+    program = f"{apart._FIND_NEXI}{limits}"
+    computing_s, core, room = json.loads((await apart.read_apart(b"", "x/y", 1_000, origin="web", program=program)).text)
+    assert (computing_s, core, 0 < room < 2_000_000_000) == (MAX_CPU_S, 0, True)
 
 
 async def test_the_recogniser_gets_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,8 @@ def shape_keys(shape: object) -> set[str]:
 
 async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
     async with serving(tmp_path, rules=GuardRules(per_minute=0.01, burst=5)) as served:
-        replies = [await served.client.get("/v1/models") for _ in range(20)]
+        names = [{"x-forwarded-for": f"10.0.0.{n}", "forwarded": f"for=10.0.0.{n}", "x-real-ip": "::1"} for n in range(20)]
+        replies = [await served.client.get("/v1/models", headers=claimed) for claimed in names]  # which change nothing
         assert [r.status_code for r in replies[:5]] == [200] * 5
         refused = [r for r in replies if r.status_code == 429]
         assert len(refused) == 15
