@@ -5,8 +5,9 @@
 Asks the questions of the mini-webs dev and docs and the everyday questions over both, in process. The candidates that are best
 by their words are compared with the question by the reading model; a softmax over the candidates of a question learns the
 weights of `nexi/llm/extractive/reading.json`, and a logistic regression over whole answers, right or wrong, those of
-`rating.json`, with the questions of multi added. Folds keep questions about one page together, so that the table shows weights
-which never saw the page of a question. Takes about ten minutes of CPU.
+`rating.json`, without the questions of docs and with those of multi; `python -m evals.unit_choice` learns what manuals need.
+Folds keep questions about one page together, so that the table shows weights which never saw the page of a question. Takes
+about ten minutes of CPU.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ from nexi.llm.extractive._choice import (
     MAX_COMPARED,
     READING,
     WORDS,
+    Compare,
     describe_candidates,
     describe_text,
     load_weights,
-    rate_candidates,
     sum_points,
 )
 from nexi.llm.extractive._evidence import SentenceRanking
+from nexi.llm.extractive._units import rate_choices
 from nexi.llm.extractive.answerability import RATING, answer_score, describe_rating
 from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.questions import read_question
@@ -109,7 +111,7 @@ def describe(asked: Asked) -> tuple[Example, np.ndarray[Any, Any], list[str]] | 
     return Example(group, features, np.array(answers, bool)), np.array([points[i] for i in order]), list(described[0])
 
 
-def describe_answer(asked: Asked) -> tuple[dict[str, float], bool] | None:
+def describe_answer(asked: Asked, compare: Compare = compare_texts) -> tuple[dict[str, float], bool] | None:
     """What the rating looks at, and whether the answer is right."""
     question = read_question(asked.question["question"])
     ranking = SentenceRanking(question, asked.pages)
@@ -117,12 +119,12 @@ def describe_answer(asked: Asked) -> tuple[dict[str, float], bool] | None:
     if not usable:
         return None
     with patch.object(composition, "rate_ranking", return_value="likely"):
-        draft = compose_answer(question, asked.pages, compare_texts)
+        draft = compose_answer(question, asked.pages, compare)
     numbers = {number for _, number in draft.lines}
     cited = {score.canonical(page.url) for page in asked.pages if page.number in numbers}
     text = " ".join((draft.short, *(line for line, _ in draft.lines)))
     right = bool(cited & asked.gold) and bool(asked.holds(re.sub(r"[`*]", "", text)))
-    return describe_rating(answer_score(question, ranking), ranking, rate_candidates(ranking, usable, compare_texts)[0]), right
+    return describe_rating(answer_score(question, ranking), ranking, rate_choices(ranking, usable, compare)[0]), right
 
 
 def fit_rating(rows: Sequence[tuple[str, Mapping[str, float], bool]]) -> dict[str, float]:
@@ -175,7 +177,7 @@ def main() -> int:
             lines.append(f"| {kind} | {len(own)} | {order} | " + " | ".join(f"{share / len(own):.1f}" for share in tops) + " |")
     weights = {name: round(float(w), 3) for name, w in zip(names, learn(examples), strict=True)}
     asked += list(ask_web(webs["multi"], "multi"))
-    rating = fit_rating([(a.kind, *found) for a in asked if a.pages and (found := describe_answer(a))])
+    rating = fit_rating([(a.kind, *found) for a in asked if "docs" not in a.kind and a.pages and (found := describe_answer(a))])
     print("\n".join(lines), json.dumps(weights), json.dumps(rating), sep="\n\n")
     if options.save:
         (PACKAGE / READING).write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")

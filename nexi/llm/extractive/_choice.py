@@ -53,10 +53,10 @@ def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored], compare:
         nearness = compare(ranking.question.text, [describe_text(ranking, candidates[i]) for i in nearest])
         if nearness is not None:
             rows = [{**features[i], "nearness": near} for i, near in zip(nearest, nearness, strict=True)]
-            return _share_chances(
+            return share_chances(
                 [candidates[i] for i in nearest], [sum_points(row, load_weights(READING)) for row in rows], nearness
             )
-    return _share_chances([candidates[i] for i in order], [points[i] for i in order], [0.0] * len(order))
+    return share_chances([candidates[i] for i in order], [points[i] for i in order], [0.0] * len(order))
 
 
 def describe_text(ranking: SentenceRanking, s: Scored) -> str:
@@ -69,7 +69,7 @@ def sum_points(row: Mapping[str, float], weights: Mapping[str, float]) -> float:
     return sum(weights.get(name, 0.0) * value for name, value in row.items())
 
 
-def _share_chances(candidates: Sequence[Scored], points: Sequence[float], nearness: Sequence[float]) -> list[Candidate]:
+def share_chances(candidates: Sequence[Scored], points: Sequence[float], nearness: Sequence[float]) -> list[Candidate]:
     best = max(points, default=0.0)
     powers = [math.exp(value - best) for value in points]
     rated = [Candidate(s, p / sum(powers), near) for s, p, near in zip(candidates, powers, nearness, strict=True)]

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.llm.extractive.passages import ContentWords, PassageSentence, name_cells, read_sentences
+from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
 from nexi.text.languages import LANGUAGES
 from nexi.text.wordforms import normalise_word
@@ -29,7 +29,6 @@ WANTED = 0.3  # a thing of the wanted kind
 FRAGMENT = 0.4  # what is left of a label, a line of code, or a few words
 # What a page promises as a whole: how much of the question it holds, being about its subject, coming first.
 COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
-TECHNICAL = 0.05  # the share of sentences with code from which pages are about code
 MIN_NAME = 4  # a subject of one or two letters is no name
 HIT_ABOUT, HIT_NAMED = 0.25, 0.6
 MAX_COLUMNS = 8  # of a row that are quoted where the question asks for some of them
@@ -54,13 +53,17 @@ _CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[
 
 
 class Scored(Struct, frozen=True):
-    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds."""
+    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds.
+
+    A unit of a manual has a `last`, before which its last sentence stands.
+    """
 
     score: float
     page: int
     place: int
     sentence: PassageSentence
     covered: frozenset[str]
+    last: int = 0
 
     @property
     def is_quotable(self) -> bool:
@@ -78,8 +81,7 @@ class SentenceRanking:
         self.words = ContentWords(question.language)
         self.subjects = [find_page_subject(p.title) for p in pages]
         self.sentences = [self._name_rows(read_sentences(p.text)) for p in pages]
-        technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
-        self.is_technical = technical > TECHNICAL * sum(map(len, self.sentences))
+        self.is_technical = is_about_code([s for page in self.sentences for s in page])
         self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
         self._stems = [[self.words.stems(s.text) for s in page] for page in self.sentences]
@@ -105,9 +107,9 @@ class SentenceRanking:
         """For each word of the question, the number of sentences it stands in."""
         return Counter(s for page in self._stems for stems in page for s in self.question.weights.keys() & stems)
 
-    def stems_of(self, page: int, place: int) -> frozenset[str]:
-        """The words of one sentence."""
-        return frozenset(self._stems[page][place])
+    def stems_of(self, page: int, place: int, last: int = 0) -> frozenset[str]:
+        """The words of one sentence, or of several up to `last`."""
+        return self._join_stems(page, range(place, last or place + 1))
 
     def words_around(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words of the sentence before, of the one after, of the whole paragraph and of the page's title."""

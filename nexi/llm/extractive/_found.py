@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from nexi.llm.extractive._related import find_similarity, general_rarity
-from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
+from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, read_sentences
 from nexi.llm.extractive.questions import Question
 from nexi.text.chunking import heading_path
 from nexi.text.excerpts import PASSAGE_GAP, LongText
@@ -26,12 +26,10 @@ MAX_OTHERS = 6  # of one page that was read; a search returns three
 MAX_WORDS = 60  # of one passage
 MAX_HEAD_WORDS = 12
 MAX_TITLE_WORDS = 6  # a longer title is a sentence, and no name to put before another
-MIN_TECHNICAL = 0.1  # the share of sentences with code from which passages are about code
 PAGE_PRIOR = 0.5  # what it adds that a passage is of the first page; of the second it is half of that
 LATER = 0.003  # what each sentence before a stretch costs it
 MIN_QUOTED_CHARS = 30  # less is not told from chance by the check
 
-_CODE = re.compile(r"`|\b[a-z]+\d*_\w+|\w\(\)")
 _NAME_IN_CODE = re.compile(r"^[`@-]|\w\(")
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+")
 _CHAPTER = re.compile(r"^(?:Appendix|Chapter|Part|Section)\s+[\w.]+?[.:]?\s+")
@@ -63,8 +61,7 @@ def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageV
         for passage in (*hit.snippet.split(PASSAGE_GAP), *_other_passages(question, texts.get(hit.url, ""), hit.snippet))
     ]
     every = [sentence for *_, sentences in read for sentence in sentences]
-    technical = sum(sentence.kind == "code" or bool(_CODE.search(sentence.text)) for sentence in every)
-    if question.language or not every or technical < MIN_TECHNICAL * len(every):
+    if question.language or not is_about_code(every):
         return []
     words = ContentWords()
     raw = {stem: weight * general_rarity(stem) for stem, weight in question.weights.items()}

@@ -16,7 +16,7 @@ from nexi.llm.extractive._found import fence_code
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
 from nexi.llm.extractive.passages import PassageSentence
 
-__all__ = ["fit_sentences", "join_quotations", "quote_sentence", "quote_with_context", "shorten_sentence"]
+__all__ = ["fit_sentences", "join_quotations", "quote_sentence", "quote_unit", "quote_with_context", "shorten_sentence"]
 
 
 MAX_SENTENCE_WORDS = 58
@@ -58,6 +58,47 @@ def quote_with_context(evidence: SentenceRanking, s: Scored, quoted: Sequence[Sc
         block = list(_list_items(page[first:last]))
     room = MAX_LIST_WORDS if evidence.question.form else MAX_SENTENCE_WORDS
     return [*texts, *block] if texts and sum(len(text.split()) for text in (*texts, *block)) <= room else [own]
+
+
+def quote_unit(evidence: SentenceRanking, unit: Scored, quoted: Sequence[Scored] = ()) -> list[str]:
+    """The texts of a unit of a manual: its sentences, its items and its code, under the names that it stands under.
+
+    The names are left out where something `quoted` stands under them already.
+    """
+    page = evidence.sentences[unit.page]
+    first = unit.place + (page[unit.place].kind == "label" and unit.last > unit.place + 1)
+    names = (
+        "" if any((o.page, o.sentence.label) == (unit.page, unit.sentence.label) for o in quoted) else _find_names(page, first)
+    )
+    texts: list[str] = []
+    quotable = (sentence for sentence in page[first : unit.last] if sentence.kind != "head")
+    for kind, group in groupby(quotable, key=lambda sentence: sentence.kind):
+        sentences = list(group)
+        if kind == "code":
+            texts += [] if texts or not names else [f"{names}:"]
+            texts.append(fence_code([line.text for line in sentences], evidence.pages[unit.page].text))
+        else:
+            texts += _list_items(sentences) if kind in ("item", "row") and len(sentences) > 1 else [s.text for s in sentences]
+    if names and not is_item(texts[0]) and flatten_words(names) not in flatten_words(texts[0]):
+        texts[0] = f"{names}: {texts[0]}"
+    return texts
+
+
+def _find_names(page: Sequence[PassageSentence], first: int) -> str:
+    """The names that a sentence stands under, such as the two forms of one option; else its heading where that is short."""
+    place = first - 1
+    while place >= 0 and page[place].kind != "label":
+        place -= 1
+    names: list[str] = []
+    while place >= 0 and page[place].kind == "label" and (not names or _is_option(names[0], page[place].text)):
+        names.insert(0, page[place].text.rstrip("¶:?. "))
+        place -= 1
+    is_shown = names and (_IDENTIFIER.search(names[-1]) or len(names[-1].split()) <= MAX_HEAD_WORDS)
+    return ", ".join(names) if is_shown and names[-1].lower() not in SECTIONS else ""
+
+
+def _is_option(*names: str) -> bool:
+    return all(name.startswith("-") for name in names)
 
 
 def _find_block(evidence: SentenceRanking, s: Scored) -> tuple[int, int]:

@@ -17,8 +17,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.llm.extractive._choice import Candidate, Compare, load_weights, rate_candidates, sum_points
+from nexi.llm.extractive._choice import Candidate, Compare, load_weights, sum_points
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
+from nexi.llm.extractive._units import rate_choices
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import Answered, PageView
 
@@ -34,8 +35,9 @@ MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too lit
 MAX_SENTENCES = 40  # the best ones; further down nothing answers
 COMMON_SENTENCES = 100
 MEASURE = 0.2
-RATING = "rating.json"  # the weights of an answer that was chosen by a reading model
+RATING, UNIT_RATING = "rating.json", "units-rating.json"  # the weights of an answer that was chosen by a reading model
 MIN_CHANCE_LIKELY, MIN_CHANCE_YES = 0.33, 0.55  # that such an answer is right
+MIN_UNIT_LIKELY = 0.24  # the same of a unit of a manual
 _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
@@ -50,7 +52,7 @@ def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None
     read = read_question(question)
     ranking = SentenceRanking(read, readable)
     usable = [s for s in ranking.ranked if s.is_quotable]
-    candidates = rate_candidates(ranking, usable, compare) if compare else []
+    candidates = rate_choices(ranking, usable, compare) if compare else []
     return rate_ranking(read, ranking, candidates[0] if candidates else None)
 
 
@@ -71,8 +73,10 @@ def _rate_whole(question: Question, ranking: SentenceRanking, best: Candidate | 
     if score < MIN_LIKELY and not _is_short(question):
         return "no"
     if best and best.nearness:
-        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), load_weights(RATING))))
-        return "yes" if chance >= MIN_CHANCE_YES else "likely" if chance >= MIN_CHANCE_LIKELY else "no"
+        weights = load_weights(UNIT_RATING if best.scored.last else RATING)
+        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), weights)))
+        likely = MIN_UNIT_LIKELY if best.scored.last else MIN_CHANCE_LIKELY
+        return "yes" if chance >= MIN_CHANCE_YES else "likely" if chance >= likely else "no"
     return "yes" if score >= MIN_YES else "likely"
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
+from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
 from nexi.llm.extractive._evidence import (
     MIN_NAME,
@@ -30,9 +30,11 @@ from nexi.llm.extractive._quotation import (
     MAX_SENTENCE_WORDS,
     fit_sentences,
     quote_sentence,
+    quote_unit,
     quote_with_context,
     shorten_sentence,
 )
+from nexi.llm.extractive._units import rate_choices, rate_sides
 from nexi.llm.extractive.answerability import are_missed, rate_ranking
 from nexi.llm.extractive.questions import Question, find_names, narrow_queries
 from nexi.text.languages import detect_language
@@ -41,12 +43,13 @@ from nexi.types import Answered, Hit, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 60  # of an answer without its lists and code: about two sentences
+MAX_MANUAL_WORDS = 100  # of an answer from a manual, with its lists and code
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
-MIN_CHANCE, MIN_MANUAL_CHANCE = 0.12, 0.02  # of a sentence that is added
+MIN_CHANCE = 0.12  # of a sentence that is added
 MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
-MAX_SENTENCES, MAX_MANUAL_SENTENCES = 3, 6
+MAX_SENTENCES = 3
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
 ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
@@ -85,8 +88,11 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
-    candidates = rate_candidates(evidence, usable, compare)
+    candidates = rate_choices(evidence, usable, compare)
     answered = rate_ranking(question, evidence, candidates[0])
+    if compare and candidates[0].scored.last:
+        units = rate_sides(evidence, candidates, compare) if answered != "no" else candidates[:1]
+        return ExtractiveAnswer(_quote_units(evidence, units), answered=answered)
     if answered == "no":
         room = MAX_WORDS - len(NOT_ANSWERED.split())
         return ExtractiveAnswer(_quote_lines(evidence, [c.scored for c in candidates[:MAX_PAGES]], room), answered=answered)
@@ -102,17 +108,28 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     return ExtractiveAnswer(_quote_lines(evidence, chosen), answered=answered)
 
 
-def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely by a reading model, and others that may while that is not certain.
+def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
+    """The first unit, and others while there is room and it is not certain that those before them answer."""
+    lines: list[tuple[Scored, list[str]]] = []
+    chance = 0.0
+    for unit in units:
+        texts = quote_unit(evidence, unit.scored, [s for s, _ in lines])
+        pages = {s.page for s, _ in lines} | {unit.scored.page}
+        words = _count_words(text for _, others in lines for text in others) + _count_words(texts)
+        if not lines or (chance < CERTAIN and words <= MAX_MANUAL_WORDS and len(pages) <= MAX_PAGES):
+            lines.append((unit.scored, texts))
+            chance += unit.chance
+    lines.sort(key=lambda line: (line[0].page != units[0].scored.page, line[0].page))
+    return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
 
-    Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
-    """
-    most, least = (MAX_MANUAL_SENTENCES, MIN_MANUAL_CHANCE) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
+
+def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
+    """The sentence that answers most likely by a reading model, and others that may while that is not certain."""
     chosen, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
         said = frozenset[str]().union(*(s.covered for s in chosen))
-        may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
-        fits = len(chosen) < most and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
+        may_answer = chance < CERTAIN and candidate.chance >= MIN_CHANCE
+        fits = len(chosen) < MAX_SENTENCES and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
         if fits and (may_answer or _goes_on(evidence, candidate, chosen[0], said)):
             chosen.append(candidate.scored)
             chance += candidate.chance

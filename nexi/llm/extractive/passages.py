@@ -22,13 +22,15 @@ from nexi.text.terms import fold_text
 from nexi.text.wordforms import normalise_word
 from nexi.text.words import has_unspaced
 
-__all__ = ["ContentWords", "PassageSentence", "read_sentences"]
+__all__ = ["ContentWords", "PassageSentence", "is_about_code", "read_sentences"]
 
 
 MAX_LABEL_WORDS = 24
 MAX_SENTENCE_CHARS = 1500
+MIN_CODE = 0.1  # the share of sentences with code from which a text is about code
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
+_CODE = re.compile(r"`|\b[a-z]+\d*_\w+|\w\(\)")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _AFTER_LATIN = "\u0250"  # accents are folded in Latin letters only: elsewhere they make another letter
 
@@ -99,6 +101,11 @@ def name_cells(row: PassageSentence, columns: Collection[int] = ()) -> PassageSe
 
 def _join_cells(cells: Sequence[str]) -> str:
     return " ".join(" – ".join(cells).split())
+
+
+def is_about_code(sentences: Sequence[PassageSentence]) -> bool:
+    """Whether sentences are of a manual or another text about code."""
+    return sum(s.kind == "code" or _CODE.search(s.text) is not None for s in sentences) > MIN_CODE * len(sentences)
 
 
 def _is_label(text: str) -> bool:

@@ -1,0 +1,212 @@
+"""What of a manual can be quoted whole: an entry under its name, a list, a table, a block of code, a few sentences in a row.
+
+Above `choice` and `evidence`, below `composition`. In manuals the thing that answers is seldom one sentence. Learned weights
+(`python -m evals.unit_choice`) take the units that promise most by their words, a reading model compares those with the
+question, and other weights decide. Two units that are compared never overlap.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from nexi.llm.extractive._choice import Candidate, Compare, load_weights, rate_candidates, share_chances, sum_points
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, weigh_words
+from nexi.llm.extractive._related import find_similarity, general_rarity
+from nexi.llm.extractive.passages import PassageSentence
+from nexi.llm.extractive.questions import read_question
+
+__all__ = ["describe_units", "find_units", "pick_apart", "rate_choices", "rate_sides", "unit_text"]
+
+MAX_UNIT_WORDS = 60
+MAX_LIST_WORDS = 90  # the same of a list, a table or code with the sentence before it
+MAX_DESCRIBED = 60  # units, the best by the words they share with the question
+MAX_COMPARED = 8
+MAX_COMPARED_CHARS = 400
+SHORT = 6  # words
+UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
+_BLOCKS = ("item", "row", "code")
+_DEFINES = re.compile(
+    r"^(?:(?:the|an?)\s+)?(.{1,60}?)\s+(?:\([^)]*\)\s*)?(?:is|are|was|were|means|refers to|returns?|allows?|provides?|lets)\b",
+    re.I,
+)
+
+
+class Unit(Struct, frozen=True):
+    """Sentences `first` to `last` of a page, the latter not included."""
+
+    first: int
+    last: int
+
+
+def rate_choices(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Candidate]:
+    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer."""
+    is_manual = ranking.is_technical and not ranking.question.language
+    units = rate_units(ranking, compare) if compare and is_manual else []
+    return units or rate_candidates(ranking, usable, compare)
+
+
+def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
+    """The units that promise most by their chance to answer, best first; none where no model can tell."""
+    units, rows = describe_units(ranking)
+    compared = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED]
+    nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in compared])
+    if nearness is None:
+        return []
+    described = [{**rows[i], "nearness": near} for i, near in zip(compared, nearness, strict=True)]
+    points = [sum_points(row, load_weights(UNIT_READING)) for row in described]
+    return share_chances([units[i] for i in compared], points, nearness)
+
+
+def rate_sides(ranking: SentenceRanking, units: Sequence[Candidate], compare: Compare) -> list[Candidate]:
+    """The units with the best one about each side before them, where a question sets two things side by side.
+
+    One that names both sides stays first.
+    """
+    sides = [read_question(choice) for choice in ranking.question.choices]
+    rated = [rate_units(SentenceRanking(side, ranking.pages), compare)[:1] for side in sides]
+    asked = frozenset(stem for side in sides for stem in side.weights)
+    first = [unit for unit in units[:1] if asked <= ranking.stems_of(unit.scored.page, unit.scored.place, unit.scored.last)]
+    order = [*first, *(Candidate(best.scored, 0.0, best.nearness) for best in itertools.chain(*rated)), *units]
+    chosen = pick_apart([unit.scored for unit in order], range(0, -len(order), -1))
+    return [order[i] for i in chosen]
+
+
+def pick_apart(units: Sequence[Scored], points: Sequence[float]) -> list[int]:
+    """The units in the order of their points, without those that overlap a better one."""
+    chosen: list[int] = []
+    taken: set[tuple[int, int]] = set()
+    for i in sorted(range(len(units)), key=lambda i: -points[i]):
+        places = {(units[i].page, place) for place in range(units[i].place, units[i].last)}
+        if taken.isdisjoint(places):
+            chosen.append(i)
+            taken |= places
+    return chosen
+
+
+def unit_text(ranking: SentenceRanking, unit: Scored) -> str:
+    """A unit as a reading model is given it: under what its page is about and the heading above it."""
+    sentence = unit.sentence
+    label = "" if not sentence.label or sentence.text.startswith(sentence.label) else f"{sentence.label}. "
+    return f"{ranking.subjects[unit.page]}. {label}{sentence.text}"[:MAX_COMPARED_CHARS]
+
+
+def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
+    """Each sentence; sentences of a paragraph in a row; lists, tables and code with what introduces them; entries."""
+    place = 0
+    while place < len(page):
+        kind = page[place].kind
+        last = place + 1
+        if kind == "label":
+            entry = _end_of_entry(page, place)
+            if entry > place + 1:
+                yield Unit(place, entry)
+        elif kind in _BLOCKS:
+            while last < len(page) and page[last].kind == kind:
+                last += 1
+            lead = place - 1 - (place > 1 and page[place - 1].kind == "head")  # the head of a table
+            first = lead if lead >= 0 and page[lead].kind not in _BLOCKS else place
+            if (last > place + 1 or kind == "code") and _count_words(page[first:last]) <= MAX_LIST_WORDS:
+                yield Unit(first, last)
+        else:
+            while last < len(page) and page[last].block == page[place].block and _fits(page[place : last + 1]):
+                last += 1
+            if last > place + 1:
+                yield Unit(place, last)
+        yield from (Unit(i, i + 1) for i in range(place, last) if _stands_alone(page[i]))
+        place = last
+
+
+def _stands_alone(sentence: PassageSentence) -> bool:
+    return sentence.kind != "head" and (sentence.kind != "label" or len(sentence.text.split()) >= SHORT)
+
+
+def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
+    """Where what stands under a name ends, or as much of it as fits; code is not cut."""
+    last = label + 1
+    while last < len(page) and page[last].kind != "label":
+        end = last + 1
+        while page[last].kind == "code" and end < len(page) and page[end].kind == "code":
+            end += 1
+        limit = MAX_LIST_WORDS if last == label + 1 else MAX_UNIT_WORDS
+        if _count_words(page[label:end]) > limit:
+            break
+        last = end
+    return last
+
+
+def _fits(sentences: Sequence[PassageSentence]) -> bool:
+    return _count_words(sentences) <= MAX_UNIT_WORDS
+
+
+def _count_words(sentences: Sequence[PassageSentence]) -> int:
+    return sum(len(sentence.text.split()) for sentence in sentences)
+
+
+def describe_units(ranking: SentenceRanking) -> tuple[list[Scored], list[dict[str, float]]]:
+    """The units that share most with the question, and what speaks for each."""
+    units = sorted(_score_units(ranking), key=lambda unit: -unit.score)[:MAX_DESCRIBED]
+    describe = _Describer(ranking, units)
+    return units, [describe.of_unit(unit) for unit in units]
+
+
+def _score_units(ranking: SentenceRanking) -> Iterator[Scored]:
+    for number, page in enumerate(ranking.sentences):
+        prior = ranking.page_prior(number)
+        title = frozenset(ranking.words.stems(ranking.subjects[number]))
+        for unit in find_units(page):
+            head = page[unit.first]
+            label = head.text if head.kind == "label" else head.label
+            stems = ranking.stems_of(number, unit.first, unit.last)
+            covered = frozenset(ranking.rarity.keys() & stems)
+            above = frozenset(ranking.words.stems(label))
+            if covered or above & ranking.rarity.keys():
+                text = "\n".join(sentence.text for sentence in page[unit.first : unit.last])
+                whole = PassageSentence(text, head.block, label, head.kind)
+                score = prior * weigh_words(ranking.rarity, (stems, frozenset(), above, title))
+                yield Scored(score / (1 + 0.004 * len(text.split())), number, unit.first, whole, covered, unit.last)
+
+
+class _Describer:
+    """What speaks for the units of one question."""
+
+    def __init__(self, ranking: SentenceRanking, units: Sequence[Scored]) -> None:
+        self.ranking = ranking
+        self.top = max((unit.score for unit in units), default=0.0) or 1.0
+        raw = {word: weight * general_rarity(word) for word, weight in ranking.question.weights.items()}
+        whole = sum(raw.values()) or 1.0
+        self.weights = {word: value / whole for word, value in raw.items()}
+
+    def of_unit(self, unit: Scored) -> dict[str, float]:
+        ranking, page = self.ranking, self.ranking.sentences[unit.page]
+        stems = ranking.stems_of(unit.page, unit.place, unit.last)
+        label = frozenset(ranking.words.stems(unit.sentence.label))
+        near = stems.union(label, ranking.words.stems(ranking.subjects[unit.page]))
+        kinds = [sentence.kind for sentence in page[unit.place : unit.last]]
+        first = next((s for s in page[unit.place : unit.last] if s.kind != "label"), page[unit.place])
+        form, length = ranking.question.form, len(unit.sentence.text.split())
+        return {
+            "score": unit.score / self.top,
+            "said": self._share_said(stems),
+            "label": self._share_said(label),
+            "share": sum(word in stems for word in self.weights) / max(1, len(self.weights)),
+            "missing": sum(weight for word, weight in self.weights.items() if word not in near),
+            "page": ranking.page_prior(unit.page) - 1,
+            "place": unit.place / max(1, len(page)),
+            "length": length / MAX_UNIT_WORDS,
+            "short": float(length < SHORT),
+            "defines": float(self._defines(first)),
+            "code": float(form in ("how", "topic") and "code" in kinds),
+        }
+
+    def _share_said(self, stems: frozenset[str]) -> float:
+        return sum(weight * find_similarity(word, stems) for word, weight in self.weights.items())
+
+    def _defines(self, sentence: PassageSentence) -> bool:
+        """Whether a sentence begins with what is asked about and says what it is."""
+        match = _DEFINES.match(sentence.text)
+        subject = set(self.ranking.words.stems(match[1])) if match else set()
+        return bool(subject) and 2 * len(subject & self.weights.keys()) >= len(subject)

@@ -1,0 +1,144 @@
+"""What the built-in model quotes of manuals where a reading model is installed: entries, lists, code, sentences in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from nexi.llm.extractive._choice import Compare
+from nexi.llm.extractive._evidence import SentenceRanking
+from nexi.llm.extractive._quotation import join_quotations
+from nexi.llm.extractive._units import describe_units, find_units, pick_apart
+from nexi.llm.extractive.answerability import rate_pages
+from nexi.llm.extractive.composition import compose_answer
+from nexi.llm.extractive.passages import read_sentences
+from nexi.llm.extractive.questions import read_question
+from nexi.types import PageView
+
+MANUAL = """# lamp-reset
+
+The `lamp_reset` command moves the head of a branch.
+
+## Undo a commit and redo
+
+```
+$ lamp commit
+$ lamp reset --soft
+```
+
+## Options
+
+-q
+
+--quiet
+
+Be quiet. Only errors of `lamp_reset` are told.
+
+## Modes
+
+A reset has one of these modes:
+
+- `soft` keeps all files.
+- `hard` throws changes away.
+
+The mode is kept in `lamp_mode`. It is read once at the start.
+"""
+PAGE = PageView("https://lamp.example/reset", 1, "lamp-reset", MANUAL)
+
+
+def prefers(wanted: str) -> Compare:
+    """A reading model that finds a text near to any question where it says this."""
+
+    def compare(asked: str, texts: Sequence[str]) -> list[float]:
+        return [0.97 if wanted in text else 0.75 for text in texts]
+
+    return compare
+
+
+def answer(question: str, wanted: str, *pages: PageView) -> str:
+    return join_quotations(compose_answer(read_question(question), pages or (PAGE,), prefers(wanted)).lines)
+
+
+def test_units_are_entries_lists_code_and_sentences_in_a_row() -> None:
+    sentences = read_sentences(MANUAL)
+    units = {tuple(s.text for s in sentences[unit.first : unit.last]) for unit in find_units(sentences)}
+    assert ("Undo a commit and redo", "$ lamp commit", "$ lamp reset --soft") in units
+    assert ("A reset has one of these modes:", "`soft` keeps all files.", "`hard` throws changes away.") in units
+    assert ("--quiet", "Be quiet.", "Only errors of `lamp_reset` are told.") in units
+    assert ("The mode is kept in `lamp_mode`.", "It is read once at the start.") in units
+    assert ("-q",) not in units
+
+
+def test_units_that_are_compared_do_not_overlap() -> None:
+    units, rows = describe_units(SentenceRanking(read_question("lamp reset modes"), [PAGE]))
+    chosen = pick_apart(units, [row["score"] for row in rows])
+    places = [place for i in chosen for place in range(units[i].place, units[i].last)]
+    assert len(places) == len(set(places))
+
+
+def test_a_how_to_of_a_manual_is_answered_with_the_code_under_its_heading() -> None:
+    code = "```\n$ lamp commit\n$ lamp reset --soft\n```"
+    assert answer("undo last lamp commit", "--soft").startswith(f"Undo a commit and redo: [1]\n\n{code}")
+
+
+def test_an_option_is_quoted_under_all_its_names() -> None:
+    said = "-q, --quiet: Be quiet. [1] Only errors of `lamp_reset` are told. [1]"
+    assert answer("quiet lamp errors", "Be quiet").startswith(said)
+
+
+def test_a_list_is_quoted_whole_with_the_sentence_before_it() -> None:
+    said = "A reset has one of these modes: [1]\n- `soft` keeps all files. [1]\n- `hard` throws changes away. [1]"
+    assert answer("lamp reset modes", "A reset has one").startswith(said)
+
+
+def test_a_table_is_quoted_by_its_rows_without_its_head() -> None:
+    table = "Levels of `lamp_log` are:\n\n| Level | Use |\n| --- | --- |\n| `LOW` | detail |\n| `HIGH` | errors |\n"
+    said = "Levels of `lamp_log` are: [1]\n- `LOW` – detail [1]\n- `HIGH` – errors [1]"
+    assert answer("lamp log levels", "Levels of", PageView("https://lamp.example/log", 1, "lamp-log", table)) == said
+
+
+def test_without_a_reading_model_or_where_it_fails_words_decide() -> None:
+    question = read_question("undo last lamp commit")
+    assert compose_answer(question, [PAGE], lambda asked, texts: None) == compose_answer(question, [PAGE])
+
+
+def test_an_answer_from_a_manual_is_rated_by_how_near_it_is() -> None:
+    assert rate_pages("undo last lamp commit", [PAGE], prefers("--soft")) == "yes"
+    assert rate_pages("undo last lamp commit", [PAGE], prefers("nothing here")) == "no"
+
+
+def test_a_manual_of_one_endless_line_is_answered_from() -> None:
+    page = PageView("https://lamp.example/long", 1, "lamp", "The `lamp_mode` setting is read once " + "and again " * 20_000)
+    assert answer("lamp mode setting", "lamp_mode", page).startswith("The `lamp_mode` setting is read once and again")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["lamp", "undo commit", "wie macht man in lamp einen Commit rückgängig?", "lamp commit and " * 300, "?", "¿¡"],
+    ids=["one word", "no verb", "another language", "very long", "a mark", "marks"],
+)
+def test_odd_questions_about_a_manual_get_an_answer_or_none_without_an_error(question: str) -> None:
+    draft = compose_answer(read_question(question), [PAGE], prefers("--soft"))
+    assert all(text.strip("`- ") and number == 1 for text, number in draft.lines)
+
+
+def test_a_question_in_another_language_is_not_compared_by_a_model_that_knows_english_only() -> None:
+    def compare(asked: str, texts: Sequence[str]) -> list[float]:
+        raise AssertionError(asked)
+
+    question = read_question("Wie macht man in lamp einen Commit rückgängig, ohne die Dateien zu verlieren?")
+    assert compose_answer(question, [PAGE], compare) == compose_answer(question, [PAGE])
+
+
+def test_each_side_of_a_comparison_is_quoted() -> None:
+    modes = "# lamp-modes\n\n--soft\n\nKeeps all files of `lamp_tree`.\n\n--hard\n\nThrows all changes of `lamp_tree` away.\n"
+
+    def compare(asked: str, texts: Sequence[str]) -> list[float]:
+        return [0.97 if f"--{asked.split()[-1]}" in text else 0.75 for text in texts]
+
+    draft = compose_answer(read_question("lamp soft vs hard"), [PageView("https://lamp.example", 1, "lamp", modes)], compare)
+    assert draft.lines == (
+        ("--soft: Keeps all files of `lamp_tree`.", 1),
+        ("--hard: Throws all changes of `lamp_tree` away.", 1),
+    )
