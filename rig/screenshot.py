@@ -24,6 +24,7 @@ from tests.faults.command import calling, endpoint
 from tests.llm.server import Canned, call_delta, sse
 
 COLUMNS = 92
+LINK_MARK = re.compile(r"\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")  # of a terminal that can open addresses
 FIRST = "Which addresses does nexi refuse to fetch, and why?"
 SECOND = "And may it read pages on my own network?"
 ANSWER = """Nexi refuses every address that could reach into your own machine or network [1]:
@@ -74,7 +75,7 @@ def screen_of(address: str, home: str) -> str:
             screen.type(SECOND + ENTER)
             screen.expect("are refused [1].")
             screen.expect("Writing")
-            return Picture(screen.raw).styled
+            return Picture(LINK_MARK.sub("", screen.raw)).styled
 
 
 def svg_of(styled: str) -> str:
