@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from nexi.app.approach import choose_approach
 from nexi.app.grades import GradeBook
-from nexi.checking.gaps import GapPairModel, build_gap
+from nexi.checking.gaps import build_gap, build_gaps
 from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge
 from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.errors import NexiError, StoreError
@@ -385,6 +385,17 @@ def _decode_score(item: str) -> tuple[str, PairScore]:
 def _keep_failure(book: GradeBook, key: str, error: NexiError, now: datetime) -> None:
     with suppress(StoreError):
         book.put_failure(key, error.cause or error.message, now)
+
+
+class GapPairModel:
+    """The PairModel port over nothing: a model that cannot be used, whose every score says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self._reason = reason
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        return build_gaps(pairs, self._reason)
 
 
 class InstalledPairModel:

@@ -193,13 +193,9 @@ def _make_conflict(group: Group, origins: Mapping[int, int]) -> Conflict:
     readings.sort(key=lambda r: -r.origins)  # stable: the answer's own comes first among equals
     kind: Literal["number", "date", "polarity"]
     kind = "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
-    return Conflict(kind, _name_subject(ours), tuple(readings))
-
-
-def _name_subject(statement: Statement) -> str:
-    """The sentence of the answer, in which the value is left open."""
-    text, value = statement.text.text, statement.value
-    return f"“{_shorten(f'{text[: value.start].rstrip()} … {text[value.end :].lstrip()}' if value else text)}”"
+    text, value = ours.text.text, ours.value
+    subject = f"{text[: value.start].rstrip()} … {text[value.end :].lstrip()}" if value else text  # the value is left open
+    return Conflict(kind, f"“{_shorten(subject)}”", tuple(readings))
 
 
 def _shorten(text: str) -> str:

@@ -16,14 +16,3 @@ def build_gap(reason: str) -> PairScore:
 
 def build_gaps(pairs: Sequence[object], reason: str) -> list[PairScore]:
     return [build_gap(reason)] * len(pairs)
-
-
-class GapPairModel:
-    """The PairModel port over nothing: a model that cannot be used, whose every score says why."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        self._reason = reason
-
-    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        return build_gaps(pairs, self._reason)

@@ -248,12 +248,15 @@ class GradedJudge:
         return self._judge.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
+        grade, reason = None, ""
         try:
             grade = await self._test(deadline)
         except NexiError as error:
-            return await self._stand_in_or_gap(cases, pages, question, deadline, str(error))
-        if not grade.may_be_asked:
-            return await self._stand_in_or_gap(cases, pages, question, deadline, "")  # `doctor` says it, not every answer
+            reason = str(error)
+        if grade is None or not grade.may_be_asked:  # how it did in its test, `doctor` says, not every answer
+            if self._stand_in:
+                return await self._stand_in.judge(cases, pages, question, deadline=deadline)
+            return Judging((Judgement(reason=reason),) * len(cases))
         judging = await self._judge.judge(cases, pages, question, deadline=deadline)
         figure = JudgeFigure(self.name, grade.balanced_accuracy, grade.pairs)
         if grade.may_raise:
@@ -261,13 +264,6 @@ class GradedJudge:
         only_lower = f"a judge that is right in {grade.balanced_accuracy:.0%} of its test may only lower"
         lowering = (Judgement(reason=only_lower) if j.finding == "supported" else j for j in judging.judgements)
         return Judging(tuple(lowering), figure)
-
-    async def _stand_in_or_gap(
-        self, cases: Sequence[Case], pages: Pages, question: str, deadline: float | None, reason: str
-    ) -> Judging:
-        if self._stand_in:
-            return await self._stand_in.judge(cases, pages, question, deadline=deadline)
-        return Judging((Judgement(reason=reason),) * len(cases))
 
 
 def cut_evenly(cases: Sequence[Case], most: int) -> list[Sequence[Case]]:

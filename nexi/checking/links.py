@@ -85,8 +85,9 @@ def text_directive(text: str, start: int, end: int) -> str:
             return ""
         parts = [_encode_words(head), _encode_words(tail)]
         lone = _is_alone(head, page)
-    if not lone and (before := _words_before(text, start)):
-        parts.insert(0, f"{_encode_words(before)}-")
+    if not lone and (before := _cut_blocks(text[max(0, start - 400) : start])):
+        last_words = " ".join(before[-1].split()[-CONTEXT_WORDS:])
+        parts.insert(0, f"{_encode_words(last_words)}-")
     return ",".join(parts)
 
 
@@ -161,12 +162,6 @@ def _join_pieces(block: str, pieces: Sequence[tuple[int, int]], *, last: bool = 
     if _CLAUSE.search(block):
         return block[slice(*pieces[-1 if last else 0])]  # a clause is enough
     return block[pieces[0][0] : pieces[-1][1]]
-
-
-def _words_before(text: str, start: int) -> str:
-    """The last words in front of a place."""
-    blocks = _cut_blocks(text[max(0, start - 400) : start])
-    return " ".join(blocks[-1].split()[-CONTEXT_WORDS:]) if blocks else ""
 
 
 def _encode_words(words: str) -> str:

@@ -153,7 +153,8 @@ def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
     A gap is wrong for a true pair and for a lie alike: a model that does not answer is no judge.
     """
     answers = list(zip(quiz.pairs, scores, strict=True))
-    first, second = _split_halves(answers)
+    ordered = sorted(answers, key=lambda answer: not answer[0].is_true)
+    first, second = ordered[::2], ordered[1::2]  # every other pair of each label: both halves have as many lies
     right = [_right_answers(first, _best_threshold(second)), _right_answers(second, _best_threshold(first))]
     true_kept = fmean(right[0][True] + right[1][True])
     lies_caught = fmean(right[0][False] + right[1][False])
@@ -168,12 +169,6 @@ def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
 
 
 Answers = Sequence[tuple[QuizPair, PairScore]]
-
-
-def _split_halves(answers: Answers) -> tuple[Answers, Answers]:
-    """Every other pair of each label, so that both halves have as many lies."""
-    ordered = [a for is_true in (True, False) for a in answers if a[0].is_true is is_true]
-    return ordered[::2], ordered[1::2]
 
 
 def _best_threshold(answers: Answers) -> float:

@@ -199,17 +199,16 @@ def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Clai
     claims = _add_addresses(check_answer(document.text[:MAX_CHARS], pages, document.question).claims, document)
     if basis != "cited":
         claims = tuple(find_anywhere(claim, pages, document.question) for claim in claims)
+
+    def soften(e: Evidence) -> Evidence:  # rules that do not find a sentence in a page say nothing against it
+        return replace(e, verdict=Verdict.NOT_CONFIRMED) if e.verdict is Verdict.NOT_FOUND else e
+
     return tuple(
         replace(claim, verdict=Verdict.UNCHECKED, reason=UNCITED)
         if basis == "cited" and claim.needs_citation and not claim.evidence
-        else replace(claim, evidence=tuple(map(_soften_evidence, claim.evidence)))
+        else replace(claim, evidence=tuple(map(soften, claim.evidence)))
         for claim in soften_claims(claims)
     )
-
-
-def _soften_evidence(evidence: Evidence) -> Evidence:
-    """Rules that do not find a sentence in a page say nothing against it."""
-    return replace(evidence, verdict=Verdict.NOT_CONFIRMED) if evidence.verdict is Verdict.NOT_FOUND else evidence
 
 
 async def _judge_sentences(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:

@@ -11,7 +11,6 @@ import pytest
 from nexi.app import pair_models
 from nexi.app.pair_models import RunJudge, judge_key, kept_judge_grade
 from nexi.budget import Budget, Meter
-from nexi.checking.gaps import GapPairModel
 from nexi.checking.judge import Case
 from nexi.checking.pages import prepare
 from nexi.checking.quiz import Grade
@@ -141,7 +140,7 @@ async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why
     (config.root / "proof" / "model").mkdir(parents=True)
     (config.root / "proof" / "model" / "manifest.json").write_text("{}")
     model = pair_models.InstalledPairModel(config, FakeClock()).pair_model()
-    assert isinstance(model, GapPairModel)
+    assert isinstance(model, pair_models.GapPairModel)
     (score,) = await model.score([(SENTENCE, SENTENCE)])
     assert (score.known, score.reason.startswith("The installed model cannot be used")) == (False, True)
 
