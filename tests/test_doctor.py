@@ -132,12 +132,12 @@ async def test_a_search_service_that_is_down_is_a_problem_with_its_cause(make: C
 def reply_as_judge(body: dict[str, Any]) -> tuple[int, Any]:
     """A model that calls the test tool, and as a judge knows the labels of the quiz."""
     task = body["messages"][-1]["content"]
-    claims = [json.loads(line.partition(": ")[2]) for line in task.splitlines() if line.startswith("Claim: ")]
+    claims = [json.loads(line.partition(": ")[2]) for line in task.splitlines() if line.startswith("Sentence ")]
     if not claims:
         return completion()(body)
     labels = {pair.hypothesis: pair.is_true for pair in packaged_quiz().pairs}
     items = [
-        {"n": n, "differs": "", "verdict": "supported" if labels[claim] else "contradicted", "sure": 90}
+        {"n": n, "passages": [1], "differs": "", "verdict": "supported" if labels[claim] else "contradicted"}
         for n, claim in enumerate(claims, 1)
     ]
     return 200, {"choices": [{"message": {"content": json.dumps({"items": items})}, "finish_reason": "stop"}]}
@@ -155,7 +155,7 @@ async def test_trying_settings_tests_the_judge_in_one_request_and_keeps_its_grad
         judges = [{c.name: c for c in await examine_settings(config, around())}["proof judge"] for _ in range(2)]
     said = f"moon-70b at 127.0.0.1:{port}: right in 100% of a test of 24 pairs: it may raise and lower"
     assert [(judge.ok, judge.message.startswith(said)) for judge in judges] == [(True, True)] * 2
-    assert sum("Claim: " in content for content in asked) == 1
+    assert sum("Sentence 1: " in content for content in asked) == 1
     assert (await checks(config))["proof judge"].message.startswith(said)
 
 

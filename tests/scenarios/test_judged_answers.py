@@ -437,9 +437,10 @@ class JudgingResearcher(PromptModel):
     """Researches as it is scripted to, and as a judge supports every claim."""
 
     def reply(self, messages: Sequence[Message], tools: Sequence[str]) -> Reply:
-        return (
-            judging()(messages) if messages[0].content.startswith("You check the sentences") else super().reply(messages, tools)
-        )
+        if not messages[0].content.startswith("You check the sentences"):
+            return super().reply(messages, tools)
+        is_test = set(claims_in(messages)) <= {pair.hypothesis for pair in packaged_quiz().pairs}
+        return take_quiz(messages) if is_test else judging()(messages)
 
 
 def test_a_report_of_research_is_judged_once_and_replays_to_the_same_verdicts(config: Config) -> None:
@@ -458,6 +459,21 @@ def test_a_report_of_research_is_judged_once_and_replays_to_the_same_verdicts(co
     assert (review.proof.supported, review.proof.found, review.gap) == (len(review.proof.checked), 0, "")
     assert [f.purpose for f in result.facts if isinstance(f, ModelAsked)].count("judge") == 1
     assert (replay.is_same, replay.result.answer.review) == (True, review)
+
+
+def test_a_new_judge_is_tested_while_researchers_work_and_the_run_replays(config: Config) -> None:
+    async def work() -> tuple[RunResult, Replay]:
+        away = config.override(base_url=ELSEWHERE)
+        async with nexi_over(away, SlowWeb(RESEARCH_PAGES), JudgingResearcher()) as nexi:
+            async with nexi.research(RESEARCH_QUESTION) as run:
+                async for _ in run:
+                    pass
+            return run.result(), await nexi.replay(run.id)
+
+    result, replay = play(work)
+    kinds = ["judge" if isinstance(f, ModelAsked) and f.purpose == "judge" else f.kind for f in result.facts]
+    assert kinds.index("judge") < kinds.index("tool_finished")
+    assert (kinds.count("judge"), replay.is_same, replay.result.answer.review) == (2, True, result.answer.review)
 
 
 async def test_quotations_of_the_built_in_model_stay_found_and_no_judge_is_asked(config: Config) -> None:
