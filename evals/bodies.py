@@ -119,6 +119,14 @@ def _page(content: bytes, about: bytes = b"/Filter/FlateDecode", more: bytes = b
     return _pdf(b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>", page, _stream(content, about))
 
 
+def _pages(count: int) -> Body:
+    kids = b" ".join(b"%d 0 R" % (n + 4) for n in range(count))
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 3 0 R"
+    page += b"/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>"
+    words = _stream(b"BT /F 9 Tf 9 9 Td (Nine tonnes of barley) Tj ET")
+    return _pdf(b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, count), words, *[page] * count)
+
+
 def _twice(size: int) -> bytes:
     return zlib.compress(zlib.compress(b" " * size, 9), 9)
 
@@ -204,8 +212,13 @@ BODIES: dict[str, Callable[[], Body]] = {
         b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2000>>"
     ),
     "pdf: 2,000,000,000 pages": lambda: _pdf(b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[]/Count 2000000000>>"),
+    "pdf: 5,000 pages": lambda: _pages(5_000),
     "pdf: a picture of 60,000 by 60,000": lambda: _page(
         zlib.compress(b"q BI /W 60000 /H 60000 /BPC 8 /CS /RGB ID x EI Q")
+    ),
+    "html: three charsets declared": lambda: _html(
+        '<?xml version="1.0" encoding="iso-8859-1"?><meta charset="shift_jis"><meta content="text/html; charset=windows-1251">'
+        + "<p>Ärger über 東京</p>" * 20_000
     ),
     "html: 500,000 boxes": lambda: _html("<div>" * 390_000),
     "html: 250,000 attributes": lambda: _html("<p " + " ".join(f"a{n}" for n in range(250_000)) + ">x"),

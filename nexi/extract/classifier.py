@@ -112,9 +112,7 @@ def _drop_copies(blocks: list[Block], kept: list[bool]) -> list[bool]:
         if before < at and _is_copy(run):
             for n in places[at : at + size]:
                 kept[n] = False
-            at += size
-        else:
-            at += 1
+        at += size  # also past a run that stays, so that no page costs more than its length
     return kept
 
 

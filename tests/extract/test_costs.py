@@ -101,3 +101,9 @@ def test_a_book_of_millions_of_tags_is_cut() -> None:
         }
     )
     assert read_cheaply(data, "application/epub+zip").truncated
+
+
+@pytest.mark.parametrize("paragraphs", [["Nine tonnes."], ["Nine tonnes.", "Ten tonnes."]], ids=["one", "two in turn"])
+def test_a_page_that_says_the_same_over_and_over_costs_no_more_than_its_length(paragraphs: list[str]) -> None:
+    body = "".join(f"<p>{text}</p>" for text in paragraphs) * (20_000 // len(paragraphs))
+    assert read_cheaply(f"<main>{body}</main>".encode(), "text/html").text.startswith("Nine tonnes.")
