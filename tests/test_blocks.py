@@ -127,3 +127,9 @@ def test_hostile_texts_are_read_in_one_pass() -> None:
     for shape in shapes:
         for text in (shape * size, f"# a{shape * size}x", f"--{' ' * size}{shape}x"):
             assert sum(len(read_block(text, block)) for block in parse_blocks(text)) <= len(text)
+
+
+def test_a_first_row_of_figures_names_no_columns() -> None:
+    text = "| Ann | 31 |\n| --- | --- |\n| Bob | 45 |\n\n| Town | 2023 |\n| --- | --- |\n| Bonn | 45 |"
+    blocks = [(block.kind, block.heads) for block in parse_blocks(text) if block.kind != "rule"]
+    assert blocks == [("row", ()), ("row", ()), ("head", ("Town", "2023")), ("row", ("Town", "2023"))]

@@ -1,7 +1,8 @@
 """Cells of HTML tables that reach over several rows or columns, written so that each row can be read alone.
 
 Above sits `markup`, whose writer of Markdown knows no spans; below, a tree of resiliparse. A label beside several rows stands
-in each of them, a head of several rows becomes one ("2023 Q1"), and a title in the first row stands above the table.
+in each of them, a head of several rows becomes one ("2023 Q1"), and a title in the first row stands above the table. A table
+without heads gets empty ones, since Markdown takes its first row for them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ MAX_TABLES = 200  # of a page that are looked at
 MAX_ROWS = 2_000
 MAX_COLUMNS = 60
 MAX_HEAD_ROWS = 4
+MAX_COMPARED_ROWS = 12  # that say whether the first one is a head
 MAX_LABEL_CHARS = 80  # a longer text is not repeated in each of its rows
 
 _PARTS = frozenset(("thead", "tbody", "tfoot"))
@@ -22,16 +24,39 @@ Span = tuple[Any, str, int, int]  # a cell, its text, and how many columns and r
 
 
 def open_spans(tree: Any, main: Any) -> None:
-    """Rewrite the tables of a page that have cells over several rows, or heads over several columns."""
+    """Rewrite the tables of a page that have cells over several rows, heads over several columns, or no heads."""
     for table in list(main.query_selector_all("table"))[:MAX_TABLES]:
-        if table.query_selector("[rowspan], [colspan]") is None or table.query_selector("table") is not None:
+        if table.query_selector("table") is not None:
             continue
         rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag in _PARTS else [part])]
         rows = [row for row in rows if row.tag == "tr"]
-        if 1 < len(rows) <= MAX_ROWS:
+        if 1 < len(rows) <= MAX_ROWS and table.query_selector("thead") is None and _begins_with_data(rows):
+            _insert_empty_head(tree, rows[0])
+        elif 1 < len(rows) <= MAX_ROWS and table.query_selector("[rowspan], [colspan]") is not None:
             rows = _lift_title(tree, table, rows)
             rows = rows[_join_head(tree, rows) :]
             _repeat_labels(tree, rows)
+
+
+def _begins_with_data(rows: list[Any]) -> bool:
+    """Whether the first row is one like the others: labels at the left, or pairs of a label and what it says."""
+    first, *others = (_read_row(row) for row in rows[:MAX_COMPARED_ROWS])
+    tags = [cell.tag for cell, *_ in first]
+    if "td" not in tags or any(columns > 1 for _, _, columns, _ in first):
+        return False
+    if tags[0] == "th":
+        return all(spans and spans[0][0].tag == "th" for spans in others)
+    if tags != ["td", "td"] or any(len(spans) != 2 or spans[0][0].tag == "th" for spans in others):
+        return False
+    has_digit = [any(map(str.isdecimal, spans[1][1])) for spans in (first, *others)]
+    return rows[0].query_selector("b, strong") is None and (has_digit[0] or not all(has_digit[1:]))
+
+
+def _insert_empty_head(tree: Any, first: Any) -> None:
+    head = tree.create_element("tr")
+    for _ in _read_row(first):
+        head.append_child(tree.create_element("th"))
+    first.parent.insert_before(head, first)
 
 
 def _read_row(row: Any) -> list[Span]:

@@ -34,6 +34,7 @@ _LINE = re.compile(
 )
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+[:|+ \t-]*(?:\n|\Z)")
 _MARKER = re.compile(r"([ \t>]*)([-*+•]|\d{1,3}[.)])[ \t]+")
+_FIGURE = re.compile(r"(?!(?:1\d|20)\d\d$)[(+−-]?[$€£¥]?-?\d(?:[\d.,'\u00a0 ]*\d%?|%)\)?")  # a year may name a column
 _CELL_END = re.compile(r"(?<!\\)\|")
 _PREFIX = re.compile(r"^[ \t>]+", re.MULTILINE)
 
@@ -150,9 +151,10 @@ class _Parser:
             case "row" if self._heads is not None:
                 return Block("row", at, end, self._trail, heads=self._heads)
             case "row":
-                is_head = _DELIMITER.match(self._text, end + 1) is not None
-                self._heads = list_cells(self._text[at:end]) if is_head else ()
-                self._delimiter = end + 1 if is_head else -1
+                self._delimiter = end + 1 if _DELIMITER.match(self._text, end + 1) else -1
+                cells = list_cells(self._text[at:end]) if self._delimiter > 0 else ()
+                is_head = bool(cells) and not any(map(_FIGURE.fullmatch, cells))
+                self._heads = cells if is_head else ()
                 return Block("head" if is_head else "row", at, end, self._trail, heads=self._heads)
             case "item" if marker := _MARKER.match(self._text, at, end):
                 self._open, self._start, self._end = "item", at, end

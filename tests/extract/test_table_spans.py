@@ -70,3 +70,17 @@ def test_a_sheet_of_one_column_and_one_without_a_second_head_stay_as_they_are() 
         writer = MarkdownWriter(1_000)
         writer.add_table(rows)
         assert parse_tables(writer.markdown()) == [rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "head"),
+    [
+        ("<tr><td>Founded</td><td>1975</td></tr><tr><td>Seat</td><td>Bonn</td></tr>", ["", ""]),
+        ("<tr><th>Seat</th><td>Bonn</td></tr><tr><th>Staff</th><td>100</td></tr>", ["", ""]),
+        ("<tr><td>Town</td><td>People</td></tr><tr><td>Bonn</td><td>331,000</td></tr>", ["Town", "People"]),
+        ("<tr><td><b>Town</b></td><td>Mayor</td></tr><tr><td>Bonn</td><td>Dörner</td></tr>", ["**Town**", "Mayor"]),
+        ("<tr><th>Town</th><th>Mayor</th></tr><tr><th>Bonn</th><td>Dörner</td></tr>", ["Town", "Mayor"]),
+    ],
+)
+def test_a_table_whose_first_row_is_like_the_others_has_empty_heads(rows: str, head: list[str]) -> None:
+    assert rows_of(rows)[0] == head

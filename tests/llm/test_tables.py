@@ -76,3 +76,32 @@ def test_cells_of_tables_in_documents_are_answered() -> None:
     """A floor under `make eval`, which says which were not."""
     tables = [table for table in (*PDF_TABLES, *SHEET_TABLES) if len(table.rows) < 20]
     assert count_answers(tables) >= len(tables) - 2
+
+
+COMPANY = """# Corvane Instruments
+
+Corvane Instruments is a maker of scientific instruments with its seat in Ellerby. It sells pumps in many countries.
+
+- Type: Public
+- Founded: 4 April 1875
+- Number of employees: 12,300 (2024)
+- Revenue: €1.9 billion (2024)
+- Headquarters: Ellerby, Northmoor
+
+The company grew quickly after the war. In 1923 it moved to a new building and hired 300 people.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        ("When was Corvane Instruments founded?", "Founded: 4 April 1875"),
+        ("How many employees does Corvane Instruments have?", "Number of employees: 12,300 (2024)"),
+        ("What is the revenue of Corvane Instruments?", "Revenue: €1.9 billion (2024)"),
+        ("Where is the headquarters of Corvane Instruments?", "Headquarters: Ellerby, Northmoor"),
+    ],
+)
+def test_a_field_of_an_infobox_answers_what_it_names(question: str, field: str) -> None:
+    page = PageView("https://wiki.example/corvane", 1, "Corvane Instruments - Wiki", COMPANY)
+    assert compose_answer(read_question(question), [page]).lines == ((field, 1),)
+    assert check_claim(f"{field} [1]", {1: prepare(COMPANY)}, question).verdict is Verdict.FOUND

@@ -48,6 +48,7 @@ _SIGNS: dict[Wants, re.Pattern[str]] = {
 _PLACE_SIGN = re.compile(
     rf"\b(?:in|at|from|near|of|to|on|outside|into) (?:the )?(?:[a-z]+ )?(?!{_MONTH})[A-ZÀ-Þ]|, (?!{_MONTH})[A-ZÀ-Þ]"
 )
+_FIELD = re.compile(r"[^\W\d][^:.!?]{0,60}: \S.{0,600}(?<![.!?])$")  # no sentence, which would end with a full stop
 _NAME_WORD = re.compile(r"^\W*[A-ZÀ-Þ]")
 _CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[(\"“])[A-ZÀ-Þ][\w'’-]+")
 
@@ -84,7 +85,7 @@ class SentenceRanking:
         self.is_technical = is_about_code([s for page in self.sentences for s in page])
         self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
-        self._stems = [[self.words.stems(s.text) for s in page] for page in self.sentences]
+        self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
         self.rarity = self._word_rarity()
         scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
@@ -128,6 +129,14 @@ class SentenceRanking:
             self._join_stems(scored.page, range(first, last + 1)),
             self._titles[scored.page],
         )
+
+    def _read_stems(self, page: Sequence[PassageSentence], subject: str) -> list[list[str]]:
+        """The words of each sentence; a fact of an infobox also says those of the subject, which it does not repeat."""
+        about = [] if self.is_technical else self.words.stems(subject)
+        return [
+            [*about, *self.words.stems(sentence.text)] if is_fact(page, place) else self.words.stems(sentence.text)
+            for place, sentence in enumerate(page)
+        ]
 
     def _name_rows(self, sentences: Sequence[PassageSentence]) -> list[PassageSentence]:
         """Rows that hold words of the question say which columns their cells are of; those asked for alone where any are."""
@@ -198,7 +207,7 @@ class SentenceRanking:
                 near = frozenset[str]().union(*(held[i] for i in self._neighbours(number, place)))
                 score = prior * self._words_score(held[place], near, label, self._titles[number])
                 score += prior * self._pairs_score(self._stems[number][place])
-                score *= self._form_score(sentence)
+                score *= self._form_score(sentence, is_fact(page, place))
                 out.append(Scored(score, number, place, sentence, held[place]))
         return out
 
@@ -215,13 +224,27 @@ class SentenceRanking:
         found = asked.intersection(pairwise(stems))
         return PAIR * sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
 
-    def _form_score(self, sentence: PassageSentence) -> float:
+    def _form_score(self, sentence: PassageSentence, is_whole: bool) -> float:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
         length = len(sentence.text.split())
         form = 1 / (1 + LENGTH * length)
         if holds_wanted(self, sentence):
             form *= 1 + WANTED
-        return form * (FRAGMENT if sentence.kind in ("label", "code") or (length < 4 and sentence.kind != "row") else 1.0)
+        return form * (
+            FRAGMENT if sentence.kind in ("label", "code") or (length < 4 and sentence.kind != "row" and not is_whole) else 1.0
+        )
+
+
+def is_fact(page: Sequence[PassageSentence], place: int) -> bool:
+    """Whether a sentence is a field of a list of fields, or a row of a table of two columns without heads."""
+    beside = [page[i] for i in (place - 1, place, place + 1) if 0 <= i < len(page)]
+    return sum(map(_is_field, beside)) > 1 and _is_field(page[place])
+
+
+def _is_field(sentence: PassageSentence) -> bool:
+    if sentence.kind == "row":
+        return len(sentence.cells) == 2 and not any(sentence.heads) and all(sentence.cells)
+    return sentence.kind == "item" and _FIELD.match(sentence.text) is not None
 
 
 def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) -> float:
