@@ -151,3 +151,11 @@ async def test_a_model_that_reads_the_same_page_after_each_compaction_is_ended(m
     read = [fact for fact in world.facts if isinstance(fact, ToolFinished) and fact.name == "web_get" and fact.ok]
     assert (len(read), result.answer.stop) == (4, StopReason.REPEATED)
     assert sum(isinstance(fact, ContextCompacted) for fact in world.facts) > 1
+
+
+def test_a_part_from_the_middle_of_a_table_has_the_head_of_its_columns() -> None:
+    rows = "\n".join(f"| Halt {n} | {1850 + n} | {1_000 + 37 * n} |" for n in range(400))
+    text = LongText(f"# Stations\n\n| Station | Opened | Riders |\n| --- | --- | --- |\n{rows}\n")
+    excerpt = text.excerpt("How many riders did Halt 333 have?", 3_000)
+    (row,) = [sentence for sentence in read_sentences(excerpt) if sentence.text.startswith("Halt 333 ")]
+    assert (row.heads, row.cells) == (("Station", "Opened", "Riders"), ("Halt 333", "2183", "13321"))

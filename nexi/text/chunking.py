@@ -19,6 +19,7 @@ from nexi.text.sentences import sentence_bounds
 
 SIZE = 1_200
 LEAST_SHARE = 0.4  # a heading closes a chunk once it is this full; smaller sections share one
+MAX_HEAD_CHARS = 600  # of a table that is repeated where the rest of it is read alone
 MAX_FENCE = 100_000  # a longer one is a file, not an example, and is cut between its lines
 
 _ALONE = ("heading", "code")
@@ -28,7 +29,10 @@ _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 class TextChunk(Struct, frozen=True):
-    """A chunk of one text: its span, the headings it stands under, and the languages of its code fences."""
+    """A chunk of one text: its span, the headings it stands under, and the languages of its code fences.
+
+    `head` has the two lines that begin the table in whose middle the chunk begins.
+    """
 
     start: int
     end: int
@@ -36,6 +40,7 @@ class TextChunk(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     has_code: bool = False
+    head: str = ""
 
 
 class _Unit(Struct, frozen=True):
@@ -46,6 +51,7 @@ class _Unit(Struct, frozen=True):
     kind: str
     label: str = ""
     under: tuple[str, ...] = ()
+    head: str = ""
 
 
 def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -> list[TextChunk]:
@@ -125,8 +131,10 @@ class _Packer:
 
     def _add_in_parts(self, unit: _Unit) -> None:
         start = self._held[0].start if self._held else unit.start
+        head = "\n".join(self._text[unit.start : unit.end].split("\n", 2)[:2]) if unit.kind == "head" else ""
+        head = head if len(head) <= MAX_HEAD_CHARS else ""
         for begin, end in _split_span(self._text, start, unit.end, self._size, 0):
-            self._held = [_Unit(begin, end, unit.kind, unit.label)]
+            self._held = [_Unit(begin, end, unit.kind, unit.label, head=head if begin > unit.start else "")]
             if end < unit.end:
                 self.flush()
 
@@ -149,7 +157,9 @@ def _build_chunk(text: str, held: Sequence[_Unit], under: tuple[str, ...]) -> Te
     start, end = held[0].start, held[-1].end
     fences = [b for b in held if b.kind == "code"]
     languages = tuple(dict.fromkeys(b.label for b in fences if b.label))
-    return TextChunk(start, end, _BLANK_LINES.sub("", text[start:end].rstrip(), count=1), under, languages, bool(fences))
+    return TextChunk(
+        start, end, _BLANK_LINES.sub("", text[start:end].rstrip(), count=1), under, languages, bool(fences), held[0].head
+    )
 
 
 # --- cutting what is too long

@@ -41,7 +41,7 @@ class LongText:
         self._lengths: list[int] = []
         roots: dict[str, str] = {}
         for number, chunk in enumerate(self.chunks):
-            terms = extract_terms(f"{chunk.headings[-1]} {chunk.text}" if chunk.headings else chunk.text)
+            terms = extract_terms(" ".join((*chunk.headings[-1:], chunk.head, chunk.text)))
             self._lengths.append(len(terms))
             for term in terms:
                 root = roots.get(term)
@@ -98,14 +98,18 @@ class LongText:
     def _part_bytes(self, number: int) -> int:
         chunk = self.chunks[number]
         headings = min(MAX_HEADING_CHARS, len(heading_path(chunk.headings))) * 4
-        return len(self.text[chunk.start : chunk.end].encode("utf-8", "replace")) + headings + MARK_BYTES
+        return len(self.text[chunk.start : chunk.end].encode("utf-8", "replace")) + headings + 4 * len(chunk.head) + MARK_BYTES
 
     def render_parts(self, numbers: Sequence[int]) -> str:
         """These chunks as text, each run of neighbours under one mark."""
         return "\n\n".join(
-            f"{self._mark(first, last)}\n\n{self.text[self.chunks[first].start : self.chunks[last].end].strip(chr(10))}"
-            for first, last in _runs_of(numbers)
+            f"{self._mark(first, last)}\n\n{self._text_between(first, last)}" for first, last in _runs_of(numbers)
         )
+
+    def _text_between(self, first: int, last: int) -> str:
+        """The text of neighbours, under the head of the table that it begins inside of."""
+        text = self.text[self.chunks[first].start : self.chunks[last].end].strip("\n")
+        return f"{self.chunks[first].head}\n{text}" if self.chunks[first].head else text
 
     def _mark(self, first: int, last: int) -> str:
         parts = f"part {first + 1}" if first == last else f"parts {first + 1} to {last + 1}"
