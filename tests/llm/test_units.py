@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.llm.extractive._choice import Compare
-from nexi.llm.extractive._evidence import SentenceRanking
+from nexi.llm.extractive._evidence import SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._units import describe_units, find_units, pick_apart
 from nexi.llm.extractive.answerability import rate_pages
@@ -142,3 +142,10 @@ def test_each_side_of_a_comparison_is_quoted() -> None:
         ("--soft: Keeps all files of `lamp_tree`.", 1),
         ("--hard: Throws all changes of `lamp_tree` away.", 1),
     )
+
+
+def test_the_same_pages_are_indexed_once_for_answering_and_rating() -> None:
+    first, second = (rank_sentences(read_question("undo last lamp commit"), (PAGE,)) for _ in range(2))
+    assert first is second
+    assert rank_sentences(read_question("lamp reset modes"), (PAGE,)) is not first
+    assert rank_sentences(read_question("undo last lamp commit", "lamp modes"), (PAGE,)) is not first

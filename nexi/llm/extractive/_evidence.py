@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -245,6 +246,12 @@ def _is_field(sentence: PassageSentence) -> bool:
     if sentence.kind == "row":
         return len(sentence.cells) == 2 and not any(sentence.heads) and all(sentence.cells)
     return sentence.kind == "item" and _FIELD.match(sentence.text) is not None
+
+
+@lru_cache(maxsize=2)
+def rank_sentences(question: Question, pages: tuple[PageView, ...]) -> SentenceRanking:
+    """The pages indexed for a question: to find the next step, to answer and to rate the answer, all of them once."""
+    return SentenceRanking(question, pages)
 
 
 def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) -> float:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.llm.extractive._choice import Candidate, Compare, load_weights, sum_points
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, rank_sentences, weigh_words
 from nexi.llm.extractive._units import rate_choices
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import Answered, PageView
@@ -50,7 +50,7 @@ def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None
     if not readable:
         return "no"
     read = read_question(question)
-    ranking = SentenceRanking(read, readable)
+    ranking = rank_sentences(read, tuple(readable))
     usable = [s for s in ranking.ranked if s.is_quotable]
     candidates = rate_choices(ranking, usable, compare) if compare else []
     return rate_ranking(read, ranking, candidates[0] if candidates else None)

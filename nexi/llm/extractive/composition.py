@@ -23,6 +23,7 @@ from nexi.llm.extractive._evidence import (
     flatten_words,
     holds_wanted,
     is_named,
+    rank_sentences,
 )
 from nexi.llm.extractive._lexicon import RELATIONS
 from nexi.llm.extractive._quotation import (
@@ -81,7 +82,7 @@ class ExtractiveAnswer(Struct, frozen=True):
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
-    evidence = SentenceRanking(question, _prefer_language(question, pages))
+    evidence = rank_sentences(question, tuple(_prefer_language(question, pages)))
     usable = [s for s in evidence.ranked if s.is_quotable]
     if not usable:
         return ExtractiveAnswer()
@@ -235,7 +236,7 @@ class NextStep(Struct, frozen=True):
 
 def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], known: Container[str]) -> NextStep:
     """What to read or search next; of `hits` the best come first, and `known` addresses are left out."""
-    evidence = SentenceRanking(question, pages)
+    evidence = rank_sentences(question, tuple(pages))
     usable = [s for s in evidence.ranked if s.is_quotable]
     graph = _Subjects(evidence, usable)
     name = graph.next_name()

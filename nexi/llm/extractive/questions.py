@@ -102,6 +102,9 @@ class Question(Struct, frozen=True):
     wants: Wants
     language: str = ""
 
+    def __hash__(self) -> int:  # a mapping has none
+        return hash((self.text, self.language))
+
     @property
     def form(self) -> Form:
         """The form of the answer, for questions in English."""
