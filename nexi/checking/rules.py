@@ -43,7 +43,8 @@ ALMOST = 0.1  # two near copies no further apart than this are equally near
 
 NOTHING = "no passage holds its words"
 _REPLY_WORD = re.compile(r"(yes|no)[,:;] +(?=(?:\S+ ){2})", re.IGNORECASE)
-_SPACED_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)")  # as tokenised text has it, of which no value can be read
+# Of which no one value can be read: a number as tokenised text has it, and one of two ("1755 or 1757").
+_UNCLEAR_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)|ty - \w|\d or \d")
 _RANKS = {Verdict.FOUND: 0.0, Verdict.CONTRADICTED: 1.0, Verdict.UNCHECKED: 3.0, Verdict.NOT_FOUND: 4.0}
 _CLOSE_RANK = 2.0  # a passage that says most of a claim tells more than a gap
 
@@ -189,7 +190,7 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     made = Finding(
         Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, missing, "", aligned.follows, values, aligned.is_negated
     )
-    if aligned.contradictions and share >= ENOUGH_TO_CONTRADICT and not _SPACED_NUMBER.search(source.text):
+    if aligned.contradictions and share >= ENOUGH_TO_CONTRADICT and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
         claimed, stated = (value.text.strip() for value in aligned.contradictions[0])
         reason = f"the source says {stated!r} where the sentence says {claimed!r}"
         return replace(made, verdict=Verdict.CONTRADICTED, reason=reason, other=stated)

@@ -74,9 +74,18 @@ def test_a_value_of_another_event_contradicts_nothing() -> None:
     assert check_claim("Alder died in Bergen in 1849 [1].", page_of()).verdict is Verdict.NOT_FOUND
 
 
-@pytest.mark.parametrize("text", ["The film made $53,193,914 in all [1].", "About 1.3 billion people saw it [1]."])
-def test_numbers_with_blanks_in_them_contradict_nothing(text: str) -> None:
-    page = page_of("The film made $ 53, 193, 914 in all. About 1. 3 billion people saw it.")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The film made $53,193,914 in all [1].",
+        "About 1.3 billion people saw it [1].",
+        "It was the twenty - fourth film of the studio [1].",
+        "Its director was born in Graz in 1757 [1].",
+    ],
+)
+def test_numbers_that_have_no_one_value_contradict_nothing(text: str) -> None:
+    said = "The film made $ 53, 193, 914 in all. About 1. 3 billion people saw it."
+    page = page_of(f"{said}\n\nIt was the twenty-fourth film of the studio.\n\nIts director was born in Graz in 1755 or 1756.")
     assert check_claim(text, page).verdict is not Verdict.CONTRADICTED
 
 
