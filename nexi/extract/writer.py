@@ -186,7 +186,7 @@ class _Table:
 
 def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]]:
     """Make one head of two: "2023" over two columns and "H1", "H2" below it are "2023 H1" and "2023 H2"."""
-    if len(rows) < MIN_ROWS_OF_TWO_HEADS:
+    if len(rows) < MIN_ROWS_OF_TWO_HEADS or not columns:
         return rows
     width = columns[-1] + 1
     top, second, third = ([*row, *[""] * (width - len(row))] for row in rows[:3])

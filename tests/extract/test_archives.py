@@ -131,3 +131,8 @@ def test_a_title_of_many_megabytes_is_cut() -> None:
     document = zipped({"word/document.xml": f"<w:document {W}>{paragraph('Tea')}</w:document>", **core})
     found = extract(document, DOCX, "")
     assert (found.text, len(found.title) <= containers.MAX_ENTRY_CHARS) == ("Tea", True)
+
+
+def test_a_table_of_empty_rows_costs_a_document_nothing() -> None:
+    found = extract(docx(paragraph("Before.") + table([["", ""]] * 40) + paragraph("After.")), DOCX, "")
+    assert found.text == "Before.\n\nAfter."
