@@ -20,6 +20,7 @@ from nexi.types import Query
 
 RunMode = Literal["search", "research", "agentic"]
 RunScope = Literal["web", "local", "both"]
+ReportLength = Literal["", "brief", "standard", "long"]
 
 MAX_QUESTION_CHARS = 100_000
 LAST_RUN = "last"  # as `continues`: the conversation of the newest answer
@@ -51,6 +52,7 @@ class RunRequest(Struct, frozen=True):
     continues: str = ""  # the id of the run whose conversation goes on, or LAST_RUN
     holds_plan: bool = False  # research waits with its plan until somebody settles it
     depth: int = 0
+    length: ReportLength = ""  # of a report
     strict: bool | None = None
     agentic: Mapping[str, Any] = {}  # settings of an agentic search
     door: str = ""
@@ -62,14 +64,14 @@ class RunRequest(Struct, frozen=True):
         return self.scope == "local"
 
 
-_PLAIN_FIELDS = ("effort", "model", "scope", "system_prompt", "continues", "holds_plan", "depth", "strict", "door")
+_PLAIN_FIELDS = ("effort", "model", "scope", "system_prompt", "continues", "holds_plan", "depth", "length", "strict", "door")
 
 
 def request_to_dict(request: RunRequest) -> dict[str, Any]:
     """The request as its run's log holds it; the question and the mode stand beside it."""
     fields = asdict(request.query).items()
     query = {name: list(value) if isinstance(value, tuple) else value for name, value in fields if name != "text"}
-    plain = {name: getattr(request, name) for name in _PLAIN_FIELDS}
+    plain = {name: getattr(request, name) for name in _PLAIN_FIELDS if name != "length" or request.length}
     more = {"attachments": list(request.attachments), "agentic": dict(request.agentic)}
     limits = {name: value for name, value in asdict(request.limits).items() if name != "is_quota" or value}
     return {**plain, **more, "limits": limits, "query": query}

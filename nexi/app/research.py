@@ -23,6 +23,7 @@ from nexi.reader import rebuild_page
 from nexi.research.estimate import estimate_cost
 from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator, PlanApproval
+from nexi.research.outline import LENGTHS
 from nexi.research.planner import Agenda, PlanningContext, render_conversation
 from nexi.research.reducer import fold
 from nexi.research.researcher import SharedResearchContext
@@ -148,6 +149,7 @@ class ResearchEngine:
             concurrency=asyncio.Semaphore(self.max_parallel),
             max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
+            words=LENGTHS.get(environment.request.length, 0),
             writes_from_parts=environment.approach == "passages",
         )
         if recorded.run and not recorded.recording.is_replay_only:

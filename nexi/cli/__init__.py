@@ -178,6 +178,9 @@ def main() -> None:
 @click.option(
     "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
 )
+@click.option(
+    "--length", type=click.Choice(["brief", "standard", "long"]), help="Length of the report: about 300, 1,000 or 3,000 words."
+)
 @click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs.")
 @click.option("--yes", is_flag=True, help="Don't prompt; accept the plan.")
 @click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
+    from nexi.app.request import ReportLength
     from nexi.types import Query
 
 __all__ = ["AskFlags", "HistoryFlags", "OutputFlags", "parse_filters", "parse_flags"]
@@ -99,6 +100,7 @@ class AskFlags(NamedTuple):
     strict: bool = False
     deep: bool = False
     depth: int = 0
+    length: ReportLength = ""
     plan: bool = False
     yes: bool = False
     show_config: bool = False
@@ -110,7 +112,7 @@ class AskFlags(NamedTuple):
 
     @property
     def is_research(self) -> bool:
-        return bool(self.deep or self.depth or self.plan)
+        return bool(self.deep or self.depth or self.length or self.plan)
 
 
 Flags = TypeVar("Flags", FilterFlags, _LimitFlags, OutputFlags, HistoryFlags, AskFlags)

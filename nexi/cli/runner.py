@@ -59,6 +59,7 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
         attachments=flags.files,
         continues=LAST_RUN if flags.go_on else "",
         depth=flags.depth,
+        length=flags.length,
         strict=True if flags.strict else None,
         door="cli",
     )

@@ -146,6 +146,10 @@ class Tools:
         self,
         question: Annotated[str, Field(description="What to research.", max_length=100_000)],
         depth: Annotated[int, Field(ge=0, le=3, description="1 to 3; 0 lets the coordinator choose.")] = 0,
+        length: Annotated[
+            Literal["", "brief", "standard", "long"],
+            Field(description="About 300, 1,000 or 3,000 words; empty leaves it open."),
+        ] = "",
         time_target: Annotated[Seconds | None, Field(description="Write the report after about this many seconds.")] = None,
         max_cost: Annotated[float | None, Field(gt=0, description="Spend at most this many US dollars.")] = None,
         only_local: Annotated[
@@ -162,6 +166,7 @@ class Tools:
             limits=RunLimits(time_target=time_target, max_cost=max_cost),
             scope="local" if only_local else "both",
             depth=depth,
+            length=length,
             door="mcp",
         )
         run_id = await self._registry.begin(request)

@@ -19,7 +19,7 @@ from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import build_digest, content_stems, is_covered
-from nexi.research.outline import MAX_SECTIONS, MIN_SECTIONS, Section, parse_outline
+from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_outline
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.structured.json_reader import find_values
@@ -61,6 +61,7 @@ class EvaluationLimits(Struct, frozen=True):
     prompts_folder: Path | None = None
     deadline: float | None = None
     plans_sections: bool = False
+    words: int = 0  # that the report should have; 0 leaves it to the evidence
 
 
 async def evaluate_round(
@@ -157,7 +158,7 @@ def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationL
         if may_delegate
         else render("must_write", folder=limits.prompts_folder)
     )
-    sections = {"least_sections": MIN_SECTIONS, "most_sections": MAX_SECTIONS} if limits.plans_sections else {}
+    sections = {"least_sections": MIN_SECTIONS, "most_sections": most_sections(limits.words)} if limits.plans_sections else {}
     rules = render(
         "outline" if limits.plans_sections else "evaluator",
         folder=limits.prompts_folder,

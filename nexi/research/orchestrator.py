@@ -44,13 +44,13 @@ from nexi.research.evaluator import (
     judge_without_model,
     sort_researchers,
 )
-from nexi.research.outline import Section
+from nexi.research.outline import MAX_SECTION_WORDS, Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
 from nexi.research.sections import (
     MAX_EVIDENCE_BYTES,
-    MAX_SECTION_TOKENS,
+    TOKENS_PER_WORD,
     SectionWriter,
     list_findings,
     write_introduction,
@@ -78,7 +78,7 @@ RESEARCH_BUDGET_SHARE = 0.85  # of the budget; the rest is kept for the report
 COORDINATOR_CALLS = 2  # of the model calls, kept for the plan and the report
 MAX_RESEARCHER_ITERATIONS = UNITS_PER_RESEARCHER + 4
 MIN_SECTION_CALLS = 4  # the outline, two sections and the introduction
-MIN_SECTION_TOKENS = MIN_SECTION_CALLS * (MAX_SECTION_TOKENS + MAX_EVIDENCE_BYTES // BYTES_PER_TOKEN)
+MIN_SECTION_TOKENS = MIN_SECTION_CALLS * (TOKENS_PER_WORD * MAX_SECTION_WORDS + MAX_EVIDENCE_BYTES // BYTES_PER_TOKEN)
 MIN_SECTION_WINDOW = 3_000
 MODEL_AUTHORS = ("model", CUT_OFF)
 
@@ -123,6 +123,7 @@ class Orchestrator:
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL_RESEARCHERS))
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
+    words: int = 0  # that the report should have; 0 leaves it to the evidence
     writes_from_parts: bool = False  # a small model, which plans no report
     names_limit: bool = True  # to the evaluator
     _researcher_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -361,6 +362,7 @@ class Orchestrator:
             describe_budget(self.state, names_limit=self.names_limit),
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
+            words=self.words,
         )
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:

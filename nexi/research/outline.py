@@ -12,6 +12,9 @@ from msgspec import Struct
 
 MIN_SECTIONS = 2
 MAX_SECTIONS = 6
+MAX_SECTION_WORDS = 400  # where no length was asked for
+MIN_SECTION_WORDS = 100
+LENGTHS: Mapping[str, int] = {"brief": 300, "standard": 1_000, "long": 3_000}  # words of a report
 MAX_HEADING_CHARS = 120
 MAX_COVERS_CHARS = 400
 
@@ -27,6 +30,16 @@ class Section(Struct, frozen=True):
     def subject(self) -> str:
         """The words by which evidence for this section is found."""
         return f"{self.heading} {self.covers}".strip()
+
+
+def most_sections(words: int) -> int:
+    """How many sections a report of so many words may have; 0 words leave it to the evidence."""
+    return max(MIN_SECTIONS, min(MAX_SECTIONS, words // MIN_SECTION_WORDS)) if words else MAX_SECTIONS
+
+
+def section_words(words: int, sections: int) -> int:
+    """How many words one of so many sections may have."""
+    return max(MIN_SECTION_WORDS, words // max(1, sections)) if words else MAX_SECTION_WORDS
 
 
 def parse_outline(value: Mapping[str, Any]) -> tuple[Section, ...]:

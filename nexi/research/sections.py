@@ -26,14 +26,13 @@ from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import content_stems
 from nexi.research.evaluator import PROMPT_TOKENS, EvaluationLimits, cut_to_bytes
-from nexi.research.outline import Section
+from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
 from nexi.research.stream import LEAKED_TAGS
 from nexi.text.sentences import sentence_bounds
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message, PageView
 
-MAX_SECTION_WORDS = 400
-MAX_SECTION_TOKENS = 1_600
+TOKENS_PER_WORD = 4  # of a reply: other languages, citations, thinking aloud
 MAX_EVIDENCE_BYTES = 14_000
 MAX_FINDINGS_BYTES = 2_000
 QUOTED_PASSAGES = 2  # of a section that the model did not write
@@ -116,7 +115,7 @@ class SectionWriter:
             folder=self.limits.prompts_folder,
             question=self.question,
             outline=outline,
-            most_words=MAX_SECTION_WORDS,
+            most_words=section_words(self.limits.words, len(self.sections)),
         )
 
     def _render_request(self, section: Section, evidence: Sequence[PageView], findings: Sequence[str]) -> str:
@@ -157,7 +156,7 @@ def _free_bytes(limits: EvaluationLimits) -> int:
 
 
 def _reply_tokens(limits: EvaluationLimits) -> int:
-    return min(MAX_SECTION_TOKENS, limits.max_tokens)
+    return min(TOKENS_PER_WORD * max(MAX_SECTION_WORDS, section_words(limits.words, MIN_SECTIONS)), limits.max_tokens)
 
 
 def clean_section(reply: str, numbers: set[int]) -> str:

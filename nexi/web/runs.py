@@ -97,6 +97,7 @@ def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
         continues=check_run_id(continues) if continues else "",
         holds_plan=holds_plan,
         depth=int(given.get("depth") or 0),
+        length=given.get("length") or "",
         agentic={name: given[name] for name in AGENTIC if given.get(name) is not None} if mode == "agentic" else {},
         door=DOOR,
     )

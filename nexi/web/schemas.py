@@ -30,6 +30,7 @@ OPTIONS: dict[str, Any] = {
         "max_cost": {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."},
         "system_prompt": {"type": "string", "maxLength": 100_000, "description": "Instructions of your own."},
         "depth": {"type": "integer", "minimum": 0, "maximum": 3, "description": "Of research; 0 lets the coordinator choose."},
+        "length": {"enum": ["brief", "standard", "long"], "description": "Of a report: about 300, 1,000 or 3,000 words."},
         "plan": {
             "type": "boolean",
             "description": "Research waits with its plan (the event agenda_proposed) until POST /v1/runs/{id}/plan.",

@@ -17,14 +17,15 @@ from nexi.app import RunResult
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import RoundEvaluated, Warned
-from nexi.research.evaluator import EvaluationLimits, Judgement, parse_judgement
-from nexi.research.outline import Section, parse_outline
+from nexi.research.evaluator import EvaluationLimits, Judgement, build_messages, parse_judgement
+from nexi.research.outline import LENGTHS, Section, most_sections, parse_outline, section_words
 from nexi.research.sections import (
     SectionedReport,
     SectionWriter,
     clean_section,
     drop_repeated_sentences,
 )
+from nexi.research.state import ResearchState
 from nexi.testing import ScriptedLLM
 from nexi.types import Message, PageView, Reply, StopReason
 from tests.research.test_resume import cut_after, resumed
@@ -79,6 +80,21 @@ def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:
 
 def test_an_outline_has_at_most_six_sections() -> None:
     assert len(parse_outline({"sections": [f"Part {n}" for n in range(9)]})) == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "sections", "each"),
+    [(0, 6, 400), (LENGTHS["brief"], 3, 100), (LENGTHS["standard"], 4, 250), (LENGTHS["long"], 6, 500)],
+)
+def test_the_length_of_a_report_is_shared_by_its_sections(words: int, sections: int, each: int) -> None:
+    model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
+    limits = replace(LIMITS, words=words, plans_sections=True)
+    asked = build_messages(ResearchState(question=QUESTION), False, limits)[0].content
+    assert f"with 2 to {most_sections(words)} sections" in asked
+    assert section_words(words, sections) == each
+    writer = SectionWriter(QUESTION, SECTIONS, ((MOON,), (TIDE,)), model, limits, asyncio.Semaphore(1))
+    asyncio.run(writer.write_report())
+    assert f"in at most {section_words(words, 2)} words" in model.requests[0][0].content
 
 
 # the writing

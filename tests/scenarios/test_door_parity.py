@@ -82,6 +82,12 @@ SEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
 }
 RESEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
     "nothing": {"cli": [], "cli --deep": [], "repl": [], "http": {}, "openai": {}, "mcp": {}},
+    "length": {
+        "cli": ["--length", "brief"],
+        "cli --deep": ["--length", "brief"],
+        "http": {"length": "brief"},
+        "mcp": {"length": "brief"},
+    },
     "depth": {"cli": ["--depth", "2"], "cli --deep": ["--depth", "2"], "http": {"depth": 2}, "mcp": {"depth": 2}},
     "limits": {
         "cli": ["--time-target", "60", "--max-cost", "1"],
