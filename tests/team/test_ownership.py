@@ -29,7 +29,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/search": {"query": "moon"},
     "/v1/snippet_rank": {"query": "moon", "snippets": ["the moon"]},
     "/v1/verify": {"text": "The Moon is 384,400 km from Earth on average.", "against": [MOON]},
-    "/v1/table": {"columns": ["distance"], "documents": ["file:xylophone.txt"]},
+    "/v1/table": {"columns": ["distance"], "documents": [MOON]},
     "/openwebui/search": {"query": "moon", "count": 1},
     "/openwebui/load": {"urls": [MOON]},
     "/tavily/search": {"query": "moon"},
@@ -100,6 +100,14 @@ async def test_the_run_of_somebody_else_is_unknown_at_every_door(served: ServedT
     assert statuses == dict.fromkeys(WITH_ID, 404)
     assert leaks == []
     assert len(WITH_ID) >= 14
+
+
+async def test_a_table_reads_no_file_of_somebody_else(served: ServedTeam, make_person: Callable[..., str]) -> None:
+    await ask_as_ada(served, make_person)
+    body = {"columns": ["instrument"], "documents": ["file:xylophone.txt"]}
+    async with served.client_of(make_person("Eve")) as eve:
+        (row,) = (await eve.post("/v1/table", json=body)).json()["rows"]
+    assert (row["problem"], row["cells"][0]["quote"]) == ("it is not in the knowledge base", "")
 
 
 async def test_nothing_of_somebody_else_is_shown_at_any_door(served: ServedTeam, make_person: Callable[..., str]) -> None:
