@@ -149,3 +149,16 @@ def test_the_same_pages_are_indexed_once_for_answering_and_rating() -> None:
     assert first is second
     assert rank_sentences(read_question("lamp reset modes"), (PAGE,)) is not first
     assert rank_sentences(read_question("undo last lamp commit", "lamp modes"), (PAGE,)) is not first
+
+
+def test_a_sentence_that_says_what_the_subject_is_stands_against_many_that_only_name_it() -> None:
+    calls = "\n\n".join(f"## Call {n}\n\n`tool.call{n}` of tool gives back value {n} as the tool has it." for n in range(80))
+    pages = (
+        PageView("https://d.example/calls", 1, "Calls of tool", f"# Calls of tool\n\n{calls}"),
+        PageView(
+            "https://d.example/start", 2, "First steps", "# First steps\n\nTool is a program that sorts letters by age."
+        ),
+    )
+    ranking = SentenceRanking(read_question("what is tool"), pages)
+    units, rows = describe_units(ranking)
+    assert [unit.sentence.text for unit, row in zip(units, rows, strict=True) if row["defines"] and unit.page == 1]

@@ -24,6 +24,7 @@ __all__ = ["describe_units", "find_units", "pick_apart", "rate_choices", "rate_s
 MAX_UNIT_WORDS = 60
 MAX_LIST_WORDS = 90  # the same of a list, a table or code with the sentence before it
 MAX_DESCRIBED = 60  # units, the best by the words they share with the question
+MAX_DEFINITIONS = 20  # beyond those
 MAX_COMPARED = 8
 MAX_COMPARED_CHARS = 400
 SHORT = 6  # words
@@ -147,9 +148,11 @@ def _count_words(sentences: Sequence[PassageSentence]) -> int:
 
 
 def describe_units(ranking: SentenceRanking) -> tuple[list[Scored], list[dict[str, float]]]:
-    """The units that share most with the question, and what speaks for each."""
-    units = sorted(_score_units(ranking), key=lambda unit: -unit.score)[:MAX_DESCRIBED]
-    describe = _Describer(ranking, units)
+    """The units that share most with the question and those that say what its subject is, and what speaks for each."""
+    scored = sorted(_score_units(ranking), key=lambda unit: -unit.score)
+    describe = _Describer(ranking, scored)
+    definitions = (unit for unit in scored[MAX_DESCRIBED:] if describe.defines(unit))
+    units = [*scored[:MAX_DESCRIBED], *itertools.islice(definitions, MAX_DEFINITIONS)]
     return units, [describe.of_unit(unit) for unit in units]
 
 
@@ -186,7 +189,6 @@ class _Describer:
         label = frozenset(ranking.words.stems(unit.sentence.label))
         near = stems.union(label, ranking.words.stems(ranking.subjects[unit.page]))
         kinds = [sentence.kind for sentence in page[unit.place : unit.last]]
-        first = next((s for s in page[unit.place : unit.last] if s.kind != "label"), page[unit.place])
         form, length = ranking.question.form, len(unit.sentence.text.split())
         return {
             "score": unit.score / self.top,
@@ -198,15 +200,17 @@ class _Describer:
             "place": unit.place / max(1, len(page)),
             "length": length / MAX_UNIT_WORDS,
             "short": float(length < SHORT),
-            "defines": float(self._defines(first)),
+            "defines": float(self.defines(unit)),
             "code": float(form in ("how", "topic") and "code" in kinds),
         }
 
     def _share_said(self, stems: frozenset[str]) -> float:
         return sum(weight * find_similarity(word, stems) for word, weight in self.weights.items())
 
-    def _defines(self, sentence: PassageSentence) -> bool:
-        """Whether a sentence begins with what is asked about and says what it is."""
-        match = _DEFINES.match(sentence.text)
+    def defines(self, unit: Scored) -> bool:
+        """Whether a unit begins with what is asked about and says what it is."""
+        page = self.ranking.sentences[unit.page]
+        first = next((s for s in page[unit.place : unit.last] if s.kind != "label"), page[unit.place])
+        match = _DEFINES.match(first.text)
         subject = set(self.ranking.words.stems(match[1])) if match else set()
         return bool(subject) and 2 * len(subject & self.weights.keys()) >= len(subject)
