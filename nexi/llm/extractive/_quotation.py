@@ -79,7 +79,8 @@ def quote_unit(evidence: SentenceRanking, unit: Scored, quoted: Sequence[Scored]
             texts.append(fence_code([line.text for line in sentences], evidence.pages[unit.page].text))
         else:
             texts += _list_items(sentences) if kind in ("item", "row") and len(sentences) > 1 else [s.text for s in sentences]
-    if names and not is_item(texts[0]) and flatten_words(names) not in flatten_words(texts[0]):
+    speaks_alone = not _IDENTIFIER.search(names) and len(texts[0].split()) >= MIN_SENTENCE_WORDS and texts[0][0].isupper()
+    if names and not speaks_alone and not is_item(texts[0]) and flatten_words(names) not in flatten_words(texts[0]):
         texts[0] = f"{names}: {texts[0]}"
     return texts
 
