@@ -42,6 +42,7 @@ __all__ = ["Check", "DoctorReport", "examine_settings", "examine_setup"]
 SCHEMA = "nexi-doctor-1"
 DEADLINE_S = 5.0
 JUDGE_TEST_SHARE = 0.9  # of the time for a check: the rest is for saying that it was not enough
+SETUP_CALLS = 3  # of a model in the test of settings: a word, and the judge's test with its repetition
 MAX_PROBE_TOKENS = 256
 TEST_QUERY = "encyclopedia"
 PUBLIC_NAME = "example.com"
@@ -136,7 +137,7 @@ async def examine_settings(config: Config, environment: DoctorEnvironment = SETU
 
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
         work = [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)]
-        if can_test_judge(config):
+        if can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
             work.append(("proof judge", _test_proof_judge(nexi, environment)))
         checks = await _run_checks(work, environment)
     hide = _secret_hider(config)

@@ -166,6 +166,13 @@ async def test_settings_work_with_a_judge_that_cannot_be_tested(make: Callable[.
     assert (judge.ok, "0% of a test of 24 pairs: it is not asked" in judge.message) == (True, True)
 
 
+async def test_a_limit_of_one_call_leaves_the_judge_untested(make: Callable[..., Config]) -> None:
+    with serving({"POST /v1/chat/completions": completion()}) as port:
+        config = make(base_url=f"http://127.0.0.1:{port}/v1", model="moon-70b", verify_judge=True, max_model_calls=1)
+        found = await examine_settings(config, around())
+    assert "proof judge" not in [check.name for check in found]
+
+
 async def test_a_small_model_that_would_judge_itself_is_not_tested(make: Callable[..., Config]) -> None:
     with serving({"POST /v1/chat/completions": completion()}) as port:
         config = make(base_url=f"http://127.0.0.1:{port}/v1", model="moon-1b", verify_judge=True)

@@ -155,9 +155,7 @@ def test_a_sentence_that_says_what_the_subject_is_stands_against_many_that_only_
     calls = "\n\n".join(f"## Call {n}\n\n`tool.call{n}` of tool gives back value {n} as the tool has it." for n in range(80))
     pages = (
         PageView("https://d.example/calls", 1, "Calls of tool", f"# Calls of tool\n\n{calls}"),
-        PageView(
-            "https://d.example/start", 2, "First steps", "# First steps\n\nTool is a program that sorts letters by age."
-        ),
+        PageView("https://d.example/start", 2, "First steps", "# First steps\n\nTool is a program that sorts letters by age."),
     )
     ranking = SentenceRanking(read_question("what is tool"), pages)
     units, rows = describe_units(ranking)
