@@ -28,6 +28,7 @@ MAX_DEFINITIONS = 20  # beyond those
 MAX_COMPARED = 8
 MAX_COMPARED_CHARS = 400
 SHORT = 6  # words
+FEW_WORDS = 5  # of a question that is answered with a unit, without its small words
 UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
 _BLOCKS = ("item", "row", "code")
 _DEFINES = re.compile(
@@ -44,9 +45,12 @@ class Unit(Struct, frozen=True):
 
 
 def rate_choices(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Candidate]:
-    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer."""
-    is_manual = ranking.is_technical and not ranking.question.language
-    units = rate_units(ranking, compare) if compare and is_manual else []
+    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer.
+
+    A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
+    """
+    is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) <= FEW_WORDS
+    units = rate_units(ranking, compare) if compare and is_broad else []
     return units or rate_candidates(ranking, usable, compare)
 
 

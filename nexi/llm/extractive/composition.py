@@ -44,13 +44,13 @@ from nexi.types import Answered, Hit, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 60  # of an answer without its lists and code: about two sentences
-MAX_MANUAL_WORDS = 100  # of an answer from a manual, with its lists and code
+MAX_MANUAL_WORDS = 100  # of an answer that quotes units of a manual
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_GAIN = 0.05  # the share that a second page must add
 CERTAIN = 0.9  # the chance from which nothing is added
-MIN_CHANCE = 0.12  # of a sentence that is added
+MIN_CHANCE, MIN_MANUAL_CHANCE = 0.12, 0.02  # of a sentence that is added
 MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
-MAX_SENTENCES = 3
+MAX_SENTENCES, MAX_MANUAL_SENTENCES = 3, 6
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
 ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
@@ -125,12 +125,16 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
 
 
 def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely by a reading model, and others that may while that is not certain."""
+    """The sentence that answers most likely by a reading model, and others that may while that is not certain.
+
+    Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
+    """
+    most, least = (MAX_MANUAL_SENTENCES, MIN_MANUAL_CHANCE) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
     chosen, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
         said = frozenset[str]().union(*(s.covered for s in chosen))
-        may_answer = chance < CERTAIN and candidate.chance >= MIN_CHANCE
-        fits = len(chosen) < MAX_SENTENCES and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
+        may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
+        fits = len(chosen) < most and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
         if fits and (may_answer or _goes_on(evidence, candidate, chosen[0], said)):
             chosen.append(candidate.scored)
             chance += candidate.chance
