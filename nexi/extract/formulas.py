@@ -18,7 +18,7 @@ MAX_FORMULA_DEPTH = 60
 _WRAPPERS = ".mwe-math-element, mjx-container, .katex, .MathJax, .MathJax_Display, .MathJax_Preview"
 _TEX = 'annotation[encoding="application/x-tex"], annotation[encoding="application/x-latex"], annotation[encoding="LaTeX"]'
 _TEX_SCRIPT = re.compile(
-    r'<script\b[^>]{0,200}type\s*=\s*["\']?math/tex[^>]{0,100}>(.{0,20000}?)</script\s*>', re.I | re.DOTALL
+    r'<script\b[^>]{0,200}type\s*=\s*["\']?math/tex[^>]{0,100}>([^<]*+(?:<(?!/script)[^<]*+)*+)(?:</script\s*>|\Z)', re.I
 )
 _NOTE_CLASS = re.compile(r"reference|footnote|noteref|fn-?ref|cite", re.IGNORECASE)
 _WRAPPER_MARKS = ("mwe-math", "mjx-", "katex", "MathJax")
@@ -93,7 +93,9 @@ def _formula_text(node: Any) -> str:
     if root is not None:
         if (alternative := root.getattr("alttext") or "").strip():
             return notation.write_formula(alternative)
-        return " ".join(_FUNCTION_APPLICATION.sub("", _linear(root, [MAX_FORMULA_NODES], 0)).split())
+        left = [MAX_FORMULA_NODES]
+        text = " ".join(_FUNCTION_APPLICATION.sub("", _linear(root, left, 0)).split())
+        return text if left[0] > 0 else f"{text} …"
     picture = node.query_selector("img[alt]")
     return notation.write_formula(picture.getattr("alt") or "") if picture is not None else ""
 

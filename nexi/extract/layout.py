@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 MAX_BLOCKS = 100_000
+MAX_INLINE_DEPTH = 6  # inline elements between a text and what it is compared with
 PARAGRAPH = 80  # characters of running text that make a block a paragraph
 
 
@@ -78,14 +79,18 @@ class Block:
 
 
 class Layout:
-    """All boxes and blocks of a page in reading order."""
+    """All boxes and blocks of a page in reading order.
 
-    __slots__ = ("blocks", "boxes", "chars", "deepest", "root")
+    `touching` are the nodes whose number stands right after that of another element: only a style keeps the two apart.
+    """
+
+    __slots__ = ("blocks", "boxes", "chars", "deepest", "root", "touching")
 
     def __init__(self, body: Any) -> None:
         self.root = Box(body, "body", None)
         self.boxes = [self.root]
         self.blocks: list[Block] = []
+        self.touching: list[Any] = []
         self._walk_tree()
         self.deepest = max(box.depth for box in self.boxes)
         self.chars = self._measure_text()
@@ -119,10 +124,19 @@ class Layout:
             box.own = len(self.blocks)
             self.blocks.append(Block(box))
         block = self.blocks[box.own]
+        if text[0].isdecimal() and block.parts and block.parts[-1][-1].isdecimal() and box.tag != "pre":
+            self._note_touch(block, node, text)
         block.nodes.append(node)
         block.parts.append(text)
         if linked:
             block.linked += len(text.strip())
+
+    def _note_touch(self, block: Block, node: Any, text: str) -> None:
+        """Remember a number beside another; one with a digit in bold, or with each digit in an element, is one number."""
+        before = block.nodes[-1]
+        is_within = _is_above(before.parent, node) or _is_above(node.parent, before)
+        if not is_within and (len(text) > 1 or len(block.parts[-1]) > 1):
+            self.touching.append(node)
 
     def _measure_text(self) -> int:
         total = 0
@@ -151,3 +165,11 @@ class Layout:
         alike = Counter(looks)
         for box, look in zip(boxes, looks, strict=True):
             box.repeats = alike[look]
+
+
+def _is_above(holder: Any, node: Any) -> bool:
+    for _ in range(MAX_INLINE_DEPTH):
+        node = node.parent
+        if node is None or node == holder:
+            break
+    return node is not None and node == holder

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from nexi import urls
 from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
 from nexi.extract.dates import PageDates, read_page_dates
-from nexi.extract.layout import Layout
-from nexi.extract.page_head import PageHead, read_page_head
+from nexi.extract.layout import PARAGRAPH, Layout
+from nexi.extract.page_head import GOODS, PageHead, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ MAX_CHARS = 10_000_000
 MAX_DEPTH = 400  # boxes; browsers stop at 512 elements
 ENOUGH_TEXT = 200  # characters; less is a notice: in a noscript element, a tab, or a page that a script shows
 MARKUP_END = 60  # characters by which the end of a page is known again
-FEW_LINKS = 0.4  # of a text
+FEW_LINKS, MOSTLY_LINKS = 0.4, 0.9  # of a text
+SHELL_SHARE = 0.1  # of the text of a page; where no more stands out, the rest of the content is not there yet
 LITTLE_TEXT = 20  # characters; less than this is no main part
 
 _MACHINERY = (
@@ -57,6 +58,7 @@ _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
 _CODE_LANGUAGE = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight(?!-source))-|brush:\s*)([a-z][\w+#]*)", re.IGNORECASE
 )
+_EXCLAIMED_LINK = re.compile(r"(?<=\w)!(?=\[[^\[\]\n]{1,500}\]\()")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
 
 
@@ -74,9 +76,9 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     formulas.write_notation(tree, html)
     about = _About(tree)
     dates = about.read_dates(html, url)
-    main = _main_part(tree, read_page_head(tree), html)
-    text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
-    text = notes.list_notes(text, cited)
+    head = read_page_head(tree)
+    main = _main_part(tree, head, html)
+    text = notes.list_notes(_write_text(main, base, html, head), cited)
     headings, code_languages = read_outline(text)
     return Extracted(
         title=about.title,
@@ -102,8 +104,13 @@ def main_text(html: str, url: str) -> str:
     tree = _parse_tree(html)
     base, head = _base_url(tree, url), read_page_head(tree)
     main = _main_part(tree, head, html)
+    return _write_text(main, base, html, head)
+
+
+def _write_text(main: Any, base: str, html: str, head: PageHead) -> str:
+    """The text of the main part; where a script would write it, the article that the page declares."""
     text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
-    return text if text.strip() else head.article or head.description  # a script would write the rest
+    return text if text.strip() else head.article
 
 
 def is_cut(html: str) -> bool:
@@ -118,7 +125,7 @@ def whole_text(html: str, url: str) -> str:
     if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
-    if Layout(tree.body).deepest > MAX_DEPTH:
+    if _lay_out(tree).deepest > MAX_DEPTH:
         return _plain_words(html)
     _drop_matches(tree.body, _HIDDEN, share=0.5)
     _prepare_for_writer(tree)
@@ -225,7 +232,7 @@ def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
     facts = wikis.take_facts(tree, html)
     _drop_hidden(tree)
-    layout = Layout(tree.body)
+    layout = _lay_out(tree)
     if layout.deepest > MAX_DEPTH:
         return None
     if navigation.drop_navigation(layout):
@@ -234,6 +241,14 @@ def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     wikis.place_facts(tree, facts)
     _prepare_for_writer(tree)
     return tree.body
+
+
+def _lay_out(tree: Any) -> Layout:
+    """The boxes of a page, and a space between numbers that only a style keeps apart: 2025 and 11 min are not 202511 min."""
+    layout = Layout(tree.body)
+    for node in layout.touching:
+        node.parent.insert_before(tree.create_text_node(" "), node)
+    return layout
 
 
 def _prepare_for_writer(tree: Any) -> None:
@@ -255,6 +270,10 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
     if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
         kept = [not block.box.is_within("nav", "footer") for block in layout.blocks]
+    if _is_shell(layout, head, [len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep]):
+        while (child := layout.root.node.first_child) is not None:
+            child.decompose()
+        return
     for block, keep in zip(layout.blocks, kept, strict=True):
         block.box.kept += keep
     for box in reversed(layout.boxes):
@@ -267,6 +286,17 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
         if not keep and block.box.kept:
             for node in block.nodes:
                 node.decompose()
+
+
+def _is_shell(layout: Layout, head: PageHead, sizes: list[int]) -> bool:
+    """Whether a script would write the content: what is there is a menu, or a few short lines in the long page of a shop.
+
+    `sizes` are the lengths of the blocks that would be kept.
+    """
+    if not sizes or layout.chars < classifier.FEW_LINES:
+        return layout.root.linked > (MOSTLY_LINKS if sizes else FEW_LINKS) * layout.chars
+    is_little = sum(sizes) < min(ENOUGH_TEXT, SHELL_SHARE * layout.chars) and max(sizes) < PARAGRAPH
+    return head.genre == GOODS and is_little
 
 
 def _open_layout_tables(tree: Any, main: Any) -> None:
@@ -293,7 +323,7 @@ def _open_indents(tree: Any, main: Any) -> None:
 
 
 def _plain_links(main: Any) -> None:
-    """A link has words and a page; one without words goes, and one to a place on this page is its words."""
+    """A link has words and a page; one without words goes, and one to a place on this page or a script is its words."""
     for link in main.query_selector_all("a"):
         if link.parent is None:
             continue
@@ -302,7 +332,7 @@ def _plain_links(main: Any) -> None:
             continue
         if link.hasattr("title"):
             link.delattr("title")
-        if (link.getattr("href") or "").startswith("#"):
+        if (link.getattr("href") or "").lstrip().lower().startswith(("#", "javascript:")):
             link.delattr("href")
 
 
@@ -363,6 +393,8 @@ def _to_markdown(html: str, url: str) -> str:
             text = convert(_unwrap_lines(html), _conversion_options(url, shows_hidden=True)).content or ""
     except ConversionError:
         return _plain_words(html)
+    if "![" in text:  # no picture is written: this is a link after an exclamation mark
+        text = _EXCLAIMED_LINK.sub("! ", text)
     return text.strip() or _plain_words(html)
 
 

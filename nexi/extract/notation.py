@@ -7,12 +7,14 @@ between dollar signs. A raised number that can be no exponent is the mark of a n
 from __future__ import annotations
 
 import re
+import string
 
 MAX_TEX_CHARS = 20_000
 MAX_UNIT_LETTERS = 4  # km, mol, sec; a longer word is not raised to a power
 MAX_NOTE_DIGITS = 3
 MAX_BEFORE = 40  # characters before a superscript that are looked at
 
+_IN_TOKEN = f"{string.ascii_letters}{string.digits}.\\"
 _LAST_WORD = re.compile(r"[^\W\d_]*$")
 _ORDINALS = frozenset(("st", "nd", "rd", "th", "e", "er", "re", "ere", "ère", "eme", "ème", "nde", "o", "a", "os", "as"))
 _SUBSCRIPTS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
@@ -54,8 +56,10 @@ def write_lowered(before: str, lowered: str) -> str:
 
 
 def write_formula(tex: str) -> str:
-    """TeX between dollar signs, without the wrapper that sets its size; "" for none."""
-    tex = " ".join(tex[:MAX_TEX_CHARS].split())
+    """TeX between dollar signs, without the wrapper that sets its size; "" for none. A very long one ends in an ellipsis."""
+    if len(tex) > MAX_TEX_CHARS:
+        tex = f"{tex[:MAX_TEX_CHARS].rstrip(_IN_TOKEN)} …"  # a part of a number would be another number
+    tex = " ".join(tex.split())
     if wrapped := _STYLE.match(tex):
         tex = wrapped[1].strip()
     return f"${tex}$" if tex else ""

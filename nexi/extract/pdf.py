@@ -32,7 +32,8 @@ MAX_PIXELS = 8_000_000  # of a page that is drawn
 
 _PDFIUM = threading.Lock()  # the library is not for threads
 _STRAY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-_BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe]\r?\n?")  # how the library marks a hyphen at the end of a line
+_BROKEN_WORD = re.compile("(\\w++)[\x02\ufffe]\\r?\\n?(\\w*)")  # how the library marks a hyphen at the end of a line
+_COMPOUND = re.compile(r"\w+-\w+")
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})?(\d{2})?")
 
 
@@ -222,9 +223,17 @@ def _page_text(document: Any, index: int, tables: PageTables) -> str:
 
 
 def _clean_text(text: str) -> str:
-    text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _join_broken_words(text).replace("\r\n", "\n").replace("\r", "\n")
     lines = (line.rstrip() for line in _STRAY.sub("", text).split("\n"))
     return "\n".join(lines).strip()
+
+
+def _join_broken_words(text: str) -> str:
+    """Words that a hyphen broke at the end of a line as one; a compound keeps its hyphen where the page has it elsewhere."""
+    compounds = frozenset(_COMPOUND.findall(text.casefold()))
+    return _BROKEN_WORD.sub(
+        lambda m: "-".join(m.groups()) if "-".join(m.groups()).casefold() in compounds else m[1] + m[2], text
+    )
 
 
 def _clean_line(text: str) -> str:

@@ -1,8 +1,8 @@
 """Tables of a PDF by where their words stand: rows and columns as Markdown, with their heads.
 
-Above sits `pdf`, which hands over the text of a page and where its words stand; below, nothing. A PDF has no tables, only words
-at places, so a table is a guess: lines of short cells over one another with free space between the same columns. Prose that
-looks like a table would be torn apart, so what is in doubt stays prose.
+Above sits `pdf`, which hands over the text of a page and where its words stand; below, `pdf_columns`. A PDF has no tables,
+only words at places, so a table is a guess: lines of short cells over one another with free space between the same columns.
+Prose that looks like a table would be torn apart, so what is in doubt stays prose.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean, median
+
+from nexi.extract.pdf_columns import order_columns
 
 __all__ = ["PageTables"]
 
@@ -136,7 +138,7 @@ class PageTables:
         if tables and self._open is not None and not any(tables[0].head) and _is_first(tables[0], words):
             tables[0] = _continue_table(self._open, tables[0])
         self._open = tables[-1] if tables and _is_last(tables[-1], words) else None
-        return _place_tables(text, tables)
+        return _place_tables(text, tables) if tables else order_columns(text, lines)
 
 
 def _find_words(text: str, box_of: Callable[[int], Box]) -> list[Cell]:
@@ -481,8 +483,6 @@ def _continue_table(above: Table, table: Table) -> Table:
 
 def _place_tables(text: str, tables: Sequence[Table]) -> str:
     """Each table where its first word stood, and its words nowhere else."""
-    if not tables:
-        return text
     spans = sorted(
         (word.first, word.last, number) for number, table in enumerate(tables) for line in table.lines for word in line.words
     )

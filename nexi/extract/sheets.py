@@ -56,13 +56,12 @@ def read_xlsx(data: bytes, max_chars: int) -> Extracted:
         parse_xml(archive.stream("xl/sharedStrings.xml"), strings, max_elements=MAX_SHEET_ELEMENTS)
     values = _Values(strings, _NumberFormats(archive.read("xl/styles.xml")), since_1904=since_1904)
     writer = MarkdownWriter(max_chars)
-    sheets = [
-        (a.get("name", ""), targets.get(a.get("id", ""), {}).get("Target", "")) for name, a, _ in parts if name == "sheet"
-    ]
+    sheets = [(a, targets.get(a.get("id", ""), {}).get("Target", "")) for name, a, _ in parts if name == "sheet"]
     writer.truncated = len(sheets) > MAX_SHEETS
     with suppress(EnoughText):
-        for title, path in sheets[:MAX_SHEETS]:
-            writer.add_heading(2, title)
+        for about, path in sheets[:MAX_SHEETS]:
+            is_hidden = about.get("state") in ("hidden", "veryHidden")
+            writer.add_heading(2, f"{about.get('name', '')}{' (hidden)' * is_hidden}")
             parse_xml(archive.stream(path), _Rows(writer, values), max_elements=MAX_SHEET_ELEMENTS)
             writer.end_table()
     writer.truncated = writer.truncated or values.is_cut

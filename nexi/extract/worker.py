@@ -44,14 +44,13 @@ def main() -> None:
     confine_process(ocr.recognition_files())
     try:
         extracted = extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars, recognition=recognition)
-        answer = json.dumps({"read": asdict(extracted)})
+        answer = json.dumps({"read": asdict(extracted)}).encode("ascii")
     except FetchError as error:
-        answer = json.dumps(
-            {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
-        )
+        problem = {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
+        answer = json.dumps({"error": problem}).encode("ascii")
     except MemoryError:
-        answer = json.dumps({"error": describe_lack_of_memory()})
-    sys.stdout.write(answer)
+        answer = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")
+    sys.stdout.buffer.write(answer)  # bytes: they are written as they are, without memory for a copy
 
 
 def describe_lack_of_memory() -> dict[str, str]:

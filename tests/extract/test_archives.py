@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import MAX_CHARS, Extracted, containers, extract, sniff_type, to_text
+from nexi.extract import MAX_CHARS, Extracted, containers, extract, sheets, sniff_type, to_text
 from tests.extract.archives import CONTAINER, W, docx, epub, paragraph, table, zipped
 from tests.raising import has_code
 
@@ -111,6 +111,17 @@ def test_what_cannot_be_read_says_why(data: bytes, kind: str, reason: str) -> No
     with pytest.raises(FetchError) as raised:
         extract(data, kind, "")
     assert raised.value.reason == reason
+
+
+def test_a_sheet_may_have_more_elements_than_other_parts_and_not_any_number() -> None:
+    sheet = f"<worksheet>{'<row/>' * (containers.MAX_ELEMENTS + 1)}</worksheet>"
+    workbook = {
+        "xl/workbook.xml": '<workbook><sheets><sheet name="S" id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="r1" Target="s.xml"/></Relationships>',
+    }
+    assert sheets.read_xlsx(zipped({**workbook, "xl/s.xml": sheet}), 1_000).text.startswith("## S")
+    with pytest.raises(FetchError, check=has_code("too_large")):
+        containers.parse_xml((b"<a><b/><b/></a>",), containers.Elements("b"), max_elements=2)
 
 
 def test_a_bomb_is_not_unpacked() -> None:

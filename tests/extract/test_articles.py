@@ -79,9 +79,49 @@ def test_a_declared_article_that_the_page_does_not_show_changes_nothing() -> Non
     assert to_markdown(f"{head}<body><div>{STORY}</div></body>", "").count("Part") == 6
 
 
-def test_a_page_that_a_script_would_write_is_its_description_as_markdown_and_no_text_to_a_reader() -> None:
+def test_a_page_that_a_script_would_write_has_a_description_and_no_text() -> None:
     html = "<html><head><meta name=description content='All about walls.'></head><body><script>go()</script></body></html>"
-    assert (to_markdown(html, ""), extract(html, "text/html", "").text) == ("All about walls.", "")
+    page = extract(html, "text/html", "")
+    assert (to_markdown(html, ""), page.text, page.description) == ("", "", "All about walls.")
+
+
+def test_a_page_that_a_script_would_write_is_the_article_that_it_declares() -> None:
+    declared = json.dumps({"@type": "NewsArticle", "articleBody": "The wall was built in 1204 and fell in 1690."})
+    html = f"<head><script type='application/ld+json'>{declared}</script></head><body><div id=app></div></body>"
+    assert to_markdown(html, "") == extract(html, "text/html", "").text == "The wall was built in 1204 and fell in 1690."
+
+
+MENU = "".join(
+    f"<a href='/{name}'>{name} and more of it</a> " for name in ("Help", "Sites", "Terms", "Privacy", "Stores", "Jobs")
+)
+SHOP = "<head><meta property=og:type content=product></head>"
+FILTERS = "".join(f"<div class=facet><span>Colour {n}</span></div>" for n in range(120))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(f"{SHOP}<body><div id=root></div><footer>{MENU * 3}</footer></body>", id="nothing but a footer of links"),
+        pytest.param(f"<body><div>{MENU}</div><div id=app></div></body>", id="a few links"),
+        pytest.param(
+            f"{SHOP}<body><main><h2>Choose your colour</h2><p>It ships in a week.</p></main>{FILTERS}</body>",
+            id="two lines of a shop",
+        ),
+    ],
+)
+def test_a_page_that_waits_for_its_script_is_not_its_menus(page: str) -> None:
+    assert to_markdown(page, "https://shop.test/") == ""
+
+
+def test_a_shop_of_which_one_paragraph_stands_out_keeps_it() -> None:
+    text = "This lamp of brass and glass was made by hand, and it burns for forty hours at a time."
+    offer = f"<div class=facet><span>{text}</span></div>"
+    assert text in to_markdown(f"{SHOP}<body>{FILTERS}{offer}{FILTERS}</body>", "https://shop.test/")
+
+
+def test_a_list_of_links_that_is_the_page_is_kept() -> None:
+    files = "".join(f"<li><a href='/{n}.txt'>Minutes of meeting {n}</a></li>" for n in range(40))
+    assert to_markdown(f"<body><h1>Minutes</h1><ul>{files}</ul></body>", "https://town.test/").count("- [Minutes") == 40
 
 
 def test_a_frame_that_is_never_closed_does_not_swallow_the_page() -> None:

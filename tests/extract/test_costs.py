@@ -15,7 +15,7 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 MAX_CPU_S = 40.0 if sys.gettrace() else 10.0  # coverage makes every line dearer
 
 
-def read_cheaply(data: bytes, kind: str) -> Extracted:
+def read_cheaply(data: bytes | str, kind: str) -> Extracted:
     started = time.process_time()
     read = extract(data, kind, "")
     assert time.process_time() - started < MAX_CPU_S
@@ -101,6 +101,12 @@ def test_a_book_of_millions_of_tags_is_cut() -> None:
         }
     )
     assert read_cheaply(data, "application/epub+zip").truncated
+
+
+def test_the_table_of_a_page_with_a_million_cells_is_cut() -> None:
+    rows = ("<tr>" + "<td>1</td>" * 100 + "</tr>") * 10_000
+    found = read_cheaply(f"<body><h1>Counts</h1><p>All that was counted here follows.</p><table>{rows}</table>", "text/html")
+    assert (found.truncated, found.text.startswith("# Counts"), "| 1 | 1 | 1 |" in found.text) == (True, True, True)
 
 
 @pytest.mark.parametrize("paragraphs", [["Nine tonnes."], ["Nine tonnes.", "Ten tonnes."]], ids=["one", "two in turn"])

@@ -140,6 +140,11 @@ def test_a_title_is_found_without_a_head() -> None:
     assert extract('<meta property="og:title" content="Shared">x', "text/html", URL).title == "Shared"
 
 
+def test_a_link_to_a_script_or_to_a_place_on_the_page_is_its_words() -> None:
+    links = "<a href=' JavaScript:show(730)'>Show</a> and <a href='#top'>top</a> and <a href='/x'>page</a>"
+    assert to_markdown(f"<body><p>{links}</p></body>", "https://a.test/") == "Show and top and [page](https://a.test/x)"
+
+
 def test_links_are_bounded() -> None:
     html = "".join(f'<a href="/{n}">{n}</a> ' for n in range(2_000))
     assert len(extract(html, "text/html", URL).links) == 500

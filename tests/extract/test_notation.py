@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from nexi.extract import extract, to_markdown, to_text
+from nexi.extract.formulas import reveal_tex_scripts
 from nexi.extract.notation import write_lowered, write_raised
 from nexi.text.plain import fold_text
 
@@ -90,7 +91,26 @@ def test_a_formula_of_thousands_of_elements_is_cut_and_the_page_stays() -> None:
     deep = "<mrow>" * 300 + "<mi>x</mi>" + "</mrow>" * 300
     assert page(f"before <math>{deep}</math> after {'word ' * 20}").startswith("before")
     wide = "<mi>x</mi>" * 6_000
-    assert page(f"before <math>{wide}</math> after").endswith("after")
+    assert page(f"before <math>{wide}</math> after").endswith("x … after")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<math><semantics><mi>x</mi><annotation encoding='application/x-tex'>{}</annotation></semantics></math>",
+        "<math alttext='{}'><mi>x</mi></math>",
+        "<script type='math/tex'>{}</script>",
+    ],
+)
+def test_a_formula_of_a_hundred_kilobytes_is_cut_between_two_numbers_and_says_so(form: str) -> None:
+    tex = "+".join(f"x_{{{n}}}" for n in range(100_000, 111_111))
+    found = page(f"before {form.format(tex)} after")
+    cut = found.removeprefix("before $").removesuffix(" …$ after")
+    assert (19_000 < len(cut) <= 20_000, tex.startswith(cut), cut[-1].isalnum()) == (True, True, False)
+
+
+def test_scripts_of_formulas_that_are_never_closed_cost_no_more_than_their_length() -> None:
+    assert reveal_tex_scripts("<script type='math/tex'>x" * 50_000).startswith("<span>$x")
 
 
 def test_a_word_document_keeps_exponents_formulas_and_notes_and_leaves_out_moved_text() -> None:

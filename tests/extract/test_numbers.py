@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from html import unescape
 
 import pytest
 
-from nexi.extract import to_text
+from evals.extraction import corpus
+from nexi.extract import to_markdown, to_text
 from nexi.llm.extractive.passages import read_sentences
 from nexi.text.blocks import list_cells, parse_blocks
 from tests.extract import number_documents as documents
 
+TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 PROSE: dict[str, Callable[[Sequence[str]], bytes]] = {
     "html": documents.html,
     "epub": documents.epub,
@@ -63,3 +66,32 @@ def test_no_number_of_a_table_changes(kind: str, seed: int) -> None:
     text = to_text(data, name=f"numbers.{kind}").text
     cells = [[*list_cells(text[b.start : b.end])] for b in parse_blocks(text) if b.kind in ("head", "row")]
     assert cells == rows
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<span>Nov 7, 2025</span><span>11 min read</span>", "Nov 7, 2025 11 min read"),
+        ("<span><b>6,796</b></span><span><i>8 gold badges</i></span>", "**6,796** *8 gold badges*"),
+        ("The year 20<b>25</b>.", "The year 20**25**."),
+        ("<i>2</i><i>0</i><i>2</i><i>5</i>", "*2025*"),
+        ("1,000<wbr>,000", "1,000,000"),
+        ("Tell us!<a href='https://a.test/'>Survey of 2021</a>", "Tell us! [Survey of 2021](https://a.test/)"),
+    ],
+)
+def test_numbers_that_only_a_style_keeps_apart_stay_two(html: str, text: str) -> None:
+    assert to_markdown(f"<body><p>{html}</p></body>", "") == text
+
+
+@pytest.mark.skipif(bool(corpus.missing(corpus.DATA)), reason="the annotated pages are not beside this checkout")
+def test_every_number_that_is_quoted_of_thirty_real_pages_stands_in_their_source() -> None:
+    strange: dict[str, list[str]] = {}
+    count = 0
+    for page in corpus.sample(corpus.annotated(corpus.DATA), 30):
+        source = numbers(unescape(TAG.sub(" ", page.html))) + numbers(unescape(TAG.sub("", page.html)))
+        quoted = numbers(" ".join(sentence.text for sentence in read_sentences(to_markdown(page.html, page.url))))
+        count += quoted.total()
+        if changed := [number for number in quoted if number not in source]:
+            strange[page.url] = changed
+    assert strange == {}
+    assert count > 1_000

@@ -11,6 +11,7 @@ from PIL import Image
 
 from nexi.app.documents import read_document
 from nexi.errors import FetchError
+from nexi.extract import ocr, pdf
 from tests.extract import documents
 
 # Prints the kind of picture it was given, as `file` would know it, and its arguments.
@@ -123,3 +124,24 @@ async def test_a_scanned_pdf_is_recognised_in_the_language_it_names_if_that_is_i
     scan.save(stream)
     (tmp_path / "a.pdf").write_bytes(stream.getvalue())
     assert (await read_document(tmp_path / "a.pdf", "file:///a")).text == f"[page 1]\n\nP51 stdin stdout --psm 3{arguments}"
+
+
+@pytest.mark.parametrize(("origin", "pages"), [("web", 1), ("file", 3)])
+def test_a_page_has_15_seconds_a_document_of_the_web_too_and_an_own_file_15_minutes(
+    monkeypatch: pytest.MonkeyPatch, origin: str, pages: int
+) -> None:
+    times = [0.0]
+
+    def recognise_slowly(picture: bytes, deadline: float, languages: str) -> str:
+        assert deadline - times[0] == ocr.MAX_PAGE_S
+        times[0] = deadline
+        return "Tea"
+
+    monkeypatch.setattr(pdf, "can_recognise", lambda: True)
+    monkeypatch.setattr(pdf, "recognise_text", recognise_slowly)
+    monkeypatch.setattr(pdf.time, "monotonic", lambda: times[0])
+    stream = io.BytesIO()
+    scans = [Image.new("L", (40, 20), 255) for _ in range(3)]
+    scans[0].save(stream, "PDF", save_all=True, append_images=scans[1:])
+    recognition = ocr.Recognition("eng", ocr.MAX_DOCUMENT_S[origin])
+    assert pdf.read_pdf(stream.getvalue(), 10_000, recognition).text.count("Tea") == pages

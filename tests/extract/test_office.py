@@ -52,6 +52,16 @@ def test_a_long_table_repeats_its_header_so_that_a_passage_of_it_can_be_read_alo
     assert max(map(len, blocks)) < 1_200
 
 
+def test_a_sheet_that_the_workbook_hides_says_so() -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["shown"])
+    for state in ("hidden", "veryHidden"):
+        workbook.create_sheet(state).sheet_state = state
+        workbook[state].append([f"in {state}"])
+    headings = [line for line in read(samples.saved(workbook), "a.xlsx").text.split("\n") if line.startswith("#")]
+    assert headings == ["## Sheet", "## hidden (hidden)", "## veryHidden (hidden)"]
+
+
 def test_a_workbook_of_more_text_than_is_kept_says_that_it_was_cut() -> None:
     found = extract(samples.a_workbook(), type_of_name("a.xlsx"), "", max_chars=100)
     assert (found.truncated, len(found.text)) == (True, 99)

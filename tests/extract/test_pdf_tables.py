@@ -77,6 +77,52 @@ def test_prose_is_no_table(page: list[tuple[float, float, str]]) -> None:
     assert all(word in text for _, _, line in page for word in line.split())
 
 
+LEFT = [
+    "The Danvers tunnel was",
+    "dug by hand between the",
+    "years 1871 and 1874. It",
+    "is 412 metres long and",
+    "leads under the river.",
+]
+RIGHT = [
+    "In contrast, the Ewell",
+    "canal needed no tunnel.",
+    "It was opened in 1869,",
+    "and its eleven locks are",
+    "still worked by hand.",
+]
+
+
+def test_two_columns_that_were_written_line_by_line_are_read_one_after_the_other() -> None:
+    heads = [(60.0, 730.0, "Tunnels and canals of the coast, a history of both in two columns of this report")]
+    both = [part for two in zip(lines_at(60, LEFT), lines_at(320, RIGHT), strict=True) for part in two]
+    last = [(320.0, 700.0 - 14 * 5, "Nobody lives there now.")]
+    assert page_of(*heads, *both, *last).split("\n\n")[1:] == [
+        "\n".join([heads[0][2], *LEFT]),
+        "\n".join([*RIGHT, last[0][2]]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([("Depth of the river here", "412"), ("Length of the tunnel", "88")] * 3, id="figures"),
+        pytest.param([("To the treasurer of the town", "5 May 2024"), ("Quibberton on the coast", "Our ref. 12")], id="letter"),
+        pytest.param([("Item", "What was said of it at the meeting")] * 6, id="labels"),
+    ],
+)
+def test_what_may_be_no_column_is_read_line_by_line(rows: list[tuple[str, str]]) -> None:
+    text = page_of(*(part for n, (a, b) in enumerate(rows) for part in ((60.0, 700.0 - 14 * n, a), (320.0, 700.0 - 14 * n, b))))
+    assert text.index(rows[0][1]) < text.index(rows[1][0], text.index(rows[0][0]) + 1)
+
+
+def test_a_compound_keeps_its_hyphen_at_the_end_of_a_line_where_the_page_has_it_elsewhere() -> None:
+    lines = ["These are the high-", "dimensional spaces of the moun-", "tain, and a high-dimensional space is large."]
+    assert page_of(*lines_at(60, lines)).partition("\n\n")[2].replace("\n", " ") == (
+        "These are the high-dimensional spaces of the mountain, and a high-dimensional space is large."
+    )
+
+
 def test_a_bar_in_a_cell_does_not_end_it() -> None:
     rows = [(("a|b", "Two", "Three")[n], str(5 + n), str(70 + n)) for n in range(3)]
     page = [(x, 700 - 14 * n, text) for n, row in enumerate(rows) for x, text in zip((60, 200, 300), row, strict=True)]

@@ -1,0 +1,76 @@
+"""Two columns of a PDF whose words were written line by line across both: each column is read by itself.
+
+Above sits `pdf_tables`, which finds the lines of a page; below, nothing. A page that was written column by column needs none of
+this. Lines of prose on both sides of the same gutter are two columns; what is in doubt stays as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nexi.extract.pdf_tables import Line
+
+__all__ = ["order_columns"]
+
+MIN_LINES = 4  # across both columns, one after the other
+MIN_CELL_CHARS = 16  # on average; cells of a table are shorter
+MIN_LETTERS = 0.7  # of the characters
+
+
+def order_columns(text: str, lines: Sequence[Line]) -> str:
+    """The text of a page with its left column before its right one, wherever lines run across both."""
+    parts: list[str] = []
+    done = 0
+    for run, gutter in _find_runs(lines):
+        first, last = min(line.words[0].first for line in run), max(word.last for line in run for word in line.words)
+        left, right = ([c.text for line in run for c in line.cells if (c.left > gutter) == side] for side in (False, True))
+        parts += [text[done:first], "\n".join(left), "\n\n", "\n".join(right)]
+        done = last
+    return "".join([*parts, text[done:]])
+
+
+def _find_runs(lines: Sequence[Line]) -> Iterator[tuple[list[Line], float]]:
+    """Lines of prose one after the other that leave the same space free, and where it begins."""
+    run: list[Line] = []
+    left, right = 0.0, 0.0  # where the left column ends, and where the right one begins
+    for line in lines:
+        sides = _widen_sides(line, left, right) if run else None
+        if sides is None:
+            if _is_prose(run):
+                yield run, left
+            run = []
+            sides = (line.cells[0].right, line.cells[1].left) if len(line.cells) == 2 else None
+        if sides is not None:
+            run.append(line)
+            left, right = sides
+    if _is_prose(run):
+        yield run, left
+
+
+def _widen_sides(line: Line, left: float, right: float) -> tuple[float, float] | None:
+    """Where the columns end and begin with this line; None where it stands across both."""
+    first, last = line.cells[0], line.cells[-1]
+    if len(line.cells) == 2:
+        left, right = max(left, first.right), min(right, last.left)
+    elif len(line.cells) > 2:
+        return None
+    elif first.right < right:
+        left = max(left, first.right)
+    elif first.left > left:
+        right = min(right, first.left)
+    else:
+        return None
+    return (left, right) if left < right else None
+
+
+def _is_prose(run: Sequence[Line]) -> bool:
+    both = [line.cells for line in run if len(line.cells) == 2]
+    if len(both) < MIN_LINES:
+        return False
+    texts = [[cells[side].text for cells in both] for side in (0, 1)]
+    letters = sum(map(str.isalpha, "".join(map("".join, texts)).replace(" ", "")))
+    chars = sum(len(cell.replace(" ", "")) for side in texts for cell in side)
+    return letters >= MIN_LETTERS * chars and all(fmean(map(len, side)) >= MIN_CELL_CHARS for side in texts)
