@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nexi.app.plugins import PluginInfo
     from nexi.config import EndpointRole
 
-__all__ = ["Check", "DoctorReport", "examine_settings", "examine_setup"]
+__all__ = ["Check", "DoctorReport", "examine_services", "examine_settings", "examine_setup"]
 
 
 SCHEMA = "nexi-doctor-1"
@@ -45,6 +45,13 @@ JUDGE_TEST_SHARE = 0.9  # of the time for a check: the rest is for saying that i
 SETUP_CALLS = 3  # of a model in the test of settings: a word, and the judge's test with its repetition
 MAX_PROBE_TOKENS = 256
 TEST_QUERY = "encyclopedia"
+SERVICE_QUERIES = {
+    "pypi": "pip",
+    "wayback": "example.com",
+    "nominatim": "Paris",
+    "clinicaltrials": "asthma",
+    "gdelt": "election",
+}
 PUBLIC_NAME = "example.com"
 FORBIDDEN_URLS = ("http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]/")
 MIN_FREE_MB = 200
@@ -299,6 +306,30 @@ def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
     except NexiError as error:
         return [("search", _check_missing_search(error))]
     return [(f"search {backend.name}", _check_search(nexi, backend)) for backend in backends]
+
+
+async def examine_services(
+    load: Callable[[], Config] = load_config, environment: DoctorEnvironment = DEFAULT_ENVIRONMENT
+) -> DoctorReport:
+    """Call every open service once with a query it must know. Tells which of them answer from here."""
+    config = load()
+    async with Nexi(config.override(search_backend="services"), clock=environment.clock) as nexi:
+        federation: Any = nexi.backends()[0]
+        members = [federation.member(name) for name in getattr(federation, "services", ())]
+        checks = await _run_checks([(f"service {m.name}", _check_service(nexi, m)) for m in members], environment)
+    hide = _secret_hider(config)
+    return DoctorReport(tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks))
+
+
+async def _check_service(nexi: Nexi, service: SearchBackend) -> list[Check]:
+    hits = await service.search(Query(SERVICE_QUERIES.get(service.name, TEST_QUERY)))
+    if breaker := nexi.ports.breaker():
+        await breaker.record_success(service.name)
+    message = f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query"
+    if hits:
+        return [Check(f"service {service.name}", True, message)]
+    cause, fix = "a test query should have results", "try again later; if it stays so, tell the developers of nexi"
+    return [Check(f"service {service.name}", False, message, cause, fix)]
 
 
 async def _check_missing_search(error: NexiError) -> list[Check]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,8 +22,11 @@ from nexi.net.breaker import Suspension, format_duration
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries
 from nexi.ports import Breaker, Clock, Emit, MakePacing, Pacing, SearchBackend
+from nexi.routing.asking import ask_services
+from nexi.routing.fusion import fuse_hits
+from nexi.routing.route import Choice
 from nexi.runs.recording import AgentReplay
-from nexi.types import Failure, Hit, Query, SearchOutcome
+from nexi.types import Failure, Hit, Query, SearchOutcome, ServiceAnswer
 from nexi.urls import dedup_key, host_of, is_web_url
 
 __all__ = ["BackendConcurrency", "SearchPatience", "Searcher"]
@@ -30,7 +34,7 @@ __all__ = ["BackendConcurrency", "SearchPatience", "Searcher"]
 
 MAX_PAUSE_S = 5.0  # while other backends can be asked
 MAX_LAST_PAUSE_S = 30.0  # when no other backend is left
-MAX_PARALLEL_QUERIES = 4
+MAX_PARALLEL_QUERIES = 5  # as many as one call of the tool may have
 
 
 class BackendConcurrency:
@@ -126,6 +130,7 @@ class Searcher:
         failures: dict[str, tuple[Failure, ...]] = {}
         suspended: list[SearchBackend] = []
         empty_backend = ""
+        asked: tuple[ServiceAnswer, ...] = ()
         backends = self._chain()
         started = asyncio.get_running_loop().time()
 
@@ -144,7 +149,7 @@ class Searcher:
             failures[backend.name] = answer.failures
             if answer.hits:
                 return _build_outcome(query, answer, failures)
-            empty_backend = empty_backend or answer.backend
+            empty_backend, asked = empty_backend or answer.backend, (*asked, *answer.asked)
         for number, backend in enumerate(suspended if not empty_backend else (), 1):
             share = share_s(len(suspended) - number + 1)
             answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline), share)
@@ -155,7 +160,7 @@ class Searcher:
         if not backends:
             fix = "set SEARXNG_URL, or see nexi doctor"
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
-        return _build_outcome(query, SearchOutcome(query.text, (), empty_backend), failures)
+        return _build_outcome(query, SearchOutcome(query.text, (), empty_backend, asked=asked), failures)
 
     def _max_wait(self, max_pause: float, deadline: float | None) -> float:
         return max_pause if deadline is None else min(max_pause, deadline - self._clock.monotonic())
@@ -164,6 +169,8 @@ class Searcher:
         self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
     ) -> SearchOutcome:
         """Ask one backend; the outcome's `backend` is empty if it failed. Beyond `share_s` it is not waited for."""
+        if hasattr(backend, "route"):
+            return await self._ask_members(backend, query, share_s)
         name = backend.name
         query = query if "focus" in getattr(backend, "filters", ()) else within_focus(query)
         try:
@@ -184,6 +191,28 @@ class Searcher:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored_filters(backend, query)))
         why = "its results are all of other sites" if kept else "it answered and has no result for this query"
         return SearchOutcome(query.text, (), name, (*partial, Failure(name, "empty", why, "try other words")))
+
+    async def _ask_members(self, backend: Any, query: Query, share_s: float | None) -> SearchOutcome:
+        """Ask the services that a backend chooses among its own; one that fails is replaced at once and not waited for."""
+
+        async def ask(choice: Choice) -> SearchOutcome:
+            name = choice.service
+            if suspension := (await self._breaker.admit(name) if self._breaker else None):
+                failure = _suspension_failure(name, suspension, self._clock.now().timestamp())
+                return SearchOutcome(query.text, failures=(failure,))
+            return await self._ask_backend(backend.member(name), backend.phrase(query, name), 0.0, share_s)
+
+        answers = await ask_services(await asyncio.to_thread(backend.route, query), ask)
+        asked = tuple(answer for answer, _ in answers)
+        outcomes = [outcome for _, outcome in answers]
+        hits = fuse_hits({answer.service: outcome.hits for answer, outcome in answers}, query.text)[: query.count]
+        if hits:
+            ignored = [_filter_failures(outcome) for outcome in outcomes if outcome.hits]
+            failures = ignored[0] if all(ignored) else ()
+            return SearchOutcome(query.text, hits, backend.name, failures, asked)
+        has_answer = any(outcome.backend for outcome in outcomes)
+        failures = tuple(failure for outcome in outcomes for failure in outcome.failures)
+        return SearchOutcome(query.text, (), backend.name if has_answer else "", failures, asked)
 
     async def _search_in_time(
         self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
@@ -226,7 +255,13 @@ def _is_within_site(url: str, site: str) -> bool:
 
 
 def _build_outcome(query: Query, answer: SearchOutcome, failures: dict[str, tuple[Failure, ...]]) -> SearchOutcome:
-    return SearchOutcome(query.text, answer.hits, answer.backend, tuple(f for each in failures.values() for f in each))
+    return SearchOutcome(
+        query.text, answer.hits, answer.backend, tuple(f for each in failures.values() for f in each), answer.asked
+    )
+
+
+def _filter_failures(outcome: SearchOutcome) -> tuple[Failure, ...]:
+    return tuple(failure for failure in outcome.failures if failure.code == "filter_ignored")
 
 
 def _suspension_failure(name: str, suspension: Suspension, now: float) -> Failure:
@@ -265,5 +300,5 @@ def _clean_hits(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tu
         web = is_web_url(hit.url)
         if web or (local and hit.url.startswith("file:///")):
             key = dedup_key(hit.url) if web else hit.url
-            seen.setdefault(key, Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
+            seen.setdefault(key, replace(hit, backend=hit.backend or backend))
     return tuple(seen.values())

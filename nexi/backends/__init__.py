@@ -33,6 +33,10 @@ class Settings(Struct, frozen=True):
     certificates: str = ""  # a file, for a library that has clients of its own
     container: ContainerOptions | None = None  # what is started in the place of an endpoint
     plugin: Factory | None = None  # what makes a backend that is not nexi's own
+    contact: str = ""  # an address that open services are told
+    instances: tuple[str, ...] = ()  # of SearXNG, where there are several
+    members: Mapping[str, Settings] = {}  # of a backend over other backends
+    rate_meaning: Callable[[str], Mapping[str, float]] | None = None  # how much a question is of each kind
 
 
 Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
@@ -46,6 +50,10 @@ def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
     def at(url: str) -> SearchBackend:
         return PagedSearxng(lambda page: HttpBackend(Searxng(url, settings.timeout_s, page=page), sender))
 
+    if len(settings.instances) > 1:
+        from nexi.backends.searxng_instances import SearxngInstances
+
+        return SearxngInstances(settings.instances, at)
     if settings.base_url or settings.container is None:
         return at(settings.base_url)
     from nexi.backends.container import Lifecycle
@@ -76,8 +84,40 @@ def _build_stackexchange(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.stackexchange import StackExchange, StackExchangeBackend
 
     keys = (settings.api_key, *settings.spare_keys)
-    first, *spares = (StackExchange(api_key=key, timeout_s=settings.timeout_s) for key in keys)
+    mirror = {"base_url": settings.base_url} if settings.base_url else {}
+    first, *spares = (StackExchange(api_key=key, timeout_s=settings.timeout_s, **mirror) for key in keys)
     return StackExchangeBackend(first, sender, spares=spares)
+
+
+def _build_services(settings: Settings, sender: Sender) -> SearchBackend:
+    from functools import partial
+
+    from nexi.backends.services.federation import OpenServices
+
+    members = settings.members.items()
+    return OpenServices({name: partial(create_backend, name, own, sender) for name, own in members}, settings.rate_meaning)
+
+
+def _service_factory(name: str) -> Factory | None:
+    """The factory of an open service (`nexi/backends/services`) that has no module of its own here."""
+    from nexi.routing.table import SERVICES
+
+    if name not in SERVICES or name in BACKENDS:
+        return None
+
+    def make(settings: Settings, sender: Sender) -> SearchBackend:
+        from nexi.backends.services import build_service
+
+        return build_service(
+            name,
+            sender,
+            base=settings.base_url,
+            key=settings.api_key,
+            contact=settings.contact,
+            timeout_s=settings.timeout_s,
+        )
+
+    return make
 
 
 def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
@@ -90,7 +130,8 @@ def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
 
         kind = getattr(import_module(f"nexi.backends.{module}"), name)
         if not keyed:
-            return HttpBackend(kind(timeout_s=settings.timeout_s), sender)
+            mirror = {"host" if module == "wikipedia" else "base_url": settings.base_url} if settings.base_url else {}
+            return HttpBackend(kind(timeout_s=settings.timeout_s, **mirror), sender)
         keys = (settings.api_key, *settings.spare_keys)
         first, *spares = (kind(api_key=key, timeout_s=settings.timeout_s) for key in keys)
         return HttpBackend(first, sender, spares=spares)
@@ -107,6 +148,7 @@ BACKENDS: Mapping[str, Factory] = {
     "arxiv": _dialect_factory("arxiv", "Arxiv", keyed=False),
     "security": _build_security,
     "ripgrep": _build_ripgrep,
+    "services": _build_services,
     "tavily": _dialect_factory("tavily", "Tavily", keyed=True),
     "brave": _dialect_factory("brave", "Brave", keyed=True),
     "exa": _dialect_factory("exa", "Exa", keyed=True),
@@ -118,12 +160,18 @@ NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 
 def require_backend(name: str, settings: Settings) -> Factory:
     """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
-    factory = BACKENDS.get(name) or settings.plugin or _third_party(name)
+    factory = BACKENDS.get(name) or _service_factory(name) or settings.plugin or _third_party(name)
     if name == "searxng" and not settings.base_url and settings.container is None:
         raise ConfigError(
             "the searxng backend has no URL",
             cause="no instance is named",
             fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
+        )
+    if name == "yacy" and not settings.base_url:
+        raise ConfigError(
+            "the yacy backend has no address",
+            cause="it is a peer of your own",
+            fix="nexi config set service_urls.yacy http://127.0.0.1:8090",
         )
     if name == "ripgrep" and not settings.root:
         raise ConfigError(
@@ -139,7 +187,7 @@ def require_backend(name: str, settings: Settings) -> Factory:
 def is_available(name: str) -> bool:
     """Whether nexi or an installed package provides a backend of that name."""
     try:
-        return bool(BACKENDS.get(name) or _third_party(name))
+        return bool(BACKENDS.get(name) or _service_factory(name) or _third_party(name))
     except ConfigError:
         return False
 

@@ -21,7 +21,7 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
     """Raise what a status other than 200 stands for."""
     if status == 200:
         return
-    cause = f"HTTP {status}: {_service_message(body)}"
+    cause = f"HTTP {status}: {service_message(body)}"
     fix_key = f"check {key_setting}" if key_setting else "this service needs no key; look for a proxy in between"
     if status in (401, 403):
         raise BackendError(f"{service} refused us", code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
@@ -37,6 +37,13 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
             fix="wait, or put another backend before it in search_backend",
             retry_after=retry_after(headers),
             retryable=True,
+        )
+    if status in (301, 302, 303, 307, 308):
+        raise BackendError(
+            f"{service} sends us elsewhere",
+            code="redirect",
+            cause=f"HTTP {status} to {headers.get('location', 'an address it does not name')[:200]}",
+            fix="a login or a new address is the usual reason; try again later, or correct the address of the service",
         )
     if status >= 500:
         raise BackendError(
@@ -73,19 +80,20 @@ def plain_line(value: object) -> str:
     return " ".join(html.unescape(_TAG.sub("", value)).split()) if isinstance(value, str) else ""
 
 
-def _service_message(body: bytes) -> str:
+def service_message(body: bytes, default: str = "no reason given") -> str:
     """The service's own words, as far as they can be found."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
-        return plain_line(body[:2000].decode("utf-8", "replace"))[:200] or "no reason given"
-    found = data if isinstance(data, dict) else {}
-    for name in ("error", "message", "detail", "readableMessage", "error_message"):
-        inner = found.get(name)
-        text = inner.get("info") or inner.get("message") if isinstance(inner, dict) else inner
+        return plain_line(body[:2000].decode("utf-8", "replace"))[:200] or default
+    answer = data if isinstance(data, dict) else {}
+    for name in ("error", "errors", "message", "detail", "readableMessage", "error_message", "errMsg"):
+        inner = answer.get(name)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        text = inner.get("info") or inner.get("message") or inner.get("detail") if isinstance(inner, dict) else inner
         if isinstance(text, str) and text:
             return text[:200]
-    return "no reason given"
+    return default
 
 
 def with_sites(text: str, sites: tuple[str, ...], excluded: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
-from nexi.text.stopwords import STOP
+from nexi.text.stopwords import STOP, word_set
 from nexi.types import Failure, Hit, Query
 
 __all__ = ["Security"]
@@ -34,6 +35,7 @@ OSV = "https://api.osv.dev/v1"
 SUMMARY_CHARS = 500
 NVD_ROWS = 100
 MAX_FIXED = 5
+MAX_NAMES = 6  # of packages that a query may mean
 OSV_ECOSYSTEMS = ("PyPI", "npm", "crates.io", "Go", "Maven", "NuGet", "RubyGems", "Packagist")
 
 _CVE = re.compile(r"\bCVE-\d{4}-\d{4,10}\b", re.IGNORECASE)
@@ -47,6 +49,14 @@ _REQUEST_WORDS = """
     vulnerability vulnerabilities cve cves security advisory advisories exploit exploits exploited known latest recent new
     newest current issue issues bug bugs flaw flaws affecting package library any list find"""
 _NOISE = frozenset(_REQUEST_WORDS.split())
+_ATTACKS = word_set(
+    """remote local code command execution injection sql xss csrf ssrf xxe rce dos cross-site cross site scripting request
+    forgery denial service buffer heap stack overflow underflow read write out of bounds use after free memory corruption leak
+    disclosure information privilege privileges escalation elevation bypass authentication authorization path directory
+    traversal deserialization race condition zero-day zero day critical high medium low severity patch patched fix fixed
+    version versions server client software web application plugin module malware attack attacks arbitrary file upload
+    unauthenticated attacker attackers"""
+)
 _SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 
 
@@ -73,10 +83,12 @@ class SecurityQuery(Struct, frozen=True):
         return tuple(wanted or words)[:10]
 
     @property
-    def package_name(self) -> str:
-        """A package that is named without its ecosystem: one word that can be a name."""
-        words = self.words
-        return words[0] if not self.id and not self.package and len(words) == 1 and _NAME.fullmatch(words[0]) else ""
+    def package_names(self) -> tuple[str, ...]:
+        """What may be the name of a package without its ecosystem: words that name no kind of attack, and pairs of them."""
+        if self.id or self.package:
+            return ()
+        names = [word for word in self.words if _NAME.fullmatch(word) and word.lower() not in _ATTACKS]
+        return tuple(dict.fromkeys((*names, *map("-".join, pairwise(names)))))[:MAX_NAMES]
 
 
 class Vulnerability(Struct, frozen=True):
@@ -220,8 +232,8 @@ def github_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | N
         affected = f"{asked.package}@{asked.version}" if asked.version else asked.package
         ecosystem = _GITHUB_ECOSYSTEMS.get(asked.ecosystem, asked.ecosystem)
         params = {"affects": affected, "ecosystem": ecosystem, "per_page": "50"}
-    elif asked.package_name:
-        params = {"affects": asked.package_name, "per_page": "50"}
+    elif names := asked.package_names:
+        params = {"affects": ",".join(names), "per_page": "50"}
     else:
         return None
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
@@ -256,8 +268,8 @@ def _github_record(row: dict[str, Any]) -> Vulnerability:
 def osv_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | None:
     if asked.id:
         return BackendRequest(f"{OSV}/vulns/{asked.id}", timeout_s=timeout_s)
-    if asked.package_name:
-        queries = [{"package": {"name": asked.package_name, "ecosystem": e}} for e in OSV_ECOSYSTEMS]
+    if names := asked.package_names:
+        queries = [{"package": {"name": name, "ecosystem": e}} for name in names for e in OSV_ECOSYSTEMS]
         return BackendRequest(f"{OSV}/querybatch", "POST", json={"queries": queries}, timeout_s=timeout_s)
     if not asked.package:
         return None

@@ -19,6 +19,7 @@ import httpx2
 from msgspec import Struct
 
 from nexi import urls
+from nexi.config import name_service
 from nexi.errors import BackendError, ConfigError
 from nexi.net.causes import plain_cause
 from nexi.net.trust import MACHINE, Trust, trust_nobody
@@ -182,12 +183,13 @@ async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
 def _translate_error(service: str, request: BackendRequest, error: Exception) -> BackendError:
     cause = plain_cause(urls.hide_userinfo(str(error))) or type(error).__name__
     where = urls.hide_userinfo(request.url.partition("?")[0])
+    setting, service = "jina_timeout" if service == "jina" else "search_timeout", name_service(service)
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
         return BackendError(
             f"{service} did not answer in time",
             code="timeout",
             cause=f"{where} took more than {request.timeout_s:g} s",
-            fix=f"try again, or raise {'jina_timeout' if service == 'jina' else 'search_timeout'} in the config",
+            fix=f"try again, or raise {setting} in the config",
             retryable=True,
         )
     match _root_cause(error):

@@ -526,7 +526,7 @@ async def test_a_cancelled_search_gives_up_the_start(world: World) -> None:
 
 
 def test_with_autostart_it_comes_first_and_the_others_stay(make_config: Callable[..., Config]) -> None:
-    assert make_config(searxng_autostart=True).search_chain() == ("searxng", "duckduckgo", "wikipedia")
+    assert make_config(searxng_autostart=True).search_chain() == ("searxng", "services")
     assert make_config(searxng_autostart=True, jina_key="k").search_chain() == ("searxng", "jina")
 
 

@@ -138,15 +138,25 @@ def test_a_query_is_read_for_ids_and_packages(text: str, asked: dict[str, str]) 
     assert read_query(text) == SecurityQuery(text, **asked)
 
 
-def test_words_go_to_nvd_and_kev_only() -> None:
-    asked = read_query("openssl heartbleed")
+def test_words_go_to_nvd_as_they_are_and_to_github_and_osv_as_names_of_packages() -> None:
+    asked = read_query("openssl heartbleed remote code execution")
     request = nvd_request(asked, 5.0, "key")
     assert request == BackendRequest(
         NVD,
-        params=(("keywordSearch", "openssl heartbleed"), ("resultsPerPage", "100")),
+        params=(("keywordSearch", "openssl heartbleed remote code execution"), ("resultsPerPage", "100")),
         headers={"apiKey": "key"},
         timeout_s=5.0,
     )
+    github, osv = github_request(asked, 5.0), osv_request(asked, 5.0)
+    assert github
+    assert osv
+    assert dict(github.params) == {"affects": "openssl,heartbleed,openssl-heartbleed", "per_page": "50"}
+    names = ("openssl", "heartbleed", "openssl-heartbleed")
+    assert osv.json == {"queries": [{"package": {"name": n, "ecosystem": e}} for n in names for e in OSV_ECOSYSTEMS]}
+
+
+def test_words_that_only_name_an_attack_are_no_package() -> None:
+    asked = read_query("remote code execution")
     assert (github_request(asked, 5.0), osv_request(asked, 5.0)) == (None, None)
 
 

@@ -1,0 +1,154 @@
+"""The services that need no key: each a function that builds its request and one that reads a row of its answer.
+
+`ServiceDialect` puts such a pair on the shared sender. What goes wrong with an answer is recognised here once for all of
+them: a web page in the place of data, an error inside a 200, rows that are not where they should be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from nexi.backends.replies import check_status, plain_line, service_message
+from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend, Sender
+from nexi.backends.services.form import Caller, ServiceForm
+from nexi.backends.services.rows import dig
+from nexi.errors import BackendError
+from nexi.routing.table import SERVICES
+from nexi.types import Hit, Query
+
+__all__ = ["ServiceBackend", "ServiceDialect", "build_service"]
+
+_RATE = re.compile(r"rate|limit|thrott|too many|quota|slow down", re.IGNORECASE)
+_TITLE = re.compile(rb"<title[^>]*>(.{0,200}?)</title", re.IGNORECASE | re.DOTALL)
+
+
+class ServiceDialect(Struct, frozen=True):
+    """A form with a caller: the BackendDialect of the sender."""
+
+    name: str
+    form: ServiceForm
+    caller: Caller
+    timeout_s: float = 10.0
+
+    @property
+    def filters(self) -> frozenset[str]:
+        return frozenset(SERVICES[self.name].filters)
+
+    @property
+    def interval_s(self) -> float:
+        return SERVICES[self.name].interval_s
+
+    @property
+    def _title(self) -> str:
+        return SERVICES[self.name].title
+
+    def request(self, query: Query) -> BackendRequest:
+        return self._with_timeout(self.form.request(query, self.caller))
+
+    def follow(self, response: BackendResponse) -> BackendRequest | None:
+        """The second request that the first answer leads to. Raises BackendError."""
+        if self.form.follow is None:
+            return None
+        data = self._read_json(response.status, response.headers, response.body)
+        if dig(data, self.form.first_rows) is None:
+            raise _wrong_shape(self._title, data, self.form.first_rows)
+        request = self.form.follow(data, self.caller)
+        return self._with_timeout(request) if request else None
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        if status == 404 and self.form.missing_is_empty:
+            return []
+        data = self._read_json(status, headers, body)
+        rows = dig(data, self.form.rows)
+        if self.form.unfold:
+            rows = self.form.unfold(rows)
+        if rows is None and self.form.is_empty and self.form.is_empty(data):
+            return []
+        if not isinstance(rows, list):
+            raise _wrong_shape(self._title, data, self.form.rows)
+        hits = (self.form.read_row(row, self.caller) for row in rows if isinstance(row, dict))
+        return [hit for hit in hits if hit]
+
+    def _with_timeout(self, request: BackendRequest) -> BackendRequest:
+        return BackendRequest(request.url, request.method, request.params, request.headers, request.json, self.timeout_s)
+
+    def _read_json(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
+        key_setting = f"api_keys.{self.name}" if self.caller.key else ""
+        is_limit = status in (400, 403) and _RATE.search(service_message(body))
+        check_status(self._title, 429 if is_limit else status, headers, body, key_setting=key_setting)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise _no_data(self._title, body) from error
+
+
+class ServiceBackend(HttpBackend):
+    """A service on the sender, with the second request that some of them need."""
+
+    async def _ask_dialect(self, dialect: Any, query: Query) -> list[Hit]:
+        response = await self._sender.send(self.name, dialect.request(query))
+        if request := dialect.follow(response):
+            response = await self._sender.send(self.name, request)
+        elif dialect.form.follow:
+            return []
+        hits: list[Hit] = dialect.parse(response.status, response.headers, response.body)
+        return hits[: query.count]
+
+
+def build_service(
+    name: str, sender: Sender, *, base: str = "", key: str = "", contact: str = "", timeout_s: float = 10.0
+) -> ServiceBackend:
+    """The backend of a service of `FORMS`."""
+    from nexi.backends.services.forms import FORMS
+
+    form = FORMS[name]
+    caller = Caller((base or form.base).rstrip("/"), key, contact)
+    return ServiceBackend(ServiceDialect(name, form, caller, timeout_s), sender)
+
+
+def _no_data(title: str, body: bytes) -> BackendError:
+    """Say what came in the place of JSON: a web page, or a sentence of the service."""
+    if len(body) >= MAX_BODY:
+        cause = f"it has more than {MAX_BODY // 1_000_000} MB, and the rest was not read"
+        return BackendError(f"{title} sent too much", code="too_large", cause=cause, fix="ask for less, or try again later")
+    start = body[:2000].lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")) or b"<body" in start:
+        page = _TITLE.search(body[:20_000])
+        name = f": {plain_line(page[1].decode('utf-8', 'replace'))!r}" if page else ""
+        return BackendError(
+            f"{title} sent a web page instead of data",
+            code="web_page",
+            cause=f"a login, a challenge or a notice{name}",
+            fix="open the service in a browser to see why, or leave it out by the setting services",
+        )
+    words = plain_line(body[:300].decode("utf-8", "replace"))
+    if _RATE.search(words):
+        fix = "wait; other services are asked meanwhile"
+        return BackendError(
+            f"{title} limits how often it may be asked", code="rate_limit", cause=words, fix=fix, retryable=True
+        )
+    cause = f"it is no JSON: {words or 'it is empty'}"
+    return BackendError(f"{title} sent an answer that cannot be read", code="bad_json", cause=cause, fix="try again later")
+
+
+def _wrong_shape(title: str, data: Any, path: str) -> BackendError:
+    """An error inside a 200, or an answer of another version."""
+    words = service_message(json.dumps(data)[:5000].encode() if isinstance(data, dict) else b"{}", default="")
+    if _RATE.search(words):
+        fix = "wait; other services are asked meanwhile"
+        return BackendError(
+            f"{title} limits how often it may be asked", code="rate_limit", cause=words, fix=fix, retryable=True
+        )
+    if words:
+        return BackendError(f"{title} reports an error", code="error_inside", cause=words, fix="change the query, or try later")
+    return BackendError(
+        f"{title} answers in a form that nexi does not know",
+        code="bad_schema",
+        cause=f"there is no {path or 'list of results'} in it; the service may have a new version",
+        fix="look for a newer nexi, or tell its developers",
+    )

@@ -1,0 +1,84 @@
+"""All open services as one backend: which of them is asked is the route's, how each is asked is the searcher's.
+
+The searcher knows a backend with a `route`: it asks the members one by one with its own pacing, suspensions and limits. Asked
+by itself, as `nexi doctor` does, this backend asks the same members without them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+
+from msgspec.structs import replace
+
+from nexi.errors import BackendError
+from nexi.ports import SearchBackend
+from nexi.routing.asking import ask_services
+from nexi.routing.fusion import fuse_hits
+from nexi.routing.route import Choice, Route, phrase_query, route_query
+from nexi.routing.table import SERVICES
+from nexi.types import Failure, Hit, Query, SearchOutcome
+
+__all__ = ["OpenServices"]
+
+NAME = "services"
+RateMeaning = Callable[[str], Mapping[str, float]]  # how much a question is of each kind
+
+
+class OpenServices:
+    """The SearchBackend port over members that are built when they are first asked."""
+
+    filters = frozenset({"site", "time", "language", "focus"})  # each member says for itself what it ignores
+
+    def __init__(self, builders: Mapping[str, Callable[[], SearchBackend]], rate_meaning: RateMeaning | None = None) -> None:
+        self._builders = builders
+        self._rate_meaning = rate_meaning
+        self._members: dict[str, SearchBackend] = {}
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def services(self) -> Collection[str]:
+        """The names of all that may be asked."""
+        return self._builders.keys()
+
+    def route(self, query: Query) -> Route:
+        """The services for a query. A model may be asked what it means, so this belongs off the event loop."""
+        return route_query(query, self._builders, self._rate_meaning(query.text) if self._rate_meaning else {})
+
+    def member(self, service: str) -> SearchBackend:
+        if service not in self._members:
+            self._members[service] = self._builders[service]()
+        return self._members[service]
+
+    def phrase(self, query: Query, service: str) -> Query:
+        """The query in the words of a service; a focus is the route's, and stays for the general web alone."""
+        is_web = "site" in SERVICES[service].filters
+        return phrase_query(query if is_web else replace(query, focus=""), service)
+
+    async def search(self, query: Query) -> list[Hit]:
+        route = await asyncio.to_thread(self.route, query)
+        answers = await ask_services(route, lambda choice: self._ask_member(choice, query))
+        hits = fuse_hits({answer.service: outcome.hits for answer, outcome in answers}, query.text)
+        failures = [failure for _, outcome in answers for failure in outcome.failures]
+        if not hits and failures and not any(outcome.backend for _, outcome in answers):
+            causes = "; ".join(f"{f.provider}: {f.message}" for f in failures)[:500]
+            codes = {failure.code for failure in failures}
+            code = codes.pop() if len(codes) == 1 else "sources_failed"
+            raise BackendError("no open service answered", code=code, cause=causes, fix="check the network, or set SEARXNG_URL")
+        return list(hits[: query.count])
+
+    async def _ask_member(self, choice: Choice, query: Query) -> SearchOutcome:
+        name = choice.service
+        try:
+            hits = await self.member(name).search(self.phrase(query, name))
+        except BackendError as error:
+            return SearchOutcome(query.text, failures=(Failure(name, error.code, str(error), error.fix),))
+        return SearchOutcome(query.text, tuple(hits), name)
+
+    async def aclose(self) -> None:
+        for member in self._members.values():
+            if hasattr(member, "aclose"):
+                await member.aclose()

@@ -1,0 +1,375 @@
+"""Indexes of papers, data sets and trials: OpenAlex, Crossref, Europe PMC, PubMed, Semantic Scholar, DOAJ, Zenodo,
+ClinicalTrials.gov. Pure.
+
+Each row becomes a hit with the record of the paper, so that duplicates can be merged by DOI and a retraction is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from nexi.backends.sender import BackendRequest
+from nexi.backends.services.form import Caller, ServiceForm
+from nexi.backends.services.rows import dig, dig_rows, join_parts, read_day, read_doi, read_line, read_lines, read_web_url
+from nexi.types import Hit, Paper, Query
+
+MAX_AUTHORS = 50
+MAX_ABSTRACT_WORDS = 200
+CONCERN = "expression of concern"
+
+
+def _build_hit(
+    name: str, url: str, title: str, paper: Paper, *, about: str = "", published: str = "", extra: Iterable[str] = ()
+) -> Hit | None:
+    """A hit whose snippet begins with what kind of paper it is; without an address or a title there is none."""
+    if not (url and title):
+        return None
+    head = ", ".join(paper.authors[:3]) + (" et al." if len(paper.authors) > 3 else "")
+    snippet = join_parts((paper.mark, head, paper.venue, paper.year, *extra, about))
+    return Hit(url, title, snippet, published, name, paper)
+
+
+def _doi_url(doi: str) -> str:
+    return f"https://doi.org/{quote(doi, safe='/:.;()-_')}" if doi else ""
+
+
+# OpenAlex
+
+
+def openalex_request(query: Query, caller: Caller) -> BackendRequest:
+    own = {"mailto": caller.contact} if caller.contact else {}
+    own |= {"api_key": caller.key} if caller.key else {}
+    if doi := read_doi(query.text):
+        return BackendRequest(f"{caller.base}/works/doi:{quote(doi, safe='/')}", params=tuple(own.items()))
+    params = {"search": query.text, "per-page": str(min(query.count, 50))} | own
+    return BackendRequest(f"{caller.base}/works", params=tuple(params.items()))
+
+
+def unfold_openalex(data: Any) -> Any:
+    """The rows of a search, or the one work that was asked for by its DOI."""
+    return data.get("results", [data] if "doi" in data else None) if isinstance(data, dict) else None
+
+
+def read_openalex(row: dict[str, Any], caller: Caller) -> Hit | None:
+    doi = read_doi(read_line(row, "doi"))
+    paper = Paper(
+        doi,
+        tuple(read_lines(row, "authorships", "author.display_name")[:MAX_AUTHORS]),
+        read_line(row, "primary_location.source.display_name"),
+        read_line(row, "publication_year"),
+        read_line(row, "best_oa_location.license", "primary_location.license"),
+        read_web_url(row, "best_oa_location.pdf_url", "open_access.oa_url"),
+        "retracted" if row.get("is_retracted") is True else "",
+        versions=_find_versions(read_line(location, "landing_page_url") for location in dig_rows(row, "locations")),
+    )
+    url = _doi_url(doi) or read_web_url(row, "primary_location.landing_page_url", "id")
+    title = read_line(row, "display_name", "title")
+    about = _unfold_abstract(row.get("abstract_inverted_index"))
+    return _build_hit("openalex", url, title, paper, about=about, published=read_day(row, "publication_date"))
+
+
+def _unfold_abstract(index: Any) -> str:
+    """OpenAlex gives each word with its places in place of the text."""
+    if not isinstance(index, dict):
+        return ""
+    places = [(place, word) for word, where in index.items() for place in (where if isinstance(where, list) else ())]
+    ordered = sorted((place, word) for place, word in places if isinstance(place, int))
+    return " ".join(word for _, word in ordered[:MAX_ABSTRACT_WORDS])
+
+
+def _find_versions(addresses: Iterable[str]) -> tuple[str, ...]:
+    """DOIs and arXiv numbers among addresses: what the same work is called elsewhere."""
+    dois = (read_doi(address) or _read_arxiv(address) for address in addresses)
+    return tuple(dict.fromkeys(doi for doi in dois if doi))
+
+
+def _read_arxiv(address: str) -> str:
+    _, mark, number = address.partition("arxiv.org/abs/")
+    return f"10.48550/arxiv.{number.partition('v')[0]}" if mark and number[:1].isdigit() else ""
+
+
+# Crossref
+
+
+def crossref_request(query: Query, caller: Caller) -> BackendRequest:
+    contact = (("mailto", caller.contact),) if caller.contact else ()
+    if doi := read_doi(query.text):
+        return BackendRequest(f"{caller.base}/works/{quote(doi, safe='')}", params=contact)
+    params = (("query.bibliographic", query.text), ("rows", str(min(query.count, 50))))
+    return BackendRequest(f"{caller.base}/works", params=params + contact)
+
+
+def unfold_crossref(message: Any) -> Any:
+    """The rows of a search, or the one work that was asked for by its DOI."""
+    return message.get("items", [message] if "DOI" in message else None) if isinstance(message, dict) else None
+
+
+def read_crossref(row: dict[str, Any], caller: Caller) -> Hit | None:
+    doi = read_doi(read_line(row, "DOI"))
+    standing, notice = read_crossref_updates(row)
+    related = dig(row, "relation")
+    related_rows = [item for kind in related for item in dig_rows(related, kind)] if isinstance(related, dict) else []
+    paper = Paper(
+        doi,
+        tuple(_crossref_name(author) for author in dig_rows(row, "author"))[:MAX_AUTHORS],
+        read_line(row, "container-title", "publisher"),
+        read_line(row, "issued.date-parts.0.0"),
+        read_line(row, "license.0.URL"),
+        standing=standing,
+        notice=notice,
+        versions=_find_versions(read_line(item, "id") for item in related_rows if item.get("id-type") == "doi"),
+    )
+    parts = dig(row, "issued.date-parts.0")
+    day = "-".join(f"{part:02d}" for part in parts if isinstance(part, int)) if isinstance(parts, list) else ""
+    url = _doi_url(doi) or read_web_url(row, "URL")
+    return _build_hit("crossref", url, read_line(row, "title"), paper, about=read_line(row, "abstract"), published=day)
+
+
+def read_crossref_updates(row: dict[str, Any]) -> tuple[str, str]:
+    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them."""
+    standing, notice = "", ""
+    for update in dig_rows(row, "updated-by"):
+        kind = read_line(update, "type").replace("_", " ").replace("-", " ").lower()
+        found = "retracted" if kind in ("retraction", "withdrawal", "removal", "partial retraction") else ""
+        found = found or ("concern" if CONCERN in kind else "")
+        if found and standing != "retracted":
+            standing, notice = found, _doi_url(read_doi(read_line(update, "DOI")))
+    title = read_line(row, "title").lower()
+    if not standing and title.startswith(("retracted:", "retracted article:", "[retracted]", "withdrawn:")):
+        standing = "retracted"
+    return standing, notice
+
+
+def _crossref_name(author: dict[str, Any]) -> str:
+    return " ".join(part for part in (read_line(author, "given"), read_line(author, "family")) if part) or read_line(
+        author, "name"
+    )
+
+
+# Europe PMC
+
+
+def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
+    doi = read_doi(query.text)
+    words = f'DOI:"{doi}"' if doi else query.text
+    params = {"query": words, "format": "json", "resultType": "core", "pageSize": str(min(query.count, 50))}
+    params |= {"email": caller.contact} if caller.contact else {}
+    return BackendRequest(f"{caller.base}/search", params=tuple(params.items()))
+
+
+def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
+    doi, source, number, pmc = read_doi(read_line(row, "doi")), *(read_line(row, name) for name in ("source", "id", "pmcid"))
+    standing, notice = _read_comments(row)
+    open_links = [
+        read_web_url(link, "url")
+        for link in dig_rows(row, "fullTextUrlList.fullTextUrl")
+        if read_line(link, "availabilityCode") in ("OA", "F")
+    ]
+    paper = Paper(
+        doi,
+        tuple(name.strip(" .") for name in read_line(row, "authorString").split(",") if name.strip(" ."))[:MAX_AUTHORS],
+        read_line(row, "journalInfo.journal.title", "bookOrReportDetails.publisher"),
+        read_line(row, "pubYear"),
+        read_line(row, "license"),
+        f"https://europepmc.org/articles/{pmc}" if pmc else next((link for link in open_links if link), ""),
+        standing,
+        notice,
+    )
+    url = f"https://europepmc.org/article/{source}/{number}" if source and number else _doi_url(doi)
+    about, day = read_line(row, "abstractText"), read_day(row, "firstPublicationDate")
+    return _build_hit("europepmc", url, read_line(row, "title"), paper, about=about, published=day)
+
+
+def _read_comments(row: dict[str, Any]) -> tuple[str, str]:
+    """What Europe PMC links to a paper: a retraction or a concern."""
+    standing, notice = "", ""
+    for comment in dig_rows(row, "commentCorrectionList.commentCorrection"):
+        kind = read_line(comment, "type").lower()
+        found = "retracted" if kind == "retraction in" else "concern" if kind == f"{CONCERN} in" else ""
+        if found and standing != "retracted":
+            number = read_line(comment, "id")
+            standing, notice = found, f"https://europepmc.org/article/MED/{number}" if number else ""
+    if not standing and any("retracted publication" in kind.lower() for kind in read_lines(row, "pubTypeList.pubType")):
+        standing = "retracted"
+    return standing, notice
+
+
+# PubMed: numbers first, then their summaries
+
+
+def pubmed_request(query: Query, caller: Caller) -> BackendRequest:
+    params = {"db": "pubmed", "term": query.text, "retmode": "json", "retmax": str(min(query.count, 50)), "sort": "relevance"}
+    return BackendRequest(f"{caller.base}/esearch.fcgi", params=tuple((params | _ncbi_caller(caller)).items()))
+
+
+def follow_pubmed(data: Any, caller: Caller) -> BackendRequest | None:
+    numbers = read_lines(data, "esearchresult.idlist")
+    params = {"db": "pubmed", "id": ",".join(numbers), "retmode": "json"} | _ncbi_caller(caller)
+    return BackendRequest(f"{caller.base}/esummary.fcgi", params=tuple(params.items())) if numbers else None
+
+
+def _ncbi_caller(caller: Caller) -> dict[str, str]:
+    contact = {"email": caller.contact} if caller.contact else {}
+    return {"tool": "nexi"} | contact | ({"api_key": caller.key} if caller.key else {})
+
+
+def unfold_pubmed(result: Any) -> Any:
+    """Summaries stand under their numbers; the list of numbers has their order."""
+    return [result.get(number) for number in read_lines(result, "uids")] if isinstance(dig(result, "uids"), list) else None
+
+
+def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
+    number = read_line(row, "uid")
+    ids = {read_line(item, "idtype"): read_line(item, "value") for item in dig_rows(row, "articleids")}
+    kinds = [kind.lower() for kind in read_lines(row, "pubtype")]
+    pmc = ids.get("pmc", "")
+    paper = Paper(
+        read_doi(ids.get("doi", ""), read_line(row, "elocationid")),
+        tuple(read_lines(row, "authors", "name")[:MAX_AUTHORS]),
+        read_line(row, "fulljournalname", "source"),
+        read_line(row, "pubdate")[:4],
+        open_url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else "",
+        standing="retracted" if "retracted publication" in kinds else "",
+    )
+    url = f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
+    day = read_day({"day": read_line(row, "sortpubdate").partition(" ")[0].replace("/", "-")}, "day")
+    return _build_hit("pubmed", url, read_line(row, "title"), paper, published=day)
+
+
+# Semantic Scholar
+
+
+def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
+    fields = "title,abstract,year,venue,externalIds,openAccessPdf,url,publicationDate,authors"
+    params = {"query": query.text.replace("-", " "), "limit": str(min(query.count, 50)), "fields": fields}
+    headers = {"x-api-key": caller.key} if caller.key else {}
+    return BackendRequest(f"{caller.base}/paper/search", params=tuple(params.items()), headers=headers)
+
+
+def read_semanticscholar(row: dict[str, Any], caller: Caller) -> Hit | None:
+    doi, arxiv = read_doi(read_line(row, "externalIds.DOI")), read_line(row, "externalIds.ArXiv")
+    paper = Paper(
+        doi,
+        tuple(read_lines(row, "authors", "name")[:MAX_AUTHORS]),
+        read_line(row, "venue"),
+        read_line(row, "year"),
+        read_line(row, "openAccessPdf.license"),
+        read_web_url(row, "openAccessPdf.url") or (f"https://arxiv.org/abs/{arxiv}" if arxiv else ""),
+        versions=(f"10.48550/arxiv.{arxiv}",) if arxiv else (),
+    )
+    url = _doi_url(doi) or paper.open_url or read_web_url(row, "url")
+    about, day = read_line(row, "abstract"), read_day(row, "publicationDate")
+    return _build_hit("semanticscholar", url, read_line(row, "title"), paper, about=about, published=day)
+
+
+# DOAJ
+
+
+def doaj_request(query: Query, caller: Caller) -> BackendRequest:
+    words = quote(query.text.replace("/", " "), safe="")
+    return BackendRequest(f"{caller.base}/search/articles/{words}", params=(("pageSize", str(min(query.count, 50))),))
+
+
+def read_doaj(row: dict[str, Any], caller: Caller) -> Hit | None:
+    about = row.get("bibjson")
+    ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(about, "identifier")}
+    doi, link = read_doi(ids.get("doi", "")), read_web_url(about, "link.0.url")
+    paper = Paper(
+        doi,
+        tuple(read_lines(about, "author", "name")[:MAX_AUTHORS]),
+        read_line(about, "journal.title"),
+        read_line(about, "year"),
+        open_url=link,
+    )
+    return _build_hit(
+        "doaj",
+        link or _doi_url(doi),
+        read_line(about, "title"),
+        paper,
+        about=read_line(about, "abstract"),
+        published=paper.year,
+    )
+
+
+# Zenodo
+
+
+def zenodo_request(query: Query, caller: Caller) -> BackendRequest:
+    params = {"q": query.text, "size": str(min(query.count, 25)), "sort": "bestmatch"}
+    return BackendRequest(f"{caller.base}/records", params=tuple(params.items()))
+
+
+def read_zenodo(row: dict[str, Any], caller: Caller) -> Hit | None:
+    about, number = row.get("metadata"), read_line(row, "id")
+    doi = read_doi(read_line(row, "doi"))
+    day = read_day(about, "publication_date")
+    url = read_web_url(row, "links.self_html", "links.html") or (f"https://zenodo.org/records/{number}" if number else "")
+    paper = Paper(
+        doi,
+        tuple(read_lines(about, "creators", "name")[:MAX_AUTHORS]),
+        "Zenodo",
+        day[:4],
+        read_line(about, "license.id"),
+        url if read_line(about, "access_right") == "open" else "",
+        versions=_find_versions([read_line(row, "conceptdoi")]),
+    )
+    kind = read_line(about, "resource_type.title")
+    return _build_hit(
+        "zenodo", url, read_line(about, "title"), paper, about=read_line(about, "description"), published=day, extra=(kind,)
+    )
+
+
+# ClinicalTrials.gov
+
+
+def clinicaltrials_request(query: Query, caller: Caller) -> BackendRequest:
+    params = {"query.term": query.text, "pageSize": str(min(query.count, 50)), "format": "json"}
+    return BackendRequest(f"{caller.base}/studies", params=tuple(params.items()))
+
+
+def read_clinicaltrials(row: dict[str, Any], caller: Caller) -> Hit | None:
+    about = row.get("protocolSection")
+    number = read_line(about, "identificationModule.nctId")
+    if not number:
+        return None
+    status = read_line(about, "statusModule.overallStatus").replace("_", " ").capitalize()
+    phases = ", ".join(read_lines(about, "designModule.phases")).replace("PHASE", "Phase ")
+    conditions = ", ".join(read_lines(about, "conditionsModule.conditions")[:5])
+    snippet = join_parts((status, phases, conditions, read_line(about, "descriptionModule.briefSummary")))
+    day = read_day(about, "statusModule.lastUpdatePostDateStruct.date")
+    title = read_line(about, "identificationModule.briefTitle", "identificationModule.officialTitle")
+    return Hit(f"https://clinicaltrials.gov/study/{number}", title, snippet, day, "clinicaltrials")
+
+
+FORMS = {
+    "openalex": ServiceForm(
+        "https://api.openalex.org", openalex_request, read_openalex, "", unfold_openalex, missing_is_empty=True
+    ),
+    "crossref": ServiceForm(
+        "https://api.crossref.org", crossref_request, read_crossref, "message", unfold_crossref, missing_is_empty=True
+    ),
+    "europepmc": ServiceForm(
+        "https://www.ebi.ac.uk/europepmc/webservices/rest", europepmc_request, read_europepmc, "resultList.result"
+    ),
+    "pubmed": ServiceForm(
+        "https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
+        pubmed_request,
+        read_pubmed,
+        "result",
+        unfold_pubmed,
+        follow=follow_pubmed,
+        first_rows="esearchresult.idlist",
+    ),
+    "semanticscholar": ServiceForm(
+        "https://api.semanticscholar.org/graph/v1",
+        semanticscholar_request,
+        read_semanticscholar,
+        "data",
+        is_empty=lambda data: dig(data, "total") == 0,
+    ),
+    "doaj": ServiceForm("https://doaj.org/api", doaj_request, read_doaj, "results"),
+    "zenodo": ServiceForm("https://zenodo.org/api", zenodo_request, read_zenodo, "hits.hits"),
+    "clinicaltrials": ServiceForm("https://clinicaltrials.gov/api/v2", clinicaltrials_request, read_clinicaltrials, "studies"),
+}

@@ -1,0 +1,75 @@
+"""Rows of answers that may be anything: values by their path, as plain text. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from nexi.backends.replies import plain_line, read_rows
+from nexi.urls import is_web_url
+
+MAX_SNIPPET_CHARS = 500
+_DAY = re.compile(r"(\d{4})-?(\d\d)?-?(\d\d)?")
+_DOI = re.compile(r"10\.\d{4,9}/\S+", re.IGNORECASE)
+
+
+def dig(value: Any, path: str) -> Any:
+    """What stands at a path of names and numbers; None where the path leads nowhere."""
+    for step in path.split(".") if path else ():
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit():
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            return None
+    return value
+
+
+def dig_rows(value: Any, path: str) -> list[dict[str, Any]]:
+    """The objects of the list at a path."""
+    return read_rows(dig(value, path))
+
+
+def read_line(row: Any, *paths: str) -> str:
+    """The first of these paths that has text or a number, on one line."""
+    for path in paths:
+        value = dig(row, path)
+        if isinstance(value, list):
+            value = next((item for item in value if isinstance(item, str)), "")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        if line := plain_line(value):
+            return line
+    return ""
+
+
+def read_lines(row: Any, path: str, field: str = "") -> list[str]:
+    """The texts of a list, or of a field of its rows."""
+    items = dig(row, path)
+    lines = (read_line(item, field) if field else plain_line(item) for item in (items if isinstance(items, list) else ()))
+    return [line for line in lines if line]
+
+
+def read_day(row: Any, *paths: str) -> str:
+    """A date as far as it is known: 2024, 2024-05 or 2024-05-17."""
+    match = _DAY.match(read_line(row, *paths))
+    return "-".join(part for part in match.groups() if part) if match else ""
+
+
+def read_doi(*texts: str) -> str:
+    """The first DOI among texts, in lower case."""
+    for text in texts:
+        if match := _DOI.search(text):
+            return match[0].rstrip(".,;)").lower()
+    return ""
+
+
+def read_web_url(row: Any, *paths: str) -> str:
+    """The first of these paths that is a web address."""
+    return next((url for path in paths if is_web_url(url := read_line(row, path))), "")
+
+
+def join_parts(parts: Iterable[str], mark: str = " · ") -> str:
+    """What is there of some parts, as a snippet."""
+    return mark.join(part for part in parts if part)[:MAX_SNIPPET_CHARS]

@@ -1,0 +1,124 @@
+"""The open web, news and archives: Marginalia, Mwmbl, a YaCy peer, GDELT, Internet Archive, Wayback Machine. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from nexi.backends.sender import BackendRequest
+from nexi.backends.services.form import Caller, ServiceForm
+from nexi.backends.services.rows import dig, join_parts, read_day, read_line, read_web_url
+from nexi.text.languages import name_language
+from nexi.types import Hit, Query
+
+MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to everybody
+GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
+
+
+def marginalia_request(query: Query, caller: Caller) -> BackendRequest:
+    params = (("query", query.text), ("count", str(min(query.count, 50))))
+    return BackendRequest(f"{caller.base}/search", params=params, headers={"API-Key": caller.key or MARGINALIA_PUBLIC_KEY})
+
+
+def read_marginalia(row: dict[str, Any], caller: Caller) -> Hit | None:
+    url = read_web_url(row, "url")
+    return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "marginalia") if url else None
+
+
+def mwmbl_request(query: Query, caller: Caller) -> BackendRequest:
+    return BackendRequest(f"{caller.base}/search/", params=(("s", query.text),))
+
+
+def read_mwmbl(row: dict[str, Any], caller: Caller) -> Hit | None:
+    """Title and extract come in pieces, the words that match apart from the others."""
+    url = read_web_url(row, "url")
+    title, extract = (_join_pieces(row.get(name)) for name in ("title", "extract"))
+    return Hit(url, title, extract, "", "mwmbl") if url else None
+
+
+def _join_pieces(value: Any) -> str:
+    if isinstance(value, list):
+        value = "".join(piece["value"] for piece in value if isinstance(piece, dict) and isinstance(piece.get("value"), str))
+    return read_line({"text": value}, "text")
+
+
+def yacy_request(query: Query, caller: Caller) -> BackendRequest:
+    params = {"query": query.text, "maximumRecords": str(min(query.count, 50)), "resource": "global", "verify": "false"}
+    return BackendRequest(f"{caller.base}/yacysearch.json", params=tuple(params.items()))
+
+
+def read_yacy(row: dict[str, Any], caller: Caller) -> Hit | None:
+    url = read_web_url(row, "link")
+    return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "yacy") if url else None
+
+
+def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
+    language = query.language.lower().partition("-")[0]
+    words = f"{query.text} sourcelang:{name_language(language).lower()}" if language else query.text
+    params = {
+        "query": words,
+        "mode": "artlist",
+        "format": "json",
+        "maxrecords": str(min(query.count, 50)),
+        "sort": "hybridrel",
+        "timespan": GDELT_SPANS.get(query.time_range[:1].lower(), "3months"),
+    }
+    return BackendRequest(f"{caller.base}/doc", params=tuple(params.items()))
+
+
+def read_gdelt(row: dict[str, Any], caller: Caller) -> Hit | None:
+    url, seen = read_web_url(row, "url"), read_line(row, "seendate")
+    facts = (read_line(row, "domain"), read_line(row, "language"), read_line(row, "sourcecountry"))
+    return Hit(url, read_line(row, "title"), join_parts(facts), read_day({"day": seen[:8]}, "day"), "gdelt") if url else None
+
+
+def archive_request(query: Query, caller: Caller) -> BackendRequest:
+    fields = ("identifier", "title", "description", "date", "creator", "mediatype")
+    params = (("q", query.text), *(("fl[]", name) for name in fields), ("rows", str(min(query.count, 50))), ("output", "json"))
+    return BackendRequest(f"{caller.base}/advancedsearch.php", params=params)
+
+
+def read_archive(row: dict[str, Any], caller: Caller) -> Hit | None:
+    name = read_line(row, "identifier")
+    facts = (read_line(row, "mediatype"), read_line(row, "creator"), read_line(row, "description"))
+    url = f"https://archive.org/details/{quote(name)}"
+    return Hit(url, read_line(row, "title") or name, join_parts(facts), read_day(row, "date"), "archive") if name else None
+
+
+def wayback_request(query: Query, caller: Caller) -> BackendRequest:
+    address, _, day = query.text.partition(" ")
+    params = (("url", address), *((("timestamp", day),) if day.isdigit() else ()))
+    return BackendRequest(f"{caller.base}/wayback/available", params=params)
+
+
+def read_wayback(row: dict[str, Any], caller: Caller) -> Hit | None:
+    url, stamp = read_web_url(row, "url"), read_line(row, "timestamp")
+    if not url or row.get("available") is not True:
+        return None
+    day = read_day({"day": stamp[:8]}, "day")
+    return Hit(
+        url.replace("http://", "https://", 1), f"Archived copy of {day}", f"HTTP {read_line(row, 'status')}", day, "wayback"
+    )
+
+
+def unfold_snapshots(snapshots: Any) -> Any:
+    """The nearest copy, where there is one."""
+    return [dig(snapshots, "closest")] if isinstance(snapshots, dict) else None
+
+
+FORMS = {
+    "marginalia": ServiceForm("https://api2.marginalia-search.com", marginalia_request, read_marginalia, "results"),
+    "mwmbl": ServiceForm("https://api.mwmbl.org/api/v1", mwmbl_request, read_mwmbl),
+    "yacy": ServiceForm("http://127.0.0.1:8090", yacy_request, read_yacy, "channels.0.items"),
+    "gdelt": ServiceForm(
+        "https://api.gdeltproject.org/api/v2/doc", gdelt_request, read_gdelt, "articles", is_empty=lambda data: data == {}
+    ),
+    "archive": ServiceForm("https://archive.org", archive_request, read_archive, "response.docs"),
+    "wayback": ServiceForm(
+        "https://archive.org",
+        wayback_request,
+        read_wayback,
+        "archived_snapshots",
+        unfold_snapshots,
+    ),
+}

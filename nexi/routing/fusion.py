@@ -1,0 +1,66 @@
+"""Makes one list of the hits of several services: fair to each, with copies of a page and versions of a paper merged. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import asdict, replace
+
+from nexi.text.fusion import by_reciprocal_rank
+from nexi.text.words import content_words
+from nexi.types import Hit, Paper
+from nexi.urls import hit_key
+
+__all__ = ["fuse_hits", "merge_papers"]
+
+
+def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit, ...]:
+    """The hits of all services by reciprocal rank; a hit that shares no word with the question comes after all that do."""
+    merged: dict[str, Hit] = {}
+    places: dict[str, str] = {}  # of each identifier, the first hit that has it
+    rankings: list[list[str]] = []
+    for hits in answers.values():
+        ranking = []
+        for hit in hits:
+            names = _identify_hit(hit)
+            place = next((places[name] for name in names if name in places), names[0])
+            merged[place] = _merge_hits(merged[place], hit) if place in merged else hit
+            places.update(dict.fromkeys(names, place))
+            ranking.append(place)
+        rankings.append(list(dict.fromkeys(ranking)))
+    words = {_stem_roughly(word) for word in content_words(question)}
+    ranked = [merged[place] for place, _ in by_reciprocal_rank(rankings)]
+    return tuple(sorted(ranked, key=lambda hit: not _shares_word(hit, words)))
+
+
+def merge_papers(one: Paper | None, other: Paper | None) -> Paper | None:
+    """One record of two: what the first leaves open, the second fills; a retraction in either is one."""
+    if one is None or other is None:
+        return one or other
+    filled = {name: value or getattr(other, name) for name, value in asdict(one).items()}
+    graver = next((paper for standing in ("retracted", "concern") for paper in (one, other) if paper.standing == standing), one)
+    same = {*one.versions, *other.versions, one.doi, other.doi} - {"", filled["doi"]}
+    return Paper(**filled | {"standing": graver.standing, "notice": graver.notice, "versions": tuple(sorted(same))})
+
+
+def _identify_hit(hit: Hit) -> list[str]:
+    """What a hit may be known by: its DOI and those of its versions, and its address."""
+    paper = hit.paper or Paper()
+    return [*(f"doi:{doi}" for doi in (paper.doi, *paper.versions) if doi), hit_key(hit.url)]
+
+
+def _merge_hits(first: Hit, second: Hit) -> Hit:
+    return replace(
+        first,
+        snippet=max(first.snippet, second.snippet, key=len),
+        published=first.published or second.published,
+        paper=merge_papers(first.paper, second.paper),
+    )
+
+
+def _shares_word(hit: Hit, words: set[str]) -> bool:
+    return not words or any(_stem_roughly(word) in words for word in content_words(f"{hit.title} {hit.snippet} {hit.url}"))
+
+
+def _stem_roughly(word: str) -> str:
+    return word[:6]

@@ -1,0 +1,271 @@
+"""Chooses services for a question by cheap features: its words, its names, its marks, its language. Pure.
+
+A question has a kind for each cue that it shows; the services of the strongest kinds are asked first, and the general web
+beside them, since a guess may be wrong. What is left of these services and of the web stands in reserve.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.routing.cues import FURTHER, PATTERNS, WORDS
+from nexi.routing.table import SERVICES
+from nexi.text.languages import LANGUAGES, detect_language, strip_question_words
+from nexi.text.names import find_names
+from nexi.text.stopwords import STOP, word_set
+from nexi.types import Query
+from nexi.urls import find_urls, host_of
+
+__all__ = ["MAX_SERVICES", "Choice", "Route", "phrase_query", "route_query"]
+
+MAX_SERVICES = 4  # asked at once
+MAX_KEYWORDS = 10
+MAX_WORDS = 24
+MEANING_WEIGHT = 8.0  # of a rate of 1, against the words
+MIN_RATE = 0.2
+MIN_SHARE = 0.5  # of the strongest kind's score, for another kind to count
+
+WEB = ("duckduckgo", "wikipedia", "marginalia", "mwmbl", "yacy")
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "papers": ("crossref", "semanticscholar", "openalex", "arxiv", "doaj", "europepmc"),
+    "preprints": ("arxiv", "semanticscholar", "openalex"),
+    "medicine": ("europepmc", "pubmed", "clinicaltrials"),
+    "trials": ("clinicaltrials", "europepmc", "pubmed"),
+    "data": ("zenodo", "crossref", "openalex"),
+    "programming": ("stackexchange", "github", "hackernews"),
+    "python packages": ("pypi", "github", "stackexchange"),
+    "JavaScript packages": ("npm", "github", "stackexchange"),
+    "Rust packages": ("crates", "github", "stackexchange"),
+    "repositories": ("github", "hackernews"),
+    "discussions": ("hackernews", "stackexchange"),
+    "news": ("gdelt", "duckduckgo"),
+    "packages": ("pypi", "npm", "crates"),
+    "archive": ("wayback", "archive"),
+    "places": ("nominatim", "wikipedia", "wikidata"),
+    "books": ("openlibrary", "archive", "crossref"),
+    "archived pages": ("wayback", "archive"),
+    "archives": ("archive", "openlibrary"),
+    "facts": ("wikipedia", "duckduckgo", "wikidata"),
+}
+FOCUS_KINDS: Mapping[str, tuple[str, ...]] = {
+    "docs": ("programming",),
+    "papers": ("papers",),
+    "news": ("news",),
+    "code": ("programming", "repositories"),
+    "places": ("places",),
+    "discussions": ("discussions",),
+}
+
+
+def _compile_words(words: str) -> re.Pattern[str]:
+    """One pattern for a list of words, longest first, so that a phrase counts once."""
+    entries = sorted((" ".join(entry.split()) for entry in words.split(",")), key=len, reverse=True)
+    inner = "|".join(re.escape(entry).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for entry in entries if entry)
+    return re.compile(rf"(?<![\w-])(?:{inner})(?![\w-])", re.IGNORECASE)
+
+
+_CUES = (
+    *((kind, weight, _compile_words(words)) for kind, weight, words in WORDS),
+    *((kind, weight, re.compile(pattern)) for kind, weight, pattern in PATTERNS),
+)
+_QUERY_WORD = re.compile(r"[\w'’.+#/:-]+")
+_NOISE = word_set(
+    """paper papers study studies research article articles peer-reviewed recent latest newest current news doi pmid arxiv
+    pypi npm crates.io crate package library version release github repository repo open source hacker hn ask show discussion
+    opinions opinion experiences people think say says find list about coordinates latitude longitude address located isbn book
+    books novel novels author publisher archived wayback machine snapshot internet archive copy please tell"""
+)
+_PACKAGE = (
+    re.compile(r"(?:pip3? install|npm (?:install|i)|yarn add|cargo (?:add|install))\s+(?:-\w+\s+)*([@\w./-]+)", re.IGNORECASE),
+    re.compile(r"\b([@\w./-]+) (?:package|library|crate|module)\b", re.IGNORECASE),
+    re.compile(r"\b(?:package|library|crate|module|of|does) (?:the )?([@\w./-]+)", re.IGNORECASE),
+    re.compile(r"\b([@\w./-]+) on (?:pypi|npm|crates)", re.IGNORECASE),
+)
+_NO_PACKAGES = word_set("the a an python npm rust javascript node pypi version latest newest which what this that")
+_STAMP = re.compile(r"\b(19\d\d|20\d\d)\b")
+_HOST = re.compile(r"\b(?:[\w-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|info)\b(?:/\S*)?", re.IGNORECASE)
+
+
+class Choice(Struct, frozen=True):
+    """A service, and why it is asked."""
+
+    service: str
+    reason: str
+
+
+class Route(Struct, frozen=True):
+    """The services to ask at once, in order, and those that replace one which does not answer."""
+
+    first: tuple[Choice, ...]
+    reserve: tuple[Choice, ...] = ()
+
+
+def route_query(query: Query, available: Collection[str], meaning: Mapping[str, float] = {}) -> Route:
+    """The services for a query among those available, at most MAX_SERVICES at once.
+
+    `meaning` says how much the question is of each kind by what it means, where a model on this machine can tell.
+    """
+    choices: dict[str, Choice] = {}
+
+    def add(services: Sequence[str], reason: str) -> None:
+        for service in services:
+            if service in available and _can_take(service, query):
+                choices.setdefault(service, Choice(service, reason))
+
+    kinds = list(_rank_kinds(query, meaning))[:2]
+    for place in (0, 1):
+        for kind, reason in kinds if place == 0 else kinds[:1]:
+            add(KINDS[kind][place : place + 1], reason)
+    add(WEB[:1], "the general web")
+    if not kinds or len(choices) < MAX_SERVICES - 1:
+        add(WEB[1:2], "facts and names")
+    if not kinds and len(choices) < 2:
+        add(WEB, "the general web")
+    count = min(len(choices), MAX_SERVICES)
+    for kind, reason in kinds:
+        add(KINDS[kind], reason)
+    add(WEB, "the general web")
+    add(("wikidata",), "names")
+    every = tuple(choices.values())
+    return Route(every[:count], every[count:])
+
+
+def _can_take(service: str, query: Query) -> bool:
+    """Whether a service has what a query needs: a filter that was asked for, an address, a name of a package."""
+    row = SERVICES[service]
+    if query.sites and "site" not in row.filters:
+        return any(site.strip("./").endswith(host) for site in query.sites for host in _HOSTS.get(service, ()))
+    if query.time_range and "time" not in row.filters and service in WEB[2:]:
+        return False
+    return row.wording not in ("address", "package") or bool(phrase_query(query, service).text)
+
+
+_HOSTS: Mapping[str, tuple[str, ...]] = {
+    "wikipedia": ("wikipedia.org",),
+    "wikidata": ("wikidata.org",),
+    "arxiv": ("arxiv.org",),
+    "github": ("github.com",),
+    "stackexchange": ("stackexchange.com", "stackoverflow.com", "superuser.com", "serverfault.com", "askubuntu.com"),
+    "hackernews": ("news.ycombinator.com",),
+    "europepmc": ("europepmc.org",),
+    "pubmed": ("ncbi.nlm.nih.gov", "nih.gov"),
+    "clinicaltrials": ("clinicaltrials.gov",),
+    "openlibrary": ("openlibrary.org",),
+    "zenodo": ("zenodo.org",),
+    "archive": ("archive.org",),
+    "pypi": ("pypi.org",),
+    "npm": ("npmjs.com",),
+}
+
+
+def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """The kinds of a question with the words that show them, strongest first; a focus goes before all of them."""
+    focused = FOCUS_KINDS.get(query.focus, ())
+    yield from ((kind, f"focus {query.focus}") for kind in focused)
+    if focused:
+        return
+    scores: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    for kind, weight, pattern in _CUES:
+        matches = {match[0].strip().lower() for match in pattern.finditer(query.text)}
+        if matches:
+            scores[kind] = scores.get(kind, 0.0) + weight + FURTHER * (len(matches) - 1)
+            reasons.setdefault(kind, f"{kind}: {' '.join(sorted(matches, key=len)[-1].split())[:40]!r}")
+    if query.time_range and query.time_range[:1].lower() in ("d", "w"):
+        scores["news"] = scores.get("news", 0.0) + 3
+        reasons.setdefault("news", "news: only the last days are wanted")
+    for kind, rate in meaning.items():
+        if rate >= MIN_RATE:
+            own = _refine_kind(_MEANT.get(kind, kind), scores)
+            scores[own] = scores.get(own, 0.0) + MEANING_WEIGHT * rate
+            reasons.setdefault(own, f"{kind}, by its meaning")
+    best = max(scores.values(), default=0.0)
+    for kind in sorted(scores, key=lambda kind: -scores[kind]):
+        if scores[kind] >= MIN_SHARE * best:
+            yield kind, reasons[kind]
+
+
+_MEANT = {"encyclopedia": "facts"}
+_FINER = {
+    "packages": ("python packages", "JavaScript packages", "Rust packages"),
+    "papers": ("preprints",),
+    "archive": ("archived pages", "archives"),
+}
+
+
+def _refine_kind(kind: str, scores: Mapping[str, float]) -> str:
+    """The finer kind that words of the question show."""
+    finer = [name for name in _FINER.get(kind, ()) if name in scores]
+    return max(finer, key=lambda name: scores[name]) if finer else kind
+
+
+def phrase_query(query: Query, service: str) -> Query:
+    """The query in the words that a service understands, and in its language where the question has one."""
+    language = query.language or _language_for(query.text, service)
+    text = _WORDINGS[SERVICES[service].wording](query.text)
+    return replace(query, text=text, language=language)
+
+
+def _language_for(text: str, service: str) -> str:
+    language = detect_language(text) if "language" in SERVICES[service].filters and service != "duckduckgo" else ""
+    return "" if language == "en" else language
+
+
+def _keep_words(text: str) -> str:
+    """A question without the words that only ask."""
+    return " ".join(_content_words(text)[:MAX_WORDS])
+
+
+def _keep_keywords(text: str) -> str:
+    """What a question is about: also without the words that name the kind of service."""
+    content = _content_words(text)
+    telling = [word for word in content if word.lower() not in _NOISE]
+    return " ".join((telling or content)[:MAX_KEYWORDS])
+
+
+def _content_words(text: str) -> list[str]:
+    language = detect_language(text)
+    text = strip_question_words(text, language)
+    small = STOP | (LANGUAGES[language].stop if language in LANGUAGES else frozenset())
+    words = [word.strip("'’.:/-") for word in _QUERY_WORD.findall(text)]
+    return [word for word in words if word and word.lower() not in small] or words
+
+
+def _find_name(text: str) -> str:
+    names = find_names(text)
+    return max(names, key=len) if names else _keep_keywords(text)
+
+
+def _find_package(text: str) -> str:
+    for pattern in _PACKAGE:
+        for match in pattern.finditer(text):
+            name = match[1].strip("./-")
+            if name and name.lower() not in _NO_PACKAGES:
+                return name
+    words = _keep_keywords(text).split()
+    return " ".join(words[:4])
+
+
+def _find_address(text: str) -> str:
+    """An address and, where a year is named, the year."""
+    urls = find_urls(text)
+    host = _HOST.search(text)
+    address = urls[0] if urls else host[0] if host else ""
+    if urls and not host_of(urls[0]):
+        return ""
+    year = _STAMP.search(text.replace(address, " "))
+    return f"{address} {year[1]}" if address and year else address
+
+
+_WORDINGS: Mapping[str, Callable[[str], str]] = {
+    "question": lambda text: text,
+    "words": _keep_words,
+    "keywords": _keep_keywords,
+    "name": _find_name,
+    "package": _find_package,
+    "address": _find_address,
+}
