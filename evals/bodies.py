@@ -224,6 +224,8 @@ BODIES: dict[str, Callable[[], Body]] = {
     "html: 250,000 attributes": lambda: _html("<p " + " ".join(f"a{n}" for n in range(250_000)) + ">x"),
     "html: 2 MB of <": lambda: _html("<" * 2 * M),
     "html: 180,000 table cells": lambda: _html("<table>" + "<tr><td>x" * 180_000),
+    "html: a formula of 100 kB": lambda: _html(f"<p>before <math alttext='{'x+' * 50_000}'><mi>x</mi></math> after</p>"),
+    "html: a formula of 100,000 elements": lambda: _html(f"<p>before <math>{'<mi>x</mi>' * 100_000}</math> after</p>"),
     "html: 300,000 formatting tags left open": lambda: _html("<b><i>" * 300_000),
     "html: 80,000 links": lambda: _html('<a href="/x">yes</a> ' * 90_000),
     "html: 600,000 entities": lambda: _html("&amp;" * 390_000),

@@ -23,7 +23,7 @@ from typing import Any
 
 from evals.answers import DATA, ROOT, SEED, answering, find_source, keep
 from evals.tables import render_table
-from nexi.app import Nexi, RunResult
+from nexi.app import Nexi, RunRequest, RunResult
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import PageFetched
@@ -52,21 +52,23 @@ class Row:
     failed: int
 
 
-async def researched(config: Config, question: str, mode: str) -> RunResult:
+async def researched(config: Config, question: str, mode: str, length: str) -> RunResult:
     async with Nexi(config) as nexi:
-        opening = nexi.research(question) if mode == "research" else nexi.search(question)
+        opening = (
+            nexi.research(RunRequest(question, "research", length=length)) if mode == "research" else nexi.search(question)
+        )
         async with opening as run:
             async for _ in run:
                 pass
             return run.result()
 
 
-async def report_on(config: Config, question: Mapping[str, Any], mode: str) -> dict[str, Any]:
+async def report_on(config: Config, question: Mapping[str, Any], mode: str, *, length: str = "") -> dict[str, Any]:
     """One report in the scorer's form, with what the scorer does not know."""
     started = time.perf_counter()
     reply: dict[str, Any] = {"id": question["id"], "question": question["question"], "answer": ""}
     try:
-        result = await researched(config, question["question"], mode)
+        result = await researched(config, question["question"], mode, length)
     except NexiError as error:
         reply["error"] = f"{error.code}: {error}"
     else:

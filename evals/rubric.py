@@ -87,6 +87,7 @@ sentences were stray, and a report had 148 words.
 """
 
 _HEADING = re.compile(r"^#{1,6}\s.*$", re.MULTILINE)
+_CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(r"((?:\s*\[\d+\])+)[.]?")
 
 
@@ -119,7 +120,7 @@ def read_stems(text: str) -> frozenset[str]:
 
 def read_report(text: str, sources: Mapping[int, str]) -> list[Sentence]:
     """The sentences of a report that state something; headings and items under "Not found" do not."""
-    body = _HEADING.sub("\n", text.split("\n## Not found")[0])
+    body = _HEADING.sub("\n", _CODE.sub("\n", text.split("\n## Not found")[0]))
     found: list[Sentence] = []
     pieces = _CITED.split(body)
     for piece, numbers in zip(pieces[::2], [*pieces[1::2], ""], strict=False):
@@ -148,9 +149,12 @@ def judge(question: Mapping[str, Any], text: str, sources: Mapping[int, str], pa
     near = [(other["page"], find_passages(pages[other["page"]], other["keys"])) for other in question["related"]]
     covered = sum(any(page in s.pages and stands_in(s, passages) for s in sentences) for page, passages in gold)
     stray = [s.text for s in sentences if not any(page in s.pages and stands_in(s, found) for page, found in (*gold, *near))]
+    return Judged(len(gold), covered, len(sentences), tuple(stray), count_doubles(sentences))
+
+
+def count_doubles(sentences: Sequence[Sentence]) -> int:
     words = [s.stems for s in sentences]
-    doubles = sum(any(_repeats(mine, other) for other in words[:index]) for index, mine in enumerate(words))
-    return Judged(len(gold), covered, len(sentences), tuple(stray), doubles)
+    return sum(any(_repeats(mine, other) for other in words[:index]) for index, mine in enumerate(words))
 
 
 def _repeats(mine: frozenset[str], other: frozenset[str]) -> bool:

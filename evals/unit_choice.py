@@ -4,9 +4,8 @@
 
 Asks the questions of the mini-web docs and the everyday questions over it, in process. A softmax over the units of a question
 learns from the words which units to compare (`nexi/llm/extractive/units.json`) and, among those, which one answers
-(`units-reading.json`); a logistic regression over whole answers learns how they are rated (`units-rating.json`). Folds keep
-questions about one page together, so that the table shows weights which never saw the page of a question. Takes about three
-minutes of CPU.
+(`units-reading.json`); `python -m evals.reading_choice` learns how answers are rated. Folds keep questions about one page
+together, so that the table shows weights which never saw the page of a question. Takes about three minutes of CPU.
 """
 
 from __future__ import annotations
@@ -18,20 +17,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from evals.answers import DATA, find_source
-from evals.reading_choice import PACKAGE, Asked, ask_everyday, ask_web, describe_answer, fit_rating
+from evals.reading_choice import PACKAGE, Asked, ask_everyday, ask_web
 from evals.sentence_choice import FOLDS, SEED, Example, MiniWeb, learn
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
-from nexi.llm.extractive import _units
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive._units import MAX_COMPARED, UNIT_READING, UNIT_WORDS, describe_units, pick_apart, unit_text
-from nexi.llm.extractive.answerability import UNIT_RATING
 from nexi.llm.extractive.questions import read_question
 from rig import score
 
@@ -121,9 +117,6 @@ def main(ask: Callable[[Path], list[Asked]] | None = None, compare: Compare = co
     names = described[0].names
     print(table)
     learned = {UNIT_WORDS: name_weights(names, words), UNIT_READING: name_weights([*names, "nearness"], reading)}
-    with patch.object(_units, "load_weights", side_effect=lambda name: learned[name]):
-        rating = fit_rating([(a.kind, *found) for a in asked if a.pages and (found := describe_answer(a, compare))])
-    learned[UNIT_RATING] = {name: round(weight, 3) for name, weight in rating.items()}
     print(json.dumps(learned))
     if options.save:
         for name, weights in learned.items():

@@ -2,8 +2,9 @@
 
 Above sits the agent, which shows it; below are `alignment`, `pages` and `origins`. In every page that a sentence of the answer
 does not rest on, sentences that speak of the same thing are laid along it, and the values that meet are compared. Support is
-counted by origin, so that a copy adds nothing. Which of the values is right is not judged here, and everything here would
-rather say "not the same thing": different numbers in different sentences are the rule.
+counted by origin, so that a copy adds nothing. Values of different periods are no disagreement, and of a number that was
+different in an older document, the newer holds. Which of the values is right is not judged here otherwise, and everything here
+would rather say "not the same thing": different numbers in different sentences are the rule.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import Literal
 
@@ -19,12 +21,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
-from nexi.checking.lexicon import AUXILIARIES, PRONOUNS
+from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
 from nexi.checking.origins import group_origins
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Value, list_dates
+from nexi.text.plain import fold_text
+from nexi.text.references import MAX_LEAD_CHARS, find_namesakes
+from nexi.text.scope import DocumentScope, Period, is_newer
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
@@ -38,6 +43,8 @@ NEARLY_ALL = 0.85  # of both sentences' words, where a negation is the only diff
 SUBJECT_WORDS = 8  # within these a sentence names its subject
 TITLE_WORDS, SUBJECT_TERMS = 12, 4
 QUOTE_CHARS = 240
+MAX_NAME = 5  # words
+MIN_SAME_WORDS = 0.6  # of the shorter sentence, where a name is the only difference
 
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
@@ -49,8 +56,11 @@ class Statement(Struct, frozen=True):
     text: ParsedText
     about: frozenset[str]
     value: Value | None = None
+    name: str = ""  # what is compared where one sentence has another name in the place of a name
 
     def agrees_with(self, other: Statement) -> bool:
+        if self.name or other.name:
+            return fold_text(self.name).casefold() == fold_text(other.name).casefold()
         if self.value is None or other.value is None:
             return has_negation(self.text) == has_negation(other.text)
         return not differ(self.value, other.value)
@@ -61,6 +71,7 @@ def find_conflicts(
     claims: Sequence[Claim],
     snapshots: Pages,
     titles: Mapping[int, str] = MappingProxyType({}),
+    scopes: Mapping[int, DocumentScope] = MappingProxyType({}),
 ) -> tuple[Conflict, ...]:
     """The disagreements among the pages that concern the answer to a question, a few at most."""
     pages = {number: page for number, page in snapshots.items() if page is not None}
@@ -68,20 +79,35 @@ def find_conflicts(
         return ()
     asked = frozenset(parse_text(question).terms)
     about = {number: _subject_terms(page, titles.get(number, "")) for number, page in pages.items()}
-    groups = [group for claim in claims[:MAX_CLAIMS] for group in _find_disagreements(claim, pages, about, asked)]
+    scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
+    numbers = list(pages)
+    namesakes = find_namesakes(question, [(titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers])
+    things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
+    groups = [group for claim in claims[:MAX_CLAIMS] for group in _find_disagreements(claim, pages, about, asked, scopes)]
+    groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
     if not groups:
         return ()
     concerned = {statement.number for group in groups for values in group for statement in values}
     hosts = {n: parse(pages[n].url).host if is_web_url(pages[n].url) else "" for n in sorted(concerned)}
     origins = group_origins({number: (host, pages[number].text) for number, host in hosts.items()})
-    return tuple(dict.fromkeys(_make_conflict(group, origins) for group in groups))[:MAX_CONFLICTS]
+    conflicts = {_identify(group): _make_conflict(group, origins, scopes) for group in reversed(groups)}
+    return tuple(reversed(conflicts.values()))[:MAX_CONFLICTS]
+
+
+def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
+    """What is the same where two sentences of the answer stand on the two sides of one disagreement."""
+    return frozenset((_show_value(values[0]), frozenset(s.number for s in values)) for values in group)
 
 
 Group = list[list[Statement]]  # the values that sources give for one thing, the answer's first
 
 
 def _find_disagreements(
-    claim: Claim, pages: Mapping[int, Snapshot], about: Mapping[int, frozenset[str]], asked: frozenset[str]
+    claim: Claim,
+    pages: Mapping[int, Snapshot],
+    about: Mapping[int, frozenset[str]],
+    asked: frozenset[str],
+    scopes: Mapping[int, DocumentScope],
 ) -> Iterator[Group]:
     said = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
     behind = [e.number for e in said if e.number in pages]
@@ -89,7 +115,8 @@ def _find_disagreements(
     if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
         return
     ours = Statement(behind[0], sentence, about[behind[0]] | asked)
-    near = [Statement(n, text, about[n]) for n in pages if n not in behind for text in _sentences_near(sentence, pages[n])]
+    others = [n for n in pages if n not in behind and _may_meet(scopes[n].periods, scopes[behind[0]].periods)]
+    near = [Statement(n, text, about[n]) for n in others for text in _sentences_near(sentence, pages[n])]
     for value in [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal), None]:
         mine = replace(ours, value=value)
         group: Group = [[replace(mine, number=number) for number in behind]]
@@ -99,6 +126,37 @@ def _find_disagreements(
             _add(group, next((s for s in own if s.agrees_with(mine)), own[0]))  # who says it both ways speaks of two things
         if len(group) > 1:
             yield group
+    exchanged = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
+    for own_name in dict.fromkeys(names[0] for names, _ in exchanged):
+        named: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
+        for names, theirs in exchanged:
+            if names[0] == own_name:
+                _add(named, replace(theirs, name=names[1]))
+        yield named
+
+
+def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
+    """The names that two sentences have in one place, where they say the same thing of the same subject otherwise."""
+    one, two = ours.text.words, theirs.text.words
+    matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
+    edits = [edit for edit in matcher.get_opcodes() if edit[0] == "replace"]
+    same = [(a, b) for tag, a, b, *_ in matcher.get_opcodes() if tag == "equal"]
+    if len(edits) != 1 or not same or same[0][1] > edits[0][1]:
+        return None
+    _, a, b, c, d = edits[0]
+    before = one[same[0][0] : a]  # with the name of what is spoken of
+    is_named = any(word.is_name for word in before) and sum(bool(word.term) for word in before) >= MIN_SHARED
+    is_exchange = (
+        all(word.is_name or word.flat in PARTICLES for word in (*one[a:b], *two[c:d])) and max(b - a, d - c) <= MAX_NAME
+    )
+    is_same = sum(last - first for first, last in same) >= MIN_SAME_WORDS * min(len(one), len(two))
+    if not (is_named and is_exchange and is_same) or {w.term for w in one[a:b]} & {w.term for w in two[c:d]}:
+        return None
+    return ours.text.text[one[a].start : one[b - 1].end], theirs.text.text[two[c].start : two[d - 1].end]
+
+
+def _may_meet(one: Sequence[Period], other: Sequence[Period]) -> bool:
+    return not one or not other or any(a.meets(b) for a in one for b in other)
 
 
 def _add(group: Group, statement: Statement) -> None:
@@ -116,9 +174,19 @@ def _find_counterpart(ours: Statement, theirs: Statement) -> Statement | None:
         is_same = len(ours.text.values) == len(theirs.text.values) and not any(differ(*values) for values in met)
         is_same &= len(one & two) > MIN_SHARED and len(one & two) >= NEARLY_ALL * max(len(one), len(two))
         return theirs if is_same and _is_same_thing(ours, theirs) else None
-    there = [stated for claimed, stated in met if claimed is ours.value]
+    there = [stated for claimed, stated in met if claimed is ours.value] or _find_lone_value(ours, theirs)
     is_same = len(there) == 1 and _is_same_time(ours.value, ours.text, theirs.text) and _is_same_thing(ours, theirs)
     return replace(theirs, value=there[0]) if is_same else None
+
+
+def _find_lone_value(ours: Statement, theirs: Statement) -> list[Value]:
+    """The one number with our unit in a sentence of another form that says nearly all of the shorter one's words."""
+    sides = [[n for n in s.text.numbers if not n.is_weak and not n.is_ordinal and not n.year] for s in (ours, theirs)]
+    if [len(numbers) for numbers in sides] != [1, 1] or sides[0][0] is not ours.value:
+        return []
+    one, two = ({w.term for w in s.text.words if w.term and not w.value} for s in (ours, theirs))
+    is_same = len(one & two) > MIN_SHARED and len(one & two) >= NEARLY_ALL * min(len(one), len(two))
+    return [sides[1][0]] if is_same and sides[0][0].unit == sides[1][0].unit != "" else []
 
 
 def _is_same_time(value: Value, ours: ParsedText, theirs: ParsedText) -> bool:
@@ -182,20 +250,33 @@ def _subject_terms(page: Snapshot, title: str) -> frozenset[str]:
     return frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
 
 
-def _make_conflict(group: Group, origins: Mapping[int, int]) -> Conflict:
+def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int, DocumentScope]) -> Conflict:
     ours = group[0][0]
+    kind: Literal["number", "date", "polarity", "name"]
+    kind = "name" if ours.name else "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
     readings = []
     for statements in group[:MAX_READINGS]:
         numbers, first = tuple(sorted({s.number for s in statements})), statements[0]
-        quote = _shorten(first.text.text)
-        shown = first.value.text.strip() if first.value else quote
-        readings.append(ConflictValue(shown, numbers, len({origins.get(n, n) for n in numbers}), quote))
-    readings.sort(key=lambda r: -r.origins)  # stable: the answer's own comes first among equals
-    kind: Literal["number", "date", "polarity"]
-    kind = "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
+        standing = min((scopes[n].standing for n in numbers), default="")  # "" where one of them still holds
+        day = max((scopes[n].day for n in numbers), default="")
+        count = len({origins.get(n, n) for n in numbers})
+        readings.append(ConflictValue(_show_value(first), numbers, count, _shorten(first.text.text), day, standing))
+    readings.sort(key=lambda r: (bool(r.standing), -r.origins))  # stable: the answer's own comes first among equals
+    own = next(r for r in readings if ours.number in r.numbers)
+    settled = not own.standing and all(
+        r is own or r.standing or (kind == "number" and all(is_newer(scopes[ours.number], scopes[n]) for n in r.numbers))
+        for r in readings
+    )
+    readings.sort(key=lambda r: settled and r is not own)
     text, value = ours.text.text, ours.value
-    subject = f"{text[: value.start].rstrip()} … {text[value.end :].lstrip()}" if value else text  # the value is left open
-    return Conflict(kind, f"“{_shorten(subject)}”", tuple(readings))
+    start, end = (value.start, value.end) if value else (text.rfind(ours.name), text.rfind(ours.name) + len(ours.name))
+    is_open = bool(value or ours.name)
+    subject = f"{text[:start].rstrip()} … {text[end:].lstrip()}" if is_open else text  # the value is left open
+    return Conflict(kind, f"“{_shorten(subject)}”", tuple(readings), settled)
+
+
+def _show_value(statement: Statement) -> str:
+    return statement.value.text.strip().rstrip(".,;") if statement.value else statement.name or _shorten(statement.text.text)
 
 
 def _shorten(text: str) -> str:

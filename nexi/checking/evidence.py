@@ -39,7 +39,6 @@ MAX_PLACES = 400  # of one term in one page; a word that stands everywhere says 
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)|<https?://[^>\s]*>")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
-_HEADING = re.compile(r"\s*(#{1,6})\s+(.*)")
 
 
 class SentenceQuery(Struct, frozen=True):
@@ -204,16 +203,8 @@ def _join_places(places: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def find_trail(page: Snapshot, at: int) -> str:
-    """The headings above a sentence, from the outermost, as far as their levels tell."""
-    trail: list[str] = []
-    level, above = 7, page.above[at]
-    while above >= 0 and len(trail) < MAX_HEADINGS:
-        heading = _HEADING.match(page.words_between(above, above))
-        if heading and len(heading[1]) < level:
-            level = len(heading[1])
-            trail.insert(0, clean_text(heading[2]))
-        above = page.above[above]
-    return " > ".join(trail)
+    """The nearest headings above a sentence, from the outermost."""
+    return " > ".join(map(clean_text, page.trails[at][-MAX_HEADINGS:]))
 
 
 def clean_text(text: str) -> str:

@@ -1,8 +1,8 @@
 """Links that open a page where its evidence stands: text fragments for HTML, page numbers for PDF.
 
-Above are the doors that print sources and evidence; below is nothing. A browser looks for a text fragment in the words of the
-page it shows, so Markdown is taken off first. What the browser does not find is ignored by it, and the page opens at its
-top. Whether the evidence is any good is not judged here.
+Above are the doors that print sources and evidence; below is the parser of blocks. A browser looks for a text fragment in
+the words of the page it shows, so Markdown is taken off first. What the browser does not find is ignored by it, and the page
+opens at its top. Whether the evidence is any good is not judged here.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from nexi.text.blocks import find_page_number, list_cells, parse_blocks, read_block
 from nexi.types import Claim, Evidence, Source, Verdict
 
 if TYPE_CHECKING:
@@ -33,11 +34,7 @@ _LINK = re.compile(
     r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,500})\]\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?: \"[^\"\n]{0,300}\")?\)"
 )
 _MARKS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
-_LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-+•]\s+|\d{1,3}[.)]\s+)+")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$^'\"])")
-_CELLS = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"[\s|:=*_~`-]*")
-_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
 _EDGES = re.compile(r"^\W+|\W+$")
 _CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
 _WORD_REST = re.compile(r"(?:[*_~`]{0,3}[A-Za-z0-9])+")
@@ -64,17 +61,16 @@ def page_number(text: str, start: int, content_type: str = "application/pdf", ur
     kind = content_type.partition(";")[0].strip().lower()
     if kind != "application/pdf" and not (not kind and url.partition("?")[0].lower().endswith(".pdf")):
         return 0
-    numbers = _PAGE_MARK.findall(text, 0, start)
-    return int(numbers[-1]) if numbers else 0
+    return find_page_number(text, start)
 
 
 def text_directive(text: str, start: int, end: int) -> str:
     """The value of `text=`: a quote, or its first and last words, with what stands before it where it is not the only one."""
     start, end = _whole_words(text, start, end)
-    blocks = _cut_blocks(text[start:end])
+    blocks = _cut_span(text[start:end])
     if not blocks:
         return ""
-    page = "\n".join(_cut_blocks(text[:MAX_PAGE_CHARS])).casefold()
+    page = "\n".join(_cut_span(text[:MAX_PAGE_CHARS])).casefold()
     if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
         parts = [_encode_words(blocks[0])]
         lone = _is_alone(blocks[0], page)
@@ -85,7 +81,7 @@ def text_directive(text: str, start: int, end: int) -> str:
             return ""
         parts = [_encode_words(head), _encode_words(tail)]
         lone = _is_alone(head, page)
-    if not lone and (before := _cut_blocks(text[max(0, start - 400) : start])):
+    if not lone and (before := _cut_span(text[max(0, start - 400) : start])):
         last_words = " ".join(before[-1].split()[-CONTEXT_WORDS:])
         parts.insert(0, f"{_encode_words(last_words)}-")
     return ",".join(parts)
@@ -106,20 +102,24 @@ def _add_link(source: Source, evidence: Evidence | None, snapshot: Snapshot | No
     return replace(source, link="" if link == source.url else link)
 
 
-def show_line(line: str) -> str:
-    """A line of Markdown as a browser shows it."""
-    line = _LINK.sub(r"\1", _IMAGE.sub(" ", _LEAD.sub("", line)))
-    line = _ESCAPE.sub(r"\1", _MARKS.sub("", line))
-    return " ".join(line.split())
+def list_shown_lines(markdown: str) -> list[str]:
+    """The lines and cells of Markdown as a browser shows them."""
+    lines: list[str] = []
+    for block in parse_blocks(markdown):
+        if block.kind not in ("rule", "mark"):
+            body = read_block(markdown, block)
+            lines += list_cells(body) if block.kind in ("row", "head") else body.split("\n")
+    return [shown for shown in map(_show_line, lines) if shown]
 
 
-def _cut_blocks(span: str) -> list[str]:
+def _show_line(line: str) -> str:
+    line = _LINK.sub(r"\1", _IMAGE.sub(" ", line))
+    return " ".join(_ESCAPE.sub(r"\1", _MARKS.sub("", line)).split())
+
+
+def _cut_span(span: str) -> list[str]:
     """The shown pieces of a span: a browser finds a quote only inside one block."""
-    found: list[str] = []
-    for line in span.split("\n"):
-        cells = _CELLS.split(line) if line.lstrip().startswith("|") else [line]
-        found += [_EDGES.sub("", show_line(cell)) for cell in cells if not _RULE.fullmatch(cell)]
-    return [block for block in found if block]
+    return [piece for line in list_shown_lines(span) if (piece := _EDGES.sub("", line))]
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:

@@ -28,7 +28,6 @@ MAX_ROW_CHARS = 4_000  # longer ones are read in pieces
 MAX_COLUMNS = 24  # of a row that are compared with their heads
 
 _DEFINITION = re.compile(r"\s{0,3}(?:[-*+•]\s+)?\[\^?\d{1,3}\](?::\s*<?|\s.{0,300})https?://\S+\s*$")  # [1]: https://…
-HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 LABEL = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__)\s*:?\s*$")
 _LINE = re.compile(r"[^\n]*\n?")
 
@@ -37,7 +36,8 @@ _LINE = re.compile(r"[^\n]*\n?")
 class Snapshot:
     """The stored text of a page, ready to be searched. `bounds` are its sentences in `plain`, `above` the heading of each.
 
-    `rows` are the sentences that are rows of tables, each with the row that names its columns, or -1.
+    `trails` are the headings that each stands under. `rows` are the sentences that are rows of tables, each with the row that
+    names its columns, or -1.
     """
 
     text: str
@@ -46,6 +46,7 @@ class Snapshot:
     plain: Plain = field(default=Plain(""), repr=False, compare=False)
     bounds: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
     above: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    trails: tuple[tuple[str, ...], ...] = field(default=(), repr=False, compare=False)
     rows: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
     places: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
     read_chars: int = field(default=0, compare=False)
@@ -119,7 +120,7 @@ Pages: TypeAlias = Mapping[int, Snapshot | None]  # by citation number; None whe
 def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_chars: int = MAX_CHARS) -> Snapshot:
     """Read a page's stored text once; its title lends words to every passage."""
     seen = plain(text[:max_chars])
-    bounds, above, rows = _find_sentences(seen.text)
+    bounds, above, trails, rows = _find_sentences(seen.text)
     places: dict[str, list[int]] = {}
     for number, (start, end) in enumerate(bounds):
         for word in set(WORD.findall(seen.text, start, end)):
@@ -127,13 +128,18 @@ def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_
                 if (found := places.setdefault(term, []))[-1:] != [number]:
                     found.append(number)
     read_chars = min(len(text), max_chars)
-    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, rows, places, read_chars, title=title)
+    return Snapshot(
+        text, url, digest or content_digest(text), seen, bounds, above, trails, rows, places, read_chars, title=title
+    )
 
 
-def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...], dict[int, int]]:
-    """Where the sentences stand, the heading above each, and for each row of a table the row with its heads."""
+def _find_sentences(
+    text: str,
+) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[tuple[str, ...], ...], dict[int, int]]:
+    """Where the sentences stand, the heading above each, its trail, and for each row of a table the row with its heads."""
     bounds: list[tuple[int, int]] = []
     above: list[int] = []
+    trails: list[tuple[str, ...]] = []
     rows: dict[int, int] = {}
     heading = head = -1
     for block in parse_blocks(text):
@@ -144,10 +150,11 @@ def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, 
         else:
             for start, end in cut_block(text, block):
                 bounds += ((start + a, start + b) for a, b in sentence_bounds(text[start:end], MAX_SENTENCE_CHARS))
+        trails += [block.trail] * (len(bounds) - len(above))
         above += [heading] * (len(bounds) - len(above))
         if block.kind == "heading" and bounds:
             heading = len(bounds) - 1
-    return tuple(bounds), tuple(above), rows
+    return tuple(bounds), tuple(above), tuple(trails), rows
 
 
 def cut_block(text: str, block: Block) -> Iterator[tuple[int, int]]:

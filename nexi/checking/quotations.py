@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from nexi.answers.citations import set_citations
 from nexi.checking.review import find_failing
+from nexi.text.blocks import parse_blocks
 from nexi.text.plain import strip_markdown
 from nexi.types import Claim, Verdict
 
@@ -97,7 +98,7 @@ def _is_row(sentence: str, text: str) -> bool:
     cells = [letters for cell in sentence.split(_CELLS) if (letters := _keep_letters(cell))]
     if len(cells) < 2 or sum(map(len, cells)) < MIN_LETTERS:
         return False
-    rows = (_keep_letters(line) for line in text.split("\n") if line.startswith("|"))
+    rows = (_keep_letters(text[b.start : b.end]) for b in parse_blocks(text) if b.kind in ("row", "head"))
     return any(all(cell in row for cell in cells) for row in rows)
 
 

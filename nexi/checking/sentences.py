@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from nexi.answers.citations import INLINE_CODE, MARKERS, is_row, outside_code
 from nexi.checking.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME_WORDS
-from nexi.checking.pages import HEADING, LABEL, cut_block
+from nexi.checking.pages import LABEL, cut_block
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.text.blocks import parse_blocks
 from nexi.text.sentences import sentence_bounds
@@ -38,6 +38,7 @@ _EMPHASIS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
 _ABOUT_ITSELF = re.compile(rf"^(?:{ABOUT_ITSELF})", re.IGNORECASE)
 _ATTRIBUTION = re.compile(rf"^(?:{ATTRIBUTIONS})", re.IGNORECASE)
 _BOLD_LEAD = re.compile(rf"{_OPENING.pattern}(?:\*\*|__)[^*_\n]{{1,200}}(?:\*\*|__)[ \t]*")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]]*\s*$")
 _ASKS = re.compile(r"(?:what|who|whom|whose|when|where|which|why|how)\b", re.IGNORECASE)
@@ -48,8 +49,8 @@ _JOINT = re.compile(
     r"|,?\s+(?:and|but|while|whereas|although|though|which|who|where|when|with|yet|so|including|as well as|and also)\s+"
 )
 _STRONG_JOINT = re.compile(r"\s*[;；。.，]\s*|\s+[-–—]+\s+|,?\s+(?:but|while|whereas|although|though)\s+|,\s+and\s+")
-_DISPUTE = re.compile(r"\W*Sources (?:disagree|differ)(?: on (?P<subject>[^:]+))?: ")
-_COUNT = re.compile(r"^\W*\(\d+ independent\)\W*")
+_DISPUTE = re.compile(r"\W*(?:Older s|S)ources (?:disagree|differ)(?: on (?P<subject>[^:]+))?: ")
+_NOTES = re.compile(r"^\W*\((?:\d+ independent|draft|superseded|archived|\d{4}-\d\d-\d\d|, )+\)\W*")
 _CONJUNCTION = re.compile(r"(?:and|but|while|whereas|although|though|yet|so|whilst)\s+")
 
 
@@ -107,7 +108,7 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
     Titles, lead-ins, questions and words about the answer itself state nothing, and neither does the reader's own question.
     What cites a page states something, whatever it looks like.
     """
-    bare = without_markers(HEADING.sub("", text, count=1)).strip()
+    bare = without_markers(_HEADING.sub("", text, count=1)).strip()
     parsed, asked = parse_text(bare[:MAX_SENTENCE_CHARS]), parse_text(question[:MAX_SENTENCE_CHARS])
     own = set(parsed.terms) - FRAME_WORDS
     if not own and not parsed.firm_values:
@@ -142,7 +143,7 @@ def _new_names(parsed: ParsedText, asked: ParsedText) -> set[str]:
 
 def is_title(line: str) -> bool:
     """Whether a line is a heading, or a label in bold type that stands alone."""
-    return bool(HEADING.match(line) or LABEL.match(line))
+    return bool(_HEADING.match(line) or LABEL.match(line))
 
 
 def has_verb(parsed: ParsedText) -> bool:
@@ -208,7 +209,7 @@ def cut_at_markers(text: str) -> list[Clause]:
     opening = ""  # a word before the first clause, too little for one
     start = dispute.end() if dispute else 0
     for group in MARKER_GROUP.finditer(text, start):
-        words = _CONJUNCTION.sub("", _COUNT.sub("", without_markers(text[start : group.start()])).strip(" ,;.“”"))
+        words = _CONJUNCTION.sub("", _NOTES.sub("", without_markers(text[start : group.start()])).strip(" ,;.“”"))
         start = group.end()
         if _says_something(words) or dispute or (not clauses and _says_something(f"{opening} {words}")):
             clauses.append(([subject, "" if clauses else opening, words], []))

@@ -14,6 +14,7 @@ from msgspec import Struct
 from nexi.answers.citations import extract_citation_markers, strip_sources_section
 from nexi.research.planner import find_names
 from nexi.research.state import ResearchState
+from nexi.research.titles import make_title
 from nexi.text.stems import stem
 from nexi.text.words import content_words, find_words
 
@@ -42,7 +43,7 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
     texts = _render_sections(state, sections, quoted=quoted)
     if not any(texts.values()) and quoted:
         texts = _render_sections(state, sections, quoted=False)
-    title, main = " ".join(state.question.split()), _task_key(state.question)
+    title, main = make_title(state.question), _task_key(state.question)
     parts = [f"# {title}", texts.get(main, "")]
     parts += [f"## {section.task}\n\n{texts[key]}" for key, section in sections.items() if key != main and texts[key]]
     if missing := _find_missing_tasks(state, "\n".join(texts.values())):

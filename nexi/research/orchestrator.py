@@ -8,7 +8,7 @@ folded from its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -68,6 +68,7 @@ from nexi.research.state import (
     StartStep,
     WaitStep,
 )
+from nexi.research.titles import make_heading, make_title
 from nexi.runs.recording import Recording
 from nexi.tasks import run_unless_stopped
 from nexi.token_counter import BYTES_PER_TOKEN
@@ -90,7 +91,7 @@ class _CoordinatorFactory(ResearcherFactory, Protocol):
 
     def build_report_checker(self) -> AnswerChecker: ...
 
-    def write_report(self, question: str, parts: Sequence[str]) -> str:
+    def write_report(self, question: str, headings: Mapping[str, str], title: str, words: int) -> str:
         """Write a report with a section for each part from the pages that were read, without a model; "" without any."""
         ...
 
@@ -423,8 +424,9 @@ class Orchestrator:
         judgement = judge_without_model(self.state, step, quoted=True)
         if judgement.decision != "synthesise":
             return judgement
-        parts = split_question(self.state.question)
-        text = await asyncio.to_thread(self.factory.write_report, self.state.question, parts)
+        question = self.state.question
+        headings = {part: make_heading(part) for part in split_question(question)}
+        text = await asyncio.to_thread(self.factory.write_report, question, headings, make_title(question), self.words)
         return replace(judgement, text=text or judgement.text)
 
     def _stream_report(self, text: str) -> None:

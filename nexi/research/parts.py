@@ -24,7 +24,12 @@ _PREPOSITIONS = word_set(
 _ARTICLES = word_set("a an the")
 _WH = word_set("how what who whom when where why which whose")
 _COMMANDS = word_set("compare describe explain discuss list outline summarise summarize")
-_PRONOUN = re.compile(r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(there))\b", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(there)(?! (?:is|are|was|were|has|have|had|exists?)\b))\b",
+    re.IGNORECASE,
+)
+_SPEAKERS = word_set("you i we one people someone users")
+MAX_SUBJECT_WORDS = 3  # of a subject without capitals; of more, some belong to what is asked about it
 _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
 _WORDS = re.compile(r"[^\s,;?!]+|[,;]")
 _COMPARED = re.compile(
@@ -54,6 +59,8 @@ def find_subject(part: str) -> str:
         return _strip_words(after)  # "the causes of X" asks about X
     if not of and low[start] in _DO_SUPPORT:
         phrase = _drop_verb(phrase)
+    elif phrase[:1] and phrase[0][:1].isupper() and (end := _find_article(phrase)) < len(phrase):
+        phrase = phrase[:end]  # "is SQLite a good choice"
     elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and phrase[-1].lower().endswith(_PARTICIPLE):
         phrase = phrase[:-1]
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
@@ -77,14 +84,23 @@ def _after_of(words: Sequence[str]) -> Sequence[str]:
 
 def _drop_verb(phrase: Sequence[str]) -> list[str]:
     """Cut a phrase before its verb: at a second article, or before its last word. "affect the body" is about the body."""
-    second = next((i for i, word in enumerate(phrase) if i and word.lower() in _ARTICLES), len(phrase))
+    second = _find_article(phrase)
     head = list(phrase[:second])
+    if head and head[0].lower() in _SPEAKERS:
+        return list(phrase[second:])  # "do you back up a database"
     if len(head) == 1 and second < len(phrase) and head[0].islower():
         return list(phrase[second:])
     capital = [i for i, word in enumerate(head) if word[:1].isupper()]
     if len(capital) > 1 and capital[-1] == len(head) - 1 and capital[-1] - capital[-2] == 2:
         head = head[: capital[-1]]  # "the Normans conquer England": a lower-case word between two names
-    return head[:-1] if len(head) > 1 else head
+    subject = head[:-1] if len(head) > 1 else head
+    bare = [word for word in subject if word.lower() not in _ARTICLES]
+    return subject if len(bare) <= MAX_SUBJECT_WORDS or all(word[:1].isupper() for word in bare) else []
+
+
+def _find_article(phrase: Sequence[str]) -> int:
+    """Where an article after the first word stands; the length of the phrase where there is none."""
+    return next((i for i, word in enumerate(phrase) if i and word.lower() in _ARTICLES), len(phrase))
 
 
 def _strip_words(words: Sequence[str]) -> str:

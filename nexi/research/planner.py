@@ -68,6 +68,7 @@ _CONJUNCTION = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
+_ONE = re.compile(r"\b(?:is|are|was|do|does|did|can|should) (?:you \w+ )?ones?\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
 
 
@@ -178,7 +179,10 @@ def split_question(question: str) -> list[str]:
     if len(questions) == 1 and len(items := split_enumeration(questions[0])) > 1:
         return items
     questions = [name_subject(one, subject) for part in questions for one in split_enumeration(part)]
-    return [_make_self_contained(part, names or questions[:1], subject) for part in questions] or [question.strip()]
+    return [
+        _make_self_contained(part, questions[:1] if _ONE.search(part) else names or questions[:1], subject)
+        for part in questions
+    ] or [question.strip()]
 
 
 def _split_conjunctions(sentence: str) -> list[str]:

@@ -32,7 +32,7 @@ from nexi.types import Source
 FILE_PREFIX = "nexi-research"
 MAX_SLUG_CHARS = 32
 MAX_SLUG_BYTES = 200  # a file name holds 255
-PREFERRED_FOLDERS = ("research", "reports")  # not docs or notes: the user's own texts are indexed there
+PREFERRED_FOLDERS = ("research", "reports", "docs", "doc", "ref", "references", "notes")  # indexing leaves reports out
 SYSTEM_FOLDERS = (
     "/",
     "/bin",

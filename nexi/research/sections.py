@@ -28,6 +28,7 @@ from nexi.research.digest import content_stems
 from nexi.research.evaluator import PROMPT_TOKENS, EvaluationLimits, cut_to_bytes
 from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
 from nexi.research.stream import LEAKED_TAGS
+from nexi.research.titles import make_title
 from nexi.text.sentences import sentence_bounds
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message, PageView
@@ -88,7 +89,7 @@ class SectionWriter:
             self.show_progress("writing the introduction")
             introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
         gaps = ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in missing)] if missing and parts else []
-        blocks = [f"# {' '.join(self.question.split())}", introduction, *parts, *gaps]
+        blocks = [f"# {make_title(self.question)}", introduction, *parts, *gaps]
         return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, missing)
 
     async def _write_section(self, place: int) -> _WrittenSection:

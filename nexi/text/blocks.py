@@ -13,12 +13,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Block", "BlockKind", "list_cells", "parse_blocks", "read_block"]
+__all__ = ["Block", "BlockKind", "find_page_number", "list_cells", "parse_blocks", "read_block"]
 
 MAX_HEADING_CHARS = 200
 MAX_UNCLOSED_FENCES = 20  # after which the text is looked at again
 
-BlockKind = Literal["heading", "prose", "item", "head", "row", "code", "formula", "note", "mark", "rule"]
+BlockKind = Literal["heading", "prose", "item", "caption", "head", "row", "code", "formula", "note", "mark", "rule"]
 
 _FENCE = re.compile(r"^(?:[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`{]*)([^\n]*)|\[parts? \d[^\n]*\]$)", re.MULTILINE)
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
@@ -35,7 +35,10 @@ _LINE = re.compile(
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+[:|+ \t-]*(?:\n|\Z)")
 _MARKER = re.compile(r"([ \t>]*)([-*+•]|\d{1,3}[.)])[ \t]+")
 _FIGURE = re.compile(r"(?!(?:1\d|20)\d\d$)[(+−-]?[$€£¥]?-?\d(?:[\d.,'\u00a0 ]*\d%?|%)\)?")  # a year may name a column
+_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
 _CELL_END = re.compile(r"(?<!\\)\|")
+_CAPTION = re.compile(r"([*_])(?![*_\s])[^\n]{1,500}(?<![*_\s])\1")
+_TABLE_BELOW = re.compile(r"\s{1,9}\|")
 _PREFIX = re.compile(r"^[ \t>]+", re.MULTILINE)
 
 
@@ -82,6 +85,12 @@ def list_cells(row: str) -> tuple[str, ...]:
     cells = _CELL_END.split(row.strip(" \t>"))
     first, last = not cells[0].strip(), len(cells) > 1 and not cells[-1].strip()
     return tuple(cell.strip().replace("\\|", "|") for cell in cells[first : len(cells) - last])
+
+
+def find_page_number(text: str, place: int) -> int:
+    """The number in the last mark of a page before a place; 0 where there is none."""
+    numbers = _PAGE_MARK.findall(text, 0, place)
+    return int(numbers[-1]) if numbers else 0
 
 
 def _read_title(line: str) -> str:
@@ -199,6 +208,8 @@ class _Parser:
         self._open = None
         if kind == "prose" and self._is_formula():
             kind = "formula"
+        elif kind == "prose" and _CAPTION.fullmatch(self._text, self._start, self._end):
+            kind = "caption" if _TABLE_BELOW.match(self._text, self._end) else kind
         heads = (self._heads or ()) if kind == "head" else ()
         return Block(kind, self._start, self._end, self._trail, self._level, self._label, heads)
 

@@ -23,6 +23,7 @@ MAX_HEAD_CHARS = 600  # of a table that is repeated where the rest of it is read
 MAX_FENCE = 100_000  # a longer one is a file, not an example, and is cut between its lines
 
 _ALONE = ("heading", "code")
+_ANNOUNCING = ("heading", "caption")  # what goes with the text after it
 _LINE_END = re.compile(r"\n+")
 _SPACE = re.compile(r"\s+")
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
@@ -104,7 +105,7 @@ class _Packer:
             self.flush()
         if self._length_with(unit) > self._size:
             self._flush_but_headings()
-        if all(b.kind == "heading" for b in self._held):
+        if all(b.kind in _ANNOUNCING for b in self._held):
             self._under = unit.under
         if self._length_with(unit) <= self._size:
             self._held.append(unit)
@@ -121,9 +122,9 @@ class _Packer:
         self._held = []
 
     def _flush_but_headings(self) -> None:
-        """A heading at the end of a chunk goes with what it announces."""
+        """A heading or the caption of a table at the end of a chunk goes with what it announces."""
         at = len(self._held)
-        while at and self._held[at - 1].kind == "heading":
+        while at and self._held[at - 1].kind in _ANNOUNCING:
             at -= 1
         self._held, announcing = self._held[:at], self._held[at:]
         self.flush()

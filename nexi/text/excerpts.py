@@ -7,7 +7,6 @@ which parts of the text it is and under which headings; the parts have the numbe
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,11 +17,10 @@ from nexi.text.chunking import TextChunk, chunk_markdown, heading_path
 from nexi.text.stems import stem
 from nexi.text.terms import extract_terms, question_terms
 
-__all__ = ["PART_MARK", "PASSAGE_GAP", "LongText", "excerpt_text"]
+__all__ = ["PASSAGE_GAP", "LongText", "excerpt_text"]
 
 
 PASSAGE_GAP = "\n\n[…]\n\n"  # between the passages of one page that a search of the knowledge store returned
-PART_MARK = re.compile(r"^\[parts? \d[^\n]*\]$")  # a line of an excerpt that is not of the text
 SATURATION, LENGTH_SHARE = 1.2, 0.6  # the parameters of BM25
 BESIDE = 0.25  # what a chunk has of the better one beside it: a heading holds the words, and what follows it the answer
 PAIR = 0.4  # what two words of the question side by side add, of the rarer one's weight

@@ -142,7 +142,9 @@ LANGUAGES = {
     ),
 }  # fmt: skip
 _LETTER_WEIGHT = 2
-_WORD = re.compile(r"[^\W\d_]+")
+MANY_WORDS = 12  # in which one that is said again and again, or a letter of a name, tells no language
+# One consonant is a word where it is cut short, as in l'eau; else it is a unit or a name.
+_WORD = re.compile(r"[^\W\d_]{2,}|[^\W\d_](?=['’])|[^\W\d_bcdfghjklmnpqrstvx]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u3400-\u9fff]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
@@ -174,13 +176,20 @@ def detect_language(text: str) -> str:
 
 def _detect_latin(text: str) -> str:
     words = _WORD.findall(text.replace("İ", "i").lower())
-    counts = {"en": sum(word in STOP for word in words)}
+    counts = {"en": _count_signs(words, STOP)}
     for code, language in LANGUAGES.items():
         if language.stop and language.stemmer not in ("russian", "arabic"):
             marks = sum(1 for letter in set(language.letters) if letter in text or letter in text.lower())
-            counts[code] = sum(word in language.stop for word in words) + _LETTER_WEIGHT * marks
+            counts[code] = _count_signs(words, language.stop, marks)
     ranked = sorted(counts.values(), reverse=True)
     return max(counts, key=lambda code: counts[code]) if ranked[0] > ranked[1] else ""
+
+
+def _count_signs(words: list[str], stop: frozenset[str], letters: int = 0) -> int:
+    """How much speaks for a language: its small words, and how many of its own letters; many words need two signs of it."""
+    small = [word for word in words if word in stop]
+    is_enough = len(words) < MANY_WORDS or len(set(small)) + letters > 1
+    return len(small) + _LETTER_WEIGHT * letters if is_enough else 0
 
 
 _SCRIPTS = (("kana", _KANA), ("han", _HAN), ("ar", _ARABIC), ("ru", _CYRILLIC), ("latin", _LATIN))

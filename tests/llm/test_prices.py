@@ -23,5 +23,11 @@ def test_a_price_is_found_by_name_overridden_or_unknown(model: str, price: Price
     assert price_of(model, overrides) == price
 
 
+def test_a_model_without_a_price_has_that_of_the_star_and_a_free_one_stays_free() -> None:
+    overrides = price_table({"*": {"input": 5, "output": 6}})
+    models = ("gpt-99-unpriced", "gpt-4o-mini", "some-model:free")
+    assert [price_of(model, overrides) for model in models] == [Price(5.0, 6.0), PRICES["gpt-4o-mini"], FREE]
+
+
 def test_a_price_is_for_a_million_tokens() -> None:
     assert Price(2.0, 8.0).cost(500_000, 250_000) == 3.0

@@ -139,8 +139,8 @@ def test_each_side_of_a_comparison_is_quoted() -> None:
 
     draft = compose_answer(read_question("lamp soft vs hard"), [PageView("https://lamp.example", 1, "lamp", modes)], compare)
     assert draft.lines == (
-        ("--soft: Keeps all files of `lamp_tree`.", 1),
-        ("--hard: Throws all changes of `lamp_tree` away.", 1),
+        ("- --soft: Keeps all files of `lamp_tree`.", 1),
+        ("- --hard: Throws all changes of `lamp_tree` away.", 1),
     )
 
 

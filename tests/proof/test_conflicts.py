@@ -201,3 +201,36 @@ def test_at_most_three_disagreements_are_shown() -> None:
 )
 def test_a_shorter_sentence_about_the_same_thing_disagrees_by_its_value(sentence: str, other: str, values: str) -> None:
     assert [shown.endswith(f": {values}.") for shown in found(sentence, other)] == [True]
+
+
+def test_another_name_in_the_same_place_is_a_disagreement() -> None:
+    (conflict,) = find_conflicts(
+        "",
+        [claim("Varn Airways was an airline based in Miami, Florida [1].")],
+        {
+            1: prepare("Varn Airways was an airline based in Miami, Florida.", "https://one.example/"),
+            2: prepare("Varn Airways was an airline based in Anchorage, Alaska.", "https://two.example/"),
+        },
+    )
+    assert (conflict.kind, [reading.value for reading in conflict.readings]) == (
+        "name",
+        ["Miami, Florida", "Anchorage, Alaska"],
+    )
+    assert conflict.subject == "“Varn Airways was an airline based in …”"
+
+
+def test_another_subject_is_another_thing() -> None:
+    pages = {
+        1: prepare("Ada Lund won the cup of the northern towns in Ewell.", "https://one.example/"),
+        2: prepare("Ida Holm won the cup of the northern towns in Ewell.", "https://two.example/"),
+    }
+    assert find_conflicts("", [claim("Ada Lund won the cup of the northern towns in Ewell [1].")], pages) == ()
+
+
+def test_two_things_of_one_name_do_not_disagree() -> None:
+    pages = {
+        1: prepare("Orsa School (Virginia) is a public school located in Orsa, Virginia.", "https://one.example/"),
+        2: prepare("Orsa School (Illinois) is a public school located in Orsa, Illinois.", "https://two.example/"),
+    }
+    said = claim("Orsa School (Virginia) is a public school located in Orsa, Virginia [1].")
+    assert find_conflicts("Where is Orsa School?", [said], pages) == ()

@@ -11,6 +11,28 @@ from nexi.research.planner import split_question
     ("question", "parts"),
     [
         (
+            "What is the log mode, how is it switched on, why is it faster, when does it fail, and who should avoid it?",
+            [
+                "What is the log mode?",
+                "How is the log mode switched on?",
+                "Why is the log mode faster?",
+                "When does the log mode fail?",
+                "Who should avoid the log mode?",
+            ],
+        ),
+        (
+            "Why do small firms rent old offices, how is one found, and what happens when there is a leak?",
+            [
+                "Why do small firms rent old offices?",
+                "How is one found (Why do small firms rent old offices)?",
+                "What happens when there is a leak (Why do small firms rent old offices)?",
+            ],
+        ),
+        (
+            "How do you back up a database, and when is Postgres a good choice?",
+            ["How do you back up a database?", "When is Postgres a good choice?"],
+        ),
+        (
             "What caused the potato famine, how did it affect the Irish economy, and how did it change farming?",
             [
                 "What caused the potato famine?",

@@ -109,10 +109,10 @@ def write(
 
 FAR, WET = "The Moon is 384,400 km away [1].", "High tides are about 12 hours and 25 minutes apart [2]."
 SHORT = "At 384,400 km the Moon is far [1], and it brings a high tide twice a day [2]."
-WHOLE = f"# {QUESTION}\n\n{SHORT}\n\n## The distance of the Moon\n\n{FAR}\n\n## The tides\n\n{WET}"
+WHOLE = f"# The Moon\n\n{SHORT}\n\n## The distance of the Moon\n\n{FAR}\n\n## The tides\n\n{WET}"
 
 
-def test_a_report_has_the_question_an_introduction_and_its_sections() -> None:
+def test_a_report_has_a_title_an_introduction_and_its_sections() -> None:
     assert write(Reply(FAR), Reply(WET), Reply(SHORT)) == SectionedReport(WHOLE)
 
 
@@ -167,7 +167,7 @@ def test_a_section_that_is_not_written_or_cites_nothing_is_quoted(reply: Reply |
 def test_a_section_without_evidence_is_named_and_not_asked_for() -> None:
     report = write(Reply(FAR), evidence=((MOON,), ()))
     assert report == SectionedReport(
-        f"# {QUESTION}\n\n## The distance of the Moon\n\n{FAR}\n\n## Not found\n\n- The tides", missing=("The tides",)
+        f"# The Moon\n\n## The distance of the Moon\n\n{FAR}\n\n## Not found\n\n- The tides", missing=("The tides",)
     )
 
 
@@ -235,7 +235,7 @@ def test_a_run_plans_its_report_and_every_sentence_is_checked(make_config: Make)
     result = research(make_config(), OutlineModel())
     text = re.sub(r"\[\d+\]", "[n]", result.answer.text)
     assert text == (
-        f"# {QUESTION}\n\n"
+        "# The Moon\n\n"
         "The Moon, at 384,400 km, moves the tides of Earth [n][n].\n\n"
         "## The distance of the Moon\n\nThe Moon is 384,400 km from Earth on average [n].\n\n"
         "## The tides\n\nThe tides follow the Moon [n]."
@@ -299,11 +299,10 @@ def test_the_report_of_a_small_model_quotes_the_parts_of_the_question_and_the_mo
     assert not any("You lead" in asked or "You coordinate" in asked for asked in model.asked)
     assert sum("You write the introduction" in asked for asked in model.asked) == 1
     assert re.sub(r"\[\d+\]", "[n]", result.answer.text) == (
-        f"# {QUESTION}\n\n{INTRODUCED} [n][n].\n\n"
-        "The Moon is 384,400 km from Earth on average. [n]\n\n"
+        f"# The Moon\n\n{INTRODUCED} [n][n].\n\n"
+        "## How far is the Moon?\n\nThe Moon is 384,400 km from Earth on average. [n] It orbits Earth in 27.3 days. [n]\n\n"
         "## What does the Moon do to the tides?\n\n"
-        "The tides follow the Moon. [n] A high tide comes about every 12 hours and 25 minutes. [n]\n\n"
-        "## Not found\n\n- How far is the Moon?"
+        "The tides follow the Moon. [n] A high tide comes about every 12 hours and 25 minutes. [n]"
     )
     assert result.answer.stop is StopReason.FINAL_ANSWER
     assert replayed(config, result.id) == result.answer.text

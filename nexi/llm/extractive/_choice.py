@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
@@ -18,8 +18,11 @@ from msgspec import Struct
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
 from nexi.llm.extractive._related import find_similarity, general_rarity
+from nexi.llm.extractive.passages import PassageSentence
 
 MAX_CANDIDATES = 60
+USUAL_NEARNESS = 0.84  # of the sentences of a page to a question that it answers
+MIN_OTHERS = 4
 MAX_COMPARED = 12  # of the candidates, by a reading model
 MAX_COMPARED_CHARS = 450  # of one candidate
 WORDS, READING = "choice.json", "reading.json"  # the weights without and with a reading model
@@ -30,16 +33,23 @@ _FOCUS = re.compile(
 )
 
 
+_DEFINES = re.compile(
+    r"^(?:(?:the|an?)\s+)?(.{1,60}?)\s+(?:\([^)]*\)\s*)?(?:is|are|was|were|means|refers to|returns?|allows?|provides?|lets)\b",
+    re.I,
+)
+_ENUMERATES = re.compile(r"[^\s,][^,;.]{0,50}, (?:[^,;.]{1,50}, )*(?:and |or )?[^,;.]{1,50},? (?:and|or) \w")
+
 # How near texts are to a question; None where no model can tell.
 Compare = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 class Candidate(Struct, frozen=True):
-    """A sentence, the chance that it answers, and how near it is to the question where that was compared."""
+    """A sentence, the chance that it answers, how near it is to the question where that was compared, and its features."""
 
     scored: Scored
     chance: float
     nearness: float = 0.0
+    features: Mapping[str, float] = {}
 
 
 def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None = None) -> list[Candidate]:
@@ -53,10 +63,8 @@ def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored], compare:
         nearness = compare(ranking.question.text, [describe_text(ranking, candidates[i]) for i in nearest])
         if nearness is not None:
             rows = [{**features[i], "nearness": near} for i, near in zip(nearest, nearness, strict=True)]
-            return share_chances(
-                [candidates[i] for i in nearest], [sum_points(row, load_weights(READING)) for row in rows], nearness
-            )
-    return share_chances([candidates[i] for i in order], [points[i] for i in order], [0.0] * len(order))
+            return share_chances([candidates[i] for i in nearest], rows, load_weights(READING))
+    return share_chances([candidates[i] for i in order], [features[i] for i in order], load_weights(WORDS))
 
 
 def describe_text(ranking: SentenceRanking, s: Scored) -> str:
@@ -69,10 +77,21 @@ def sum_points(row: Mapping[str, float], weights: Mapping[str, float]) -> float:
     return sum(weights.get(name, 0.0) * value for name, value in row.items())
 
 
-def share_chances(candidates: Sequence[Scored], points: Sequence[float], nearness: Sequence[float]) -> list[Candidate]:
+def share_chances(
+    candidates: Sequence[Scored], rows: Sequence[Mapping[str, float]], weights: Mapping[str, float]
+) -> list[Candidate]:
+    points = [sum_points(row, weights) for row in rows]
     best = max(points, default=0.0)
     powers = [math.exp(value - best) for value in points]
-    rated = [Candidate(s, p / sum(powers), near) for s, p, near in zip(candidates, powers, nearness, strict=True)]
+    others = [USUAL_NEARNESS] * max(
+        0, MIN_OTHERS - len(rows)
+    )  # a page of one sentence has nothing that it could stand out from
+    usual = (sum(row.get("nearness", 0.0) for row in rows) + sum(others)) / max(1, len(rows) + len(others))
+    rated = [
+        Candidate(s, power / sum(powers), near, {**row, "stands_out": near - usual})
+        for s, power, row in zip(candidates, powers, rows, strict=True)
+        for near in (row.get("nearness", 0.0),)
+    ]
     return sorted(rated, key=lambda c: -c.chance)
 
 
@@ -89,6 +108,18 @@ def load_weights(name: str) -> Mapping[str, float]:
     return learned
 
 
+def defines(ranking: SentenceRanking, text: str, asked: Collection[str]) -> bool:
+    """Whether a text begins with what is asked about and says what it is."""
+    match = _DEFINES.match(text)
+    subject = set(ranking.words.stems(match[1])) if match else set()
+    return bool(subject) and 2 * len(subject.intersection(asked)) >= len(subject)
+
+
+def enumerates(sentence: PassageSentence) -> bool:
+    """Whether a sentence names several things in a row, or is a part of a list or introduces one."""
+    return sentence.kind == "item" or sentence.text.endswith(":") or _ENUMERATES.search(sentence.text) is not None
+
+
 class _Features:
     """What speaks for the candidates of one question."""
 
@@ -99,6 +130,7 @@ class _Features:
         whole = sum(raw.values()) or 1.0
         self.weights = {word: value / whole for word, value in raw.items()}
         focus = _FOCUS.search(ranking.question.text)
+        self.form = ranking.question.form
         self.focus = (ranking.words.stems(focus[1]) if focus else [])[-1:]
         self._said: dict[frozenset[str], dict[str, float]] = {}
 
@@ -127,6 +159,8 @@ class _Features:
             "focus": float(bool(self.focus) and self.focus[0] in own),
             "place": s.place / max(1, len(page)),
             "long": float(len(s.sentence.text.split()) > LONG_SENTENCE),
+            "defines": float(self.form in ("definition", "topic") and defines(ranking, s.sentence.text, self.weights.keys())),
+            "enumerates": float(self.form == "list" and enumerates(s.sentence)),
         }
 
     def _similarities(self, stems: frozenset[str]) -> dict[str, float]:

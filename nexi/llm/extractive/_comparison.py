@@ -33,6 +33,18 @@ MIN_SIMILARITY = 0.75  # from which a text says a word in other words
 _COMPARING = frozenset(ContentWords().stems("both same located used found"))
 
 
+_AUXILIARY = re.compile(r"^\W*(\w+)\s+")
+_CLAUSE_END = re.compile(r"[,;:(—–]| - |\b(?:and|but|because|which|although|since|while)\b")
+_NEGATION = re.compile(r"\b(?:not|no|never|cannot|non|neither|nor|without)\b|n['’]t\b", re.I)
+_HEDGE = re.compile(
+    r"\b(?:may|might|could|should|would|if|unless|whether|some|many|most|few|all|every|only|often|sometimes|usually|generally|"
+    r"almost|nearly|once|supposed\w*|claim\w*|believ\w*|thought|said|considered|alleged\w*|argue\w*|except|than)\b|\?",
+    re.I,
+)
+_PAST = re.compile(r"\b(?:was|were|had|did)\b", re.I)
+_SMALL = frozenset(ContentWords().stems("never cannot without non neither both itself"))
+
+
 class Side(Struct, frozen=True):
     """One of the two things: its name as the question has it, the sentence that introduces it, and how its page begins."""
 
@@ -56,6 +68,24 @@ def compare_sides(question: Question, one: Side, other: Side) -> str:
     died = re.search(r"\bdied?\b", question.text, re.I) is not None
     first, second = _event_year(one.text, died), _event_year(other.text, died)
     return _answer_by_value(one, other, first, second, want_more=later)
+
+
+def confirm_statement(question: Question, text: str, about: str) -> str:
+    """ "Yes." or "No." where a sentence says just what a question asks, in its words and their order; else nothing.
+
+    What the page is `about` need not be said again. One that hedges, says more, or tells of another time settles nothing.
+    """
+    words = ContentWords()
+    clause = _CLAUSE_END.split(text)[0]
+    asked, said = words.stems(_AUXILIARY.sub("", question.text)), words.stems(clause)
+    is_past = _PAST.match(question.text) is not None
+    if _HEDGE.search(clause) or (_PAST.search(clause) is not None) != is_past:
+        return ""
+    for known in (_SMALL, _SMALL.union(words.stems(about))):
+        wanted = [stem for stem in asked if stem not in known]
+        if len(wanted) > 1 and wanted == [stem for stem in said if stem not in known][: len(wanted)]:
+            return ("Yes.", "No.", "")[min(2, len(_NEGATION.findall(clause)))]
+    return ""
 
 
 def _answer_by_value(one: Side, other: Side, first: float | None, second: float | None, *, want_more: bool) -> str:

@@ -56,7 +56,7 @@ def quote_with_context(evidence: SentenceRanking, s: Scored, quoted: Sequence[Sc
         block = [fence_code([line.text for line in page[first:last]], evidence.pages[s.page].text)]
     else:
         block = list(_list_items(page[first:last]))
-    room = MAX_LIST_WORDS if evidence.question.form else MAX_SENTENCE_WORDS
+    room = MAX_LIST_WORDS if evidence.question.form in ("list", "how", "topic") else MAX_SENTENCE_WORDS
     return [*texts, *block] if texts and sum(len(text.split()) for text in (*texts, *block)) <= room else [own]
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from nexi.llm.extractive._evidence import SentenceRanking
-from nexi.llm.extractive.passages import ContentWords
+from nexi.llm.extractive.passages import ContentWords, read_sentences
 from nexi.llm.extractive.questions import Question, read_question
+from nexi.text.whole import asks_about_whole
 from nexi.types import PageView
 
 MAX_WORDS = 600
 LEAD_WORDS = 80
+MAX_SUMMARY_WORDS = 150
+MIN_SENTENCE_WORDS = 5  # of a sentence of a summary
 WORDS_PER_TOKEN = 0.6
 _ASKED = re.compile(r"^\W*(?:\w+ )?(?:question|query|task|topic)\W*:\s*(\S.*)$", re.I | re.M)
 _BETWEEN = re.compile(r"^---\s*\n(.*)\n---\s*$", re.S | re.M)
@@ -40,6 +44,31 @@ def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens
             used += length
     lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(chosen, key=lambda s: (s.page, s.place))]
     return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead_sentences(evidence, min(room, LEAD_WORDS))
+
+
+def is_about_pages(question: str, pages: Sequence[PageView]) -> bool:
+    """Whether a question is about pages as a whole that came with it: files, pages that it names, or what was written."""
+    return asks_about_whole(question) and all(not p.url or p.url.startswith("file:") or p.url in question for p in pages)
+
+
+def summarise_pages(pages: Sequence[PageView]) -> list[tuple[str, int]]:
+    """What pages say, in sentences of their own: the first of each section, then the second ones, in the order of the page."""
+    return [line for page in pages for line in _open_sections(page, MAX_SUMMARY_WORDS // len(pages))]
+
+
+def _open_sections(page: PageView, room: int) -> list[tuple[str, int]]:
+    sections: dict[str, list[tuple[int, str]]] = {}
+    for place, sentence in enumerate(read_sentences(page.text)):
+        if sentence.kind in ("prose", "item") and len(sentence.text.split()) >= MIN_SENTENCE_WORDS:
+            sections.setdefault(sentence.label, []).append((place, sentence.text))
+    in_turn = [s for rank in zip_longest(*sections.values()) for s in rank if s]
+    chosen: list[tuple[int, str]] = []
+    for place, text in in_turn:
+        room -= len(text.split())
+        if chosen and room < 0:
+            break
+        chosen.append((place, text))
+    return [(text, page.number) for _, text in sorted(chosen)]
 
 
 def pick_parts(texts: Sequence[str], count: int) -> list[int]:

@@ -8,33 +8,29 @@ question, and other weights decide. Two units that are compared never overlap.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
-from nexi.llm.extractive._choice import Candidate, Compare, load_weights, rate_candidates, share_chances, sum_points
+from nexi.llm.extractive._choice import Candidate, Compare, defines, load_weights, rate_candidates, share_chances, sum_points
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, weigh_words
+from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._related import find_similarity, general_rarity
 from nexi.llm.extractive.passages import PassageSentence
-from nexi.llm.extractive.questions import read_question
 
-__all__ = ["describe_units", "find_units", "pick_apart", "rate_choices", "rate_sides", "unit_text"]
+__all__ = ["choose_sides", "describe_units", "find_units", "pick_apart", "rate_choices", "unit_text"]
 
 MAX_UNIT_WORDS = 60
 MAX_LIST_WORDS = 90  # the same of a list, a table or code with the sentence before it
 MAX_DESCRIBED = 60  # units, the best by the words they share with the question
 MAX_DEFINITIONS = 20  # beyond those
-MAX_COMPARED = 8
-MAX_COMPARED_CHARS = 400
+MAX_COMPARED, MAX_COMPARED_SIDE = 6, 5
+MAX_COMPARED_CHARS = 320
 SHORT = 6  # words
 FEW_WORDS = 5  # of a question that is answered with a unit, without its small words
 UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
 _BLOCKS = ("item", "row", "code")
-_DEFINES = re.compile(
-    r"^(?:(?:the|an?)\s+)?(.{1,60}?)\s+(?:\([^)]*\)\s*)?(?:is|are|was|were|means|refers to|returns?|allows?|provides?|lets)\b",
-    re.I,
-)
 
 
 class Unit(Struct, frozen=True):
@@ -44,14 +40,17 @@ class Unit(Struct, frozen=True):
     last: int
 
 
-def rate_choices(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Candidate]:
+@lru_cache(maxsize=2)
+def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Candidate]:
     """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer.
+
+    An answer is written and then rated over the same pages, so that the last choices are remembered.
 
     A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
     """
     is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) <= FEW_WORDS
     units = rate_units(ranking, compare) if compare and is_broad else []
-    return units or rate_candidates(ranking, usable, compare)
+    return units or rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
 
 
 def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
@@ -62,22 +61,35 @@ def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
     if nearness is None:
         return []
     described = [{**rows[i], "nearness": near} for i, near in zip(compared, nearness, strict=True)]
-    points = [sum_points(row, load_weights(UNIT_READING)) for row in described]
-    return share_chances([units[i] for i in compared], points, nearness)
+    return share_chances([units[i] for i in compared], described, load_weights(UNIT_READING))
 
 
-def rate_sides(ranking: SentenceRanking, units: Sequence[Candidate], compare: Compare) -> list[Candidate]:
-    """The units with the best one about each side before them, where a question sets two things side by side.
+def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) -> list[Scored]:
+    """The best sentence or unit about each of two things that a question sets side by side; none where one has none.
 
-    One that names both sides stays first.
+    What stands under the name of one, on its page, or says what it is comes first, in the order of the page.
     """
-    sides = [read_question(choice) for choice in ranking.question.choices]
-    rated = [rate_units(SentenceRanking(side, ranking.pages), compare)[:1] for side in sides]
-    asked = frozenset(stem for side in sides for stem in side.weights)
-    first = [unit for unit in units[:1] if asked <= ranking.stems_of(unit.scored.page, unit.scored.place, unit.scored.last)]
-    order = [*first, *(Candidate(best.scored, 0.0, best.nearness) for best in itertools.chain(*rated)), *units]
-    chosen = pick_apart([unit.scored for unit in order], range(0, -len(order), -1))
-    return [order[i] for i in chosen]
+    choices = ranking.question.choices
+    stems = [frozenset(ranking.words.stems(choice)) for choice in choices]
+    pool = list(_score_units(ranking)) if as_units else [s for s in ranking.ranked if s.is_quotable]
+    chosen: list[Scored] = []
+    for choice, own, other in zip(choices, stems, reversed(stems), strict=True):
+        counts = [_names_side(ranking, s, own - other) * (not _names_side(ranking, s, other - own)) for s in pool]
+        counts = [count + defines(ranking, s.sentence.text, own) if count else 0 for count, s in zip(counts, pool, strict=True)]
+        named = sorted((i for i, count in enumerate(counts) if count), key=lambda i: (-counts[i], pool[i].page, pool[i].place))
+        nearest = [pool[i] for i in named[:MAX_COMPARED_SIDE]]
+        nearness = compare(f"what is {choice}", [unit_text(ranking, s) for s in nearest])
+        if not nearness:
+            return []
+        chosen.append(nearest[max(range(len(nearness)), key=lambda i: nearness[i])])
+    return chosen
+
+
+def _names_side(ranking: SentenceRanking, s: Scored, words: frozenset[str]) -> int:
+    """In how many places something is named: in a sentence or a unit, in the heading above it, in the title of its page."""
+    places = (s.sentence.label, ranking.subjects[s.page])
+    said = (ranking.stems_of(s.page, s.place, s.last), *(frozenset(ranking.words.stems(text)) for text in places))
+    return sum(words <= stems for stems in said) if words else 0
 
 
 def pick_apart(units: Sequence[Scored], points: Sequence[float]) -> list[int]:
@@ -206,6 +218,7 @@ class _Describer:
             "short": float(length < SHORT),
             "defines": float(self.defines(unit)),
             "code": float(form in ("how", "topic") and "code" in kinds),
+            "list": float(form == "list" and (kinds.count("item") > 1 or kinds.count("row") > 1)),
         }
 
     def _share_said(self, stems: frozenset[str]) -> float:
@@ -215,6 +228,4 @@ class _Describer:
         """Whether a unit begins with what is asked about and says what it is."""
         page = self.ranking.sentences[unit.page]
         first = next((s for s in page[unit.place : unit.last] if s.kind != "label"), page[unit.place])
-        match = _DEFINES.match(first.text)
-        subject = set(self.ranking.words.stems(match[1])) if match else set()
-        return bool(subject) and 2 * len(subject & self.weights.keys()) >= len(subject)
+        return defines(self.ranking, first.text, self.weights.keys())

@@ -6,9 +6,9 @@ The rating is about the question and says nothing of whether a sentence stands i
 Five figures decide, weighted by a logistic regression over questions asked of a web that answers them and of one that does not
 (`python -m evals.answerable`): the best sentence's share of the question's words by rarity, the share of the two best sentences
 together, the share of its names that occur anywhere, whether a page is about something the question names, and whether words
-stand side by side as in the question. Where a reading model has chosen the sentence, what those five do not refuse is rated by
-them together, how near the sentence is to the question, its chance among the others, and whether it holds the kind of thing
-that was asked for (`python -m evals.reading_choice`).
+stand side by side as in the question. Where a reading model has chosen the sentence or the unit, another regression decides
+(`python -m evals.reading_choice`): over those five together, how near it is to the question and how much nearer than others,
+its chance among them, which words of the question are missing around it, and the kind of thing that was asked for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.llm.extractive._choice import Candidate, Compare, load_weights, sum_points
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, rank_sentences, weigh_words
+from nexi.llm.extractive._readings import find_readings
+from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import rate_choices
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import Answered, PageView
@@ -26,8 +28,6 @@ from nexi.types import Answered, PageView
 __all__ = ["are_missed", "rate_pages", "rate_ranking"]
 
 
-BIAS = -7.67
-BEST, TOGETHER, NAMES, SUBJECT, PAIRS = 6.10, 3.46, 1.87, 2.84, 3.84
 MIN_LIKELY = -0.75  # below: not answered
 MIN_YES = 1.5
 MAX_MISSED = -3.5  # far below what a page about the question's subject scores, answer or not
@@ -35,9 +35,10 @@ MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too lit
 MAX_SENTENCES = 40  # the best ones; further down nothing answers
 COMMON_SENTENCES = 100
 MEASURE = 0.2
-RATING, UNIT_RATING = "rating.json", "units-rating.json"  # the weights of an answer that was chosen by a reading model
-MIN_CHANCE_LIKELY, MIN_CHANCE_YES = 0.33, 0.55  # that such an answer is right
-MIN_UNIT_LIKELY = 0.24  # the same of a unit of a manual
+WORDS_RATING = "words-rating.json"  # the weights of the five figures
+RATING = "rating.json"  # those of an answer that was chosen by a reading model
+MIN_CHANCE_LIKELY, MIN_UNIT_LIKELY = 0.1, 0.048  # that such an answer is right, of a sentence and of a unit of a manual
+MIN_CHANCE_YES = 0.38
 _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
@@ -49,10 +50,14 @@ def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None
     readable = [page for page in pages if page.text and not page.error]
     if not readable:
         return "no"
+    if is_about_pages(question, readable):
+        return "yes"
     read = read_question(question)
     ranking = rank_sentences(read, tuple(readable))
     usable = [s for s in ranking.ranked if s.is_quotable]
-    candidates = rate_choices(ranking, usable, compare) if compare else []
+    if usable and find_readings(ranking, usable) and rate_ranking(read, ranking) != "no":
+        return "depends"
+    candidates = rate_choices(ranking, compare) if compare else []
     return rate_ranking(read, ranking, candidates[0] if candidates else None)
 
 
@@ -70,20 +75,24 @@ def _rate_whole(question: Question, ranking: SentenceRanking, best: Candidate | 
     if _URL.search(question.text):
         return "likely"
     score = answer_score(question, ranking)
-    if score < MIN_LIKELY and not _is_short(question):
-        return "no"
-    if best and best.nearness:
-        weights = load_weights(UNIT_RATING if best.scored.last else RATING)
-        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), weights)))
+    has_parts = _AND.search(question.text) is not None  # which no one sentence answers: the words of the pages decide
+    if best and best.nearness and not has_parts:
+        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), load_weights(RATING))))
         likely = MIN_UNIT_LIKELY if best.scored.last else MIN_CHANCE_LIKELY
         return "yes" if chance >= MIN_CHANCE_YES else "likely" if chance >= likely else "no"
+    if score < MIN_LIKELY and not _is_short(question):
+        return "no"
     return "yes" if score >= MIN_YES else "likely"
 
 
 def describe_rating(score: float, ranking: SentenceRanking, best: Candidate) -> dict[str, float]:
     """What speaks for the answer that begins with a sentence, by name."""
     misses = ranking.wants in ("person", "date", "number", "place") and not holds_wanted(ranking, best.scored.sentence)
-    return {"nearness": best.nearness, "chance": best.chance, "score": score, "wanted": float(not misses), "bias": 1.0}
+    own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
+    asks = {f"asks {kind}": float(ranking.question.wants == kind) for kind in ("person", "date", "number", "yesno")}
+    held = {"nearness": best.nearness, "chance": best.chance, "score": score, "wanted": float(not misses), "bias": 1.0}
+    unit = {"unit": 1.0, "unit nearness": best.nearness} if best.scored.last else {"unit": 0.0, "unit nearness": 0.0}
+    return {**held, **own, **asks, **unit}
 
 
 def are_missed(question: Question, ranking: SentenceRanking) -> bool:
@@ -100,16 +109,17 @@ def answer_score(question: Question, ranking: SentenceRanking) -> float:
     best = [s for s in ranking.ranked if s.score > 0][:MAX_SENTENCES]
     weights = word_weights(question, ranking)
     if not best or not any(weights.values()):
-        return BIAS
+        return load_weights(WORDS_RATING)["bias"]
     share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
-    return (
-        BIAS
-        + BEST * share
-        + TOGETHER * _share_together(ranking, best, weights)
-        + NAMES * _share_of_names(question, ranking, weights, share)
-        + SUBJECT * any(is_named(subject, question.text) for subject in ranking.subjects)
-        + PAIRS * max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs))
-    )
+    figures = {
+        "best": share,
+        "together": _share_together(ranking, best, weights),
+        "names": _share_of_names(question, ranking, weights, share),
+        "subject": float(any(is_named(subject, question.text) for subject in ranking.subjects)),
+        "pairs": max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs)),
+        "bias": 1.0,
+    }
+    return sum_points(figures, load_weights(WORDS_RATING))
 
 
 def word_weights(question: Question, ranking: SentenceRanking) -> dict[str, float]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from nexi.llm.extractive._choice import Candidate, Compare
-from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
+from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates
 from nexi.llm.extractive._evidence import (
     MIN_NAME,
     Scored,
@@ -26,6 +26,7 @@ from nexi.llm.extractive._evidence import (
     rank_sentences,
 )
 from nexi.llm.extractive._lexicon import RELATIONS
+from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import (
     MAX_HEAD_WORDS,
     MAX_SENTENCE_WORDS,
@@ -35,7 +36,8 @@ from nexi.llm.extractive._quotation import (
     quote_with_context,
     shorten_sentence,
 )
-from nexi.llm.extractive._units import rate_choices, rate_sides
+from nexi.llm.extractive._readings import Reading, find_readings
+from nexi.llm.extractive._units import choose_sides, rate_choices
 from nexi.llm.extractive.answerability import are_missed, rate_ranking
 from nexi.llm.extractive.questions import Question, find_names, narrow_queries
 from nexi.text.languages import detect_language
@@ -83,17 +85,25 @@ class ExtractiveAnswer(Struct, frozen=True):
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
     evidence = rank_sentences(question, tuple(_prefer_language(question, pages)))
-    usable = [s for s in evidence.ranked if s.is_quotable]
-    if not usable:
+    quotable = [s for s in evidence.ranked if s.is_quotable]
+    if not quotable:
         return ExtractiveAnswer()
+    if (readings := find_readings(evidence, quotable)) and rate_ranking(question, evidence) != "no":
+        return ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends")
+    usable = leave_out_outdated(evidence, quotable)
     graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
-    candidates = rate_choices(evidence, usable, compare)
+    candidates = rate_choices(evidence, compare)
     answered = rate_ranking(question, evidence, candidates[0])
-    if compare and candidates[0].scored.last:
-        units = rate_sides(evidence, candidates, compare) if answered != "no" else candidates[:1]
-        return ExtractiveAnswer(_quote_units(evidence, units), answered=answered)
+    if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
+        return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
+    is_unit = candidates[0].scored.last > 0
+    is_compared = question.sets_side_by_side and answered != "no"
+    if compare and is_compared and (one_each := choose_sides(evidence, compare, as_units=is_unit)):
+        return ExtractiveAnswer(_quote_sides(evidence, candidates, one_each), answered=answered)
+    if is_unit:
+        return ExtractiveAnswer(_quote_units(evidence, candidates if answered != "no" else candidates[:1]), answered=answered)
     if answered == "no":
         room = MAX_WORDS - len(NOT_ANSWERED.split())
         return ExtractiveAnswer(_quote_lines(evidence, [c.scored for c in candidates[:MAX_PAGES]], room), answered=answered)
@@ -107,6 +117,43 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(chosen, candidates)):
         return ExtractiveAnswer(_fill_room(evidence, [chosen[0], other], chosen), answered=answered)
     return ExtractiveAnswer(_quote_lines(evidence, chosen), answered=answered)
+
+
+def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple[Scored, str] | None:
+    """A sentence that says just what was asked, with "Yes." or "No."; None where there is none, or two say opposite things."""
+    decided = {
+        short: s
+        for s in reversed(usable)
+        if (short := confirm_statement(evidence.question, s.sentence.text, evidence.subjects[s.page]))
+    }
+    return next(((s, short) for short, s in decided.items()), None) if len(decided) == 1 else None
+
+
+def _quote_sides(
+    evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]
+) -> tuple[tuple[str, int], ...]:
+    """A line for each side of a comparison, after the best sentence or unit where that names both."""
+    asked = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
+    best = candidates[0].scored
+    first = [best] if asked <= evidence.stems_of(best.page, best.place, best.last) else []
+    apart = [s for s in sides if s.page != best.page or not best.place <= s.place < max(best.last, best.place + 1)]
+    lines: list[tuple[str, int]] = []
+    for s in (*first, *(apart if first else sides)):
+        texts = quote_unit(evidence, s) if s.last else [quote_sentence(evidence, s)]
+        texts[0] = f"- {texts[0]}" if len(texts) == 1 and s not in first else texts[0]
+        lines += [(text, evidence.pages[s.page].number) for text in texts]
+    return tuple(lines)
+
+
+def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
+    """A line for each reading."""
+    return tuple(
+        (
+            f"- {label}: {shorten_sentence(quote_sentence(evidence, s), evidence, MAX_SENTENCE_WORDS)}",
+            evidence.pages[s.page].number,
+        )
+        for label, s in readings
+    )
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
@@ -187,14 +234,14 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
     kept = [
         c for c in candidates if c.scored.page != page or c.scored.covered & asked or holds_wanted(evidence, c.scored.sentence)
     ]
-    if not any(c.scored.page == page for c in kept):
+    if not asked or not any(c.scored.page == page for c in kept):
         return candidates
     whole = sum(c.chance for c in kept)
     return [Candidate(c.scored, c.chance / whole) for c in kept]
 
 
 def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences with their citation numbers, those of the first page first.
+    """The chosen sentences with their citation numbers: the best one, then those of its page.
 
     The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
     needed share the room.
@@ -212,7 +259,7 @@ def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int 
             fitted = fit_sentences((*before, *texts), evidence, room)
             if _count_words(fitted) <= room:
                 lines = [(chosen[0], fitted[:1]), (s, fitted[1:])]
-    lines.sort(key=lambda line: (line[0].page != chosen[0].page, line[0].page, line[0].place))
+    lines.sort(key=lambda line: (line[0] is not chosen[0], line[0].page != chosen[0].page, line[0].page, line[0].place))
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
 
 

@@ -20,10 +20,11 @@ from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._quotation import join_quotations
-from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
+from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
+from nexi.text.scope import DocumentScope, order_versions, read_scope
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
 __all__ = ["Extractive"]
@@ -179,7 +180,12 @@ def _choose_queries(turn: _ExtractiveQuestion, leads: Sequence[str]) -> list[str
 def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
     found = [passage.url for passage in _found_passages(turn)]
-    return list(dict.fromkeys([*own, *found, *rank_hits(turn.question, turn.latest)]))
+    hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
+    ranked = list(dict.fromkeys([*found, *rank_hits(turn.question, turn.latest)]))
+    scopes = [
+        read_scope(hits[url].title, url, "", hits[url].published[:10]) if url in hits else DocumentScope() for url in ranked
+    ]
+    return list(dict.fromkeys([*own, *(ranked[n] for n in order_versions(turn.question.text, scopes))]))
 
 
 def _found_passages(turn: _ExtractiveQuestion, pages: Sequence[PageView] = ()) -> list[FoundPassage]:
@@ -195,6 +201,8 @@ def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int, c
 
 def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
     pages = turn.quotable_pages
+    if is_about_pages(turn.question.text, pages):
+        return join_quotations(summarise_pages(pages)) or NOTHING_FOUND
     draft = compose_answer(turn.question, pages, compare)
     passages = "" if draft.short or not draft.lines else quote_passages(_found_passages(turn, pages), pages)
     return _draft_text(draft, passages)

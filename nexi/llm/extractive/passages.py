@@ -76,7 +76,7 @@ def read_sentences(markdown: str) -> list[PassageSentence]:
                 plain = text if kind == "formula" else strip_markdown(text)
                 if not plain:
                     continue
-                if kind == "heading" or (kind == "prose" and _is_label(plain)):
+                if kind == "heading" or (kind in ("prose", "caption") and is_label(plain)):
                     label = plain
                     out.append(PassageSentence(plain, number, "", "label"))
                 else:
@@ -108,7 +108,7 @@ def is_about_code(sentences: Sequence[PassageSentence]) -> bool:
     return sum(s.kind == "code" or _CODE.search(s.text) is not None for s in sentences) > MIN_CODE * len(sentences)
 
 
-def _is_label(text: str) -> bool:
+def is_label(text: str) -> bool:
     return text[-1] not in ".!?:;,。" and len(text) < 240 and len(text.split()) <= MAX_LABEL_WORDS
 
 

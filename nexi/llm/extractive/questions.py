@@ -31,7 +31,7 @@ __all__ = [
 
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
-Form = Literal["list", "how", "topic", ""]  # of the answer; a topic is named without being asked anything about
+Form = Literal["list", "how", "definition", "topic", ""]  # of the answer; a topic is named and nothing is asked about it
 
 MAX_QUESTION_CHARS = 2000
 MAX_QUERY_CHARS = 300
@@ -59,6 +59,13 @@ _PLACE = re.compile(
     r"island|river|village|area|district)\b",
     re.I,
 )
+_MEASURED = re.compile(  # a topic that ends with what is wanted of something, or begins with it: "population of Warsaw"
+    r"\b(?:population|size|length|height|width|depth|distance|speed|weight|mass|area|price|cost|rate|percentage|temperature|"
+    r"point|number|maximum|minimum|max|limit|port|default|salary|budget|age)\b",
+    re.I,
+)
+_DATED = re.compile(r"\b(?:years?|date|founded|birthday|released?|opening)\b", re.I)
+_HELD = re.compile(r"\b(?:founder|director|author|inventor|owner|singer|president|creator|composer|writer)\b", re.I)
 _YES_NO = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b", re.I)
 _HOW_TO = re.compile(r"^\W*how (?:do|can|to|does one|would|should)\b", re.I)
 _WH = re.compile(r"\b(?:what|which)\s+((?:[\w-]+\s+){1,4})", re.I)
@@ -71,6 +78,7 @@ _SIGNS: tuple[tuple[Wants, re.Pattern[str]], ...] = (
     ("yesno", _YES_NO),
     ("name", re.compile(r"\b(?:what|which)\b", re.I)),
 )
+_TOPICS: tuple[tuple[Wants, re.Pattern[str]], ...] = (("date", _DATED), ("number", _MEASURED), ("person", _HELD))
 _CAP = r"[A-ZÀ-ÞŁŚŽČŠŌĀŪ][\w'’.-]*"
 _NAME = re.compile(rf"{_CAP}(?: (?:(?:of|the|de|la|le|von|van|der|den|du|di|da|del|al|ibn) ){{0,2}}{_CAP})*")
 _AFTER_NAMES = re.compile(r"\s+(?:both|(?:(?:from|in|of|at|have|has|share|located|based|born)\s+){0,2}the same)\b.*$", re.I)
@@ -87,6 +95,9 @@ _LISTED = re.compile(
     r"\b(?:list|types|kinds|names|examples) of\b|\b(?:what|which) (?:are|were)\b"
     r"|\b(?:what|which) (?:\w+ )?\w+[^\Wsui]s (?:do|does|did|are|were|have|has|can)\b",
     re.I,
+)
+_DEFINITION = re.compile(
+    r"^\W*(?:what|who)(?:'s| is| was) (?!the \w+ of\b)|\bwhat does .+ mean\b|\b(?:meaning|definition)\b", re.I
 )
 _PLURAL = re.compile(r"[^\Wsui]s$", re.I)
 _WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place": "place", "number": "number", "": ""}
@@ -112,10 +123,17 @@ class Question(Struct, frozen=True):
             return "how"
         if _LISTED.search(self.text):
             return "list"
+        if _DEFINITION.search(self.text):
+            return "definition"
         if _QUESTION_WORD.search(self.text) or self.wants == "yesno" or self.language or not self.stems:
             return ""
         head = re.split(r"\s+(?:of|in|for)\s+", self.text.rstrip("?!. "))[0].split()[-1]
         return "list" if _PLURAL.search(head) else "topic"
+
+    @property
+    def sets_side_by_side(self) -> bool:
+        """Whether two things are named to be compared, and nothing else is asked about them."""
+        return bool(self.choices) and (_VERSUS.search(self.text) is not None or self.form == "topic")
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -168,7 +186,9 @@ def what_is_wanted(text: str) -> Wants:
     if asked & CODE_NOUNS and (_CODE_HINT.search(text) or asked & _PLAINLY_CODE):
         return "code"
     found = [(match.start(), order, kind) for order, (kind, sign) in enumerate(_SIGNS) if (match := sign.search(text))]
-    return min(found)[2] if found else ""
+    if found or _QUESTION_WORD.search(text):
+        return min(found)[2] if found else ""
+    return next((kind for kind, sign in _TOPICS if sign.search(text)), "")
 
 
 def find_names(text: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""A report without a model: for each part of a question the passages that speak to it, quoted in the order of their pages.
+"""A report without a model: for each part of a question the stretches of pages that answer it, quoted whole.
 
-Above `passages` and `questions`; the app hands it the pages that researchers have read. A passage is one or a few sentences of
-one paragraph. Each is quoted once, under the part it speaks to most; a part that no passage speaks to is named at the end. A
-question too broad for that gets an outline of its sources.
+Above `_stretches`; the app hands it the pages that researchers have read, and a reading model where there is one. Words choose
+what is compared, the reading model decides, and where there is none the words do. Each stretch is quoted once, under the part
+it answers best; parts that no page answers are named at the end. A question too broad for that gets an outline of its sources.
 """
 
 from __future__ import annotations
@@ -11,286 +11,338 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 from msgspec import Struct
 
 from nexi.llm.extractive._aspects import load_aspects
+from nexi.llm.extractive._choice import MAX_COMPARED_CHARS, Compare
 from nexi.llm.extractive._evidence import find_page_subject
-from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
+from nexi.llm.extractive._stretches import Line, Stretch, count_words, read_stretches, render_lines
+from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import what_is_wanted
+from nexi.text.languages import detect_language
 from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
 from nexi.types import PageView
 
-__all__ = ["write_report"]
+__all__ = ["TOO_BROAD", "write_report"]
 
 
-MAX_PASSAGE_WORDS = 120
-MAX_PASSAGES = 3  # of a section
-MAX_LEAD_WORDS = 60
-MIN_SENTENCE_WORDS = 5
-MIN_SHARE = 0.4  # of what a part asks for, by rarity, that a passage must hold
-MIN_OF_BEST = 0.9  # of the best passage of a section, from which another is quoted
-DENSITY = 0.9  # how much it matters that the rest of a passage speaks of the same
-SUBJECT = 0.2  # what it adds that the best sentence names the subject
-WEAK = 0.3  # what a word counts that says little
-BESIDE, ASPECT, PAIR = 0.7, 0.6, 0.25  # what a word counts beside the best sentence, as another word for it, with its neighbour
-OPENING_SENTENCES = 60
-MAX_OUTLINE_PAGES = 8
+MAX_COMPARED = 14  # stretches for each part, by their rare words and by all of them
+MAX_SECTION_WORDS = 260  # where no length was asked for
+MIN_WORDS, MIN_SENTENCE_WORDS = 7, 5  # of a stretch, and of one that is a sentence
+MIN_SHARE = 0.4  # of what a part asks for, by rarity, that a stretch must hold where no model reads
+MIN_PAGE_SHARE = 0.35  # of it, that its page must hold
+MIN_NEARNESS, MIN_BARE_NEARNESS = 0.85, 0.9  # to its part; of a stretch with none of the words that were asked for
+MIN_PAGE_NEARNESS = 0.84  # of the opening of a page to the question
+MARGIN, WIDE_MARGIN = 0.008, 0.03  # below the best of its section; where a long report was asked for
+WORDS_SHARE, OWN_PAGE, OPENING, LISTED = (
+    0.035,
+    0.012,
+    0.012,
+    0.05,
+)  # what is added for words, a page of that name, how it begins
+REFERS_BACK = 0.01  # what is taken off where a stretch begins with a reference to what came before it
+OTHER_PAGE = 0.25  # of the margin that stretches of other pages than the best have
+MAX_PARAGRAPH_WORDS = 110  # of a paragraph that is quoted whole
+MANY_WORDS = 800  # of a report, from which its sections are wide
+WEAK = 0.1  # what a word counts that says little
+ABOVE, TITLE, ASPECT = 0.9, 0.6, 0.6  # what a word counts in a heading, in the title, as another word for it
+MAX_OUTLINE_PAGES = 5
+MAX_LEAD_WORDS = 22  # of what introduces a list
+MIN_LIST_LINES = 3  # with what introduces the list
+SAME_SHARE = 0.7  # of common words, from which a stretch repeats another
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
+NOT_ANSWERED = "None of the pages that were read answers this question."
 
-_COMMANDS = frozenset(map(stem, word_set("describe compare explain discuss list outline summarise summarize")))
 _WEAK = frozenset(
     map(
         stem,
         word_set(
             "happen main role play take come work live look become know known many much often kind type do make give get way "
-            "life career done thing people famous important"
+            "life career done thing people famous important describe compare explain discuss list outline summarise summarize "
+            "use offer provide support exist far long high tall old big large fast deep wide heavy good well better best useful"
         ),
     )
 )
 _REFERS_BACK = re.compile(
     r"(?:It|Its|They|Their|He|His|She|Her|This|That|These|Those|Such|However|But|And|Also|Thus|Therefore|Moreover|Furthermore|"
-    r"Then|So|Hence|Instead|Another|Others?|In addition|As a result|For (?:example|instance)|On the other hand|The latter)\b"
+    r"Then|So|Hence|Instead|Either way|Even so|Now|Nevertheless|Nonetheless|Fortunately|Normally|In particular|In other words|"
+    r"As an example|An example|Similarly|Likewise|Alternatively|Otherwise|Finally|Because of this|In this (?:case|mode)|"
+    r"Another|Others?|In addition|As a result|For (?:example|instance)|On the other hand|The latter)\b"
 )
-_NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-Þ][\w’'-]+")
-_ADJECTIVE = ("an", "ish", "ese", "ch", "ic")  # "American" may stand for "US", so that no passage has to have it
-_COPULA = r"\b(?:is|are|was|were)\b"
-_PRONOUN = re.compile(r"(?:It|He|She)\b(?= (?:is|was|has|had|became|can|may|will|did|does)\b)")
-
-
-class _Passage(Struct, frozen=True):
-    """Sentences of one paragraph; `stems` has the words of each."""
-
-    page: int
-    block: int
-    sentences: tuple[str, ...]
-    stems: tuple[tuple[str, ...], ...]
-    label: frozenset[str]
+_NUMBER = re.compile(r"^\d+(?:\.\d+)*\.?\s+")
+_NAME = re.compile(r"(?<=[\w,(] )[A-ZÀ-Þ][\w’'-]+|(?<=\()[A-ZÀ-Þ][\w’'-]+")
+_ADJECTIVE = ("an", "ish", "ese", "ch", "ic")  # "American" may stand for "US", so that no page has to have it
+_PRONOUN = re.compile(
+    r"(?:It|He|She)\b(?! is (?:possible|likely|important|necessary|true|also|not|clear|easy|hard|best|safe)\b)"
+    r"(?= (?:is|was|has|had|became|can|may|will|did|does)\b)"
+)
 
 
 class _Quotation(Struct, frozen=True):
     score: float
     part: int
-    passage: _Passage
-    best: int
+    stretch: Stretch
 
 
-def write_report(question: str, parts: Sequence[str], pages: Sequence[PageView]) -> str:
-    """The report on a question with these parts; "" where no page could be read, or where one fact was asked for."""
+def write_report(
+    question: str,
+    headings: Mapping[str, str],
+    pages: Sequence[PageView],
+    compare: Compare | None = None,
+    *,
+    title: str = "",
+    words: int = 0,
+) -> str:
+    """The report on a question; "" where no page could be read, or where one fact was asked for.
+
+    `headings` has the parts of the question, each with the heading of its section. `words` is about how many the report
+    should have; 0 leaves it to the evidence.
+    """
+    parts = list(headings)
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
     if not readable or (len(parts) == 1 and what_is_wanted(question)):
         return ""
-    writer = _ReportWriter(question, parts, readable)
+    writer = _ReportWriter(question, parts, readable, compare, words)
     sections = writer.choose_quotations()
-    title = f"# {' '.join(question.split())}"
+    title = f"# {title or ' '.join(question.split())}"
     if not any(sections):
-        return f"{title}\n\n{TOO_BROAD}\n\n{writer.render_outline()}"
-    blocks = [title, writer.render_lead({q.passage for found in sections for q in found})]
-    missing = []
-    for part, found in zip(parts, sections, strict=True):
-        if found:
-            blocks += [f"## {_make_heading(part)}"] if len(parts) > 1 else []
-            blocks += [writer.render_passage(quotation) for quotation in found]
+        outline = writer.render_outline()
+        return f"{title}\n\n{TOO_BROAD}\n\n{outline}" if outline else f"{title}\n\n{NOT_ANSWERED}"
+    blocks, missing = [title], []
+    for part, quotations in zip(parts, sections, strict=True):
+        if quotations:
+            blocks += [f"## {headings[part]}"] if len(parts) > 1 else []
+            blocks.append(writer.render_section(quotations))
         else:
-            missing.append(f"- {_make_heading(part)}")
+            missing.append(f"- {headings[part]}")
     if missing:
         blocks.append("## Not found\n\n" + "\n".join(missing))
-    return "\n\n".join(block for block in blocks if block)
-
-
-def _make_heading(part: str) -> str:
-    """A part without the subject that was put in brackets for its search, and without "Describe" or "Compare"."""
-    text = re.sub(r"\s*\([^()]*\)(?=\??$)", "", part)
-    first, _, rest = text.partition(" ")
-    text = rest.rstrip(".") if stem(first.lower()) in _COMMANDS and rest else text
-    return text[:1].upper() + text[1:]
+    return "\n\n".join(blocks)
 
 
 class _ReportWriter:
-    """The pages about the question, as passages, and how well each speaks to each part."""
+    """The stretches of the pages, and how well each answers each part."""
 
-    def __init__(self, question: str, parts: Sequence[str], pages: Sequence[PageView]) -> None:
-        self.pages = pages
+    def __init__(
+        self, question: str, parts: Sequence[str], pages: Sequence[PageView], compare: Compare | None, words: int
+    ) -> None:
+        self.question, self.parts, self.pages = question, parts, pages
+        self.compare = None if detect_language(question) not in ("", "en") else compare  # it knows English only
+        self.margin = WIDE_MARGIN if words >= MANY_WORDS else MARGIN
+        self.room = words // len(parts) if words else MAX_SECTION_WORDS
         self.words = ContentWords()
-        self.subjects = [find_page_subject(page.title) for page in pages]
+        self.subjects = [_NUMBER.sub("", find_page_subject(page.title)) for page in pages]
         self.titles = [frozenset(self.words.stems(subject)) for subject in self.subjects]
-        self.asked = [self._read_part(part) for part in parts]
-        self.names = [
-            frozenset(w for name in _NAME.findall(part) if not name.endswith(_ADJECTIVE) for w in self.words.stems(name))
-            for part in parts
+        self.by_page = [read_stretches(page.text, number) for number, page in enumerate(pages)]
+        self.stretches = [s for own in self.by_page for s in own]
+        self.openings = [next((s.place for s in own if _states_something(s)), 0) for own in self.by_page]
+        self.quoted: set[tuple[int, int]] = set()
+        self.stems = {(s.page, s.place): frozenset(self.words.stems(s.text)) for s in self.stretches}
+        self.above = {(s.page, s.place): frozenset(self.words.stems(s.trail)) for s in self.stretches}
+        self.vocabulary = [
+            frozenset().union(self.titles[n], *(self.stems[s.page, s.place] for s in own)) for n, own in enumerate(self.by_page)
         ]
-        whole = frozenset(self.words.stems(question))
-        self.texts = [read_sentences(page.text) for page in pages]
-        self.passages = [p for number in range(len(pages)) for p in self._read_passages(number)]
-        vocabulary = {stem for p in self.passages for stems in p.stems for stem in stems}
-        self.forms = {word: _find_forms(word, vocabulary) for word in {w for asked in self.asked for w in asked} | whole}
-        self.rarity = self._weigh_words()
-        self.allowed = [self._find_pages(frozenset(asked), whole) for asked in self.asked]
+        everything = frozenset().union(*self.vocabulary)
+        asked = {word for part in parts for word in self.words.stems(part)}
+        self.forms = {word: _find_forms(word, everything) for word in asked}
 
-    def _read_part(self, part: str) -> tuple[str, ...]:
-        return tuple(word for word in self.words.stems(part) if word not in _COMMANDS)
-
-    def _read_passages(self, number: int) -> Iterable[_Passage]:
-        blocks: dict[int, list[PassageSentence]] = {}
-        for sentence in self.texts[number]:
-            if sentence.kind in ("prose", "item") and not sentence.text.endswith(":"):
-                blocks.setdefault(sentence.block, []).append(sentence)
-        for block, sentences in blocks.items():
-            texts = tuple(s.text for s in sentences)
-            label = frozenset(self.words.stems(sentences[0].label))
-            yield _Passage(number, block, texts, tuple(tuple(self.words.stems(text)) for text in texts), label)
-
-    def _weigh_words(self) -> dict[str, float]:
-        """How much each word of the question says: words in few sentences say more."""
-        total = sum(len(p.stems) for p in self.passages)
-        seen: Counter[str] = Counter()
-        for passage in self.passages:
-            for stems in passage.stems:
-                have = set(stems)
-                seen.update(word for word, forms in self.forms.items() if have & forms)
-        return {word: math.log(1 + (total - seen[word] + 0.5) / (seen[word] + 0.5)) for word in self.forms}
-
-    def _find_pages(self, asked: frozenset[str], whole: frozenset[str]) -> frozenset[int]:
-        """The pages whose subject a part names; else those whose subject the question names; else the best one."""
-        for words in (asked, whole):
-            near = frozenset().union(*(self.forms[word] for word in words)) if words else frozenset[str]()
-            named = {n: len(title) for n, title in enumerate(self.titles) if title and title <= near}
-            if named:
-                most = max(named.values())
-                return frozenset(n for n, length in named.items() if length == most or self.titles[n] <= asked)
-        return frozenset()
-
-    def choose_quotations(self) -> list[list[_Quotation]]:
-        """The passages of each part, each passage once, in the order of their pages."""
-        chosen = self._choose_passages()
-        return [sorted(section, key=lambda q: (q.passage.page, q.passage.block)) for section in chosen]
-
-    def _choose_passages(self) -> list[list[_Quotation]]:
-        parts = range(len(self.asked))
-        found = [q for part in parts for p in self.passages if (q := self._rate_passage(part, p))]
-        best = [max((q.score for q in found if q.part == part), default=0.0) for part in parts]
-        chosen: list[list[_Quotation]] = [[] for _ in self.asked]
+    def choose_quotations(self) -> list[list[Stretch]]:
+        """The stretches of each part, each of them once, those of the best page first and in its order."""
+        rated = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
+        best = _find_best(rated)
+        rest = [q for q in rated if q.part in best and q != best[q.part] and self._is_near(q, best[q.part])]
+        rest.sort(key=lambda q: (best[q.part].score - q.score, q.part))
+        chosen: list[list[Stretch]] = [[] for _ in self.parts]
         taken: list[frozenset[str]] = []
-        places: set[tuple[int, int]] = set()
-        for q in sorted(found, key=lambda q: (-q.score / best[q.part], q.passage.page, q.passage.block)):
-            words = frozenset(stem for stems in q.passage.stems for stem in stems)
-            place = (q.passage.page, q.passage.block)
-            is_full = q.score < MIN_OF_BEST * best[q.part] or len(chosen[q.part]) == MAX_PASSAGES
-            if is_full or place in places or any(_is_double(words, other) for other in taken):
-                continue
-            chosen[q.part].append(q)
-            taken.append(words)
-            places.add(place)
-        return chosen
+        room = [self.room] * len(self.parts)
+        for q in (*best.values(), *rest):
+            for stretch in self._complete_paragraph(q.stretch):
+                stems, length = self.stems[stretch.page, stretch.place], count_words(stretch.lines)
+                if (chosen[q.part] and length > room[q.part]) or any(_is_double(stems, other) for other in taken):
+                    continue
+                chosen[q.part].append(stretch)
+                taken.append(stems)
+                room[q.part] -= length
+        self.quoted = {(s.page, s.place) for stretches in chosen for s in stretches}
+        return [_order_by_page(stretches) for stretches in chosen]
 
-    def _rate_passage(self, part: int, passage: _Passage) -> _Quotation | None:
-        if passage.page not in self.allowed[part]:
-            return None
-        title = self.titles[passage.page]
-        wanted = {
-            word: self.rarity[word] * (WEAK if word in _WEAK else 1.0)
-            for word in self.asked[part]
-            if not self.forms[word] & title
-        }
-        if not wanted.keys() - _WEAK:
-            return _Quotation(1.0, part, passage, 0) if self._introduces(passage) else None
-        total = sum(wanted.values())
-        rated = [self._rate_sentence(wanted, passage, place) for place in range(len(passage.sentences))]
-        place = max(range(len(rated)), key=lambda i: (rated[i], -i))
-        share = rated[place] / total if total else 0.0
-        names = self.names[part] - title
-        if names and not all(any(self.forms[name] & set(stems) for stems in passage.stems) for name in names):
-            return None
-        dense = 1 - DENSITY + DENSITY * self._measure_density(wanted, passage)
-        dense *= 1 + SUBJECT * bool(title.intersection(passage.stems[place]))
-        return _Quotation(share * dense, part, passage, place) if share >= MIN_SHARE else None
+    def _is_near(self, quotation: _Quotation, best: _Quotation) -> bool:
+        is_other = quotation.stretch.page != best.stretch.page
+        return quotation.score >= best.score - self.margin * (OTHER_PAGE if is_other else 1.0)
 
-    def _measure_density(self, wanted: Mapping[str, float], passage: _Passage) -> float:
-        """The share of a passage's sentences with a word that was asked for, or another word for it."""
-        forms = frozenset().union(*(self.forms[word] | self._aspect(word) for word in wanted if word not in _WEAK))
-        long = [
-            stems
-            for text, stems in zip(passage.sentences, passage.stems, strict=True)
-            if len(text.split()) >= MIN_SENTENCE_WORDS
+    def _complete_paragraph(self, stretch: Stretch) -> list[Stretch]:
+        """The stretches of the same paragraph where it is short, the given one first."""
+        paragraph = [s for s in self.by_page[stretch.page] if s.block == stretch.block]
+        if sum(count_words(s.lines) for s in paragraph) > MAX_PARAGRAPH_WORDS:
+            return [stretch]
+        return [stretch, *(s for s in paragraph if s != stretch and not s.text.endswith(":"))]
+
+    def _rate_part(self, part: int) -> list[_Quotation]:
+        """The stretches that answer a part, with their scores."""
+        asked = dict.fromkeys(self.words.stems(self.parts[part]))
+        weights = self._weigh_words(asked)
+        pages = self._find_pages(part, weights)
+        usable = [s for s in self.stretches if s.page in pages and _states_something(s)]
+        shares = {(s.page, s.place): self._measure_share(weights, s) for s in usable}
+        plain = {word: math.sqrt(weight) for word, weight in weights.items()}
+        by_rare = sorted(usable, key=lambda s: -shares[s.page, s.place])[:MAX_COMPARED]
+        by_all = sorted(usable, key=lambda s: -self._measure_share(plain, s))[:MAX_COMPARED]
+        likely = sorted({(s.page, s.place): s for s in (*by_rare, *by_all)}.values(), key=lambda s: (s.page, s.place))
+        nearness = self.compare(self.parts[part], list(map(self._describe, likely))) if self.compare and likely else None
+        if nearness is None:
+            return [
+                _Quotation(self._add_up(weights, s, shares[s.page, s.place]), part, s)
+                for s in likely
+                if shares[s.page, s.place] >= MIN_SHARE and self._has_asked(part, weights, s)
+            ]
+        return [
+            _Quotation(self._add_up(weights, s, near + WORDS_SHARE * shares[s.page, s.place]), part, s)
+            for s, near in zip(likely, nearness, strict=True)
+            if near >= (MIN_NEARNESS if self._has_asked(part, weights, s) else MIN_BARE_NEARNESS)
         ]
-        return sum(bool(forms.intersection(stems)) for stems in long) / max(1, len(long))
 
-    @staticmethod
-    def _aspect(word: str) -> frozenset[str]:
-        return load_aspects().get(word, frozenset())
+    def _add_up(self, weights: Mapping[str, float], stretch: Stretch, score: float) -> float:
+        """A score with what speaks for a stretch and against it besides its words."""
+        score += OWN_PAGE * self._is_named(stretch.page) + LISTED * self._introduces(weights, stretch)
+        score += OPENING * (self._asks_subject(weights, stretch.page) and stretch.place == self.openings[stretch.page])
+        return score - REFERS_BACK * bool(_REFERS_BACK.match(stretch.text) and len(stretch.lines) < MIN_LIST_LINES)
 
-    def _introduces(self, passage: _Passage) -> bool:
-        """Whether a passage introduces the subject of its page, for a part that asks for nothing else."""
-        own = [p for p in self.passages if p.page == passage.page]
-        names = [re.escape(word) for word in self.subjects[passage.page].split()]
-        opens = re.compile(rf"(?:The |An? |Sir )?{'[^.]{0,40}?'.join(names)}s?\b.{{0,160}}?{_COPULA}", re.IGNORECASE)
-        return passage == next((p for p in own if opens.match(p.sentences[0])), own[0])
+    def _weigh_words(self, asked: Iterable[str]) -> dict[str, float]:
+        """How much each word of a part says: words in few stretches say more."""
+        total = len(self.stretches)
+        seen: Counter[str] = Counter()
+        for stems in self.stems.values():
+            seen.update(word for word in asked if stems & self.forms[word])
+        return {w: math.log(1 + total / (1 + seen[w])) ** 2 * (WEAK if w in _WEAK else 1.0) for w in asked}
 
-    def _rate_sentence(self, wanted: Mapping[str, float], passage: _Passage, place: int) -> float:
-        if len(passage.sentences[place].split()) < MIN_SENTENCE_WORDS:
-            return 0.0
-        own = set(passage.stems[place])
-        beside = {stem for stems in passage.stems[max(0, place - 1) : place + 2] for stem in stems} | passage.label
-        score = 0.0
-        for word, weight in wanted.items():
-            by_strength = ((own, self.forms[word], 1.0), (beside, self.forms[word], BESIDE))
-            by_aspect = ((own, self._aspect(word), ASPECT), (beside, self._aspect(word), ASPECT * BESIDE))
-            score += weight * next((share for stems, forms, share in (*by_strength, *by_aspect) if stems & forms), 0.0)
-        pairs = set(pairwise(wanted))
-        score += sum(PAIR * min(wanted[a], wanted[b]) for a, b in pairs if (a, b) in set(pairwise(passage.stems[place])))
-        return score
+    def _find_pages(self, part: int, weights: Mapping[str, float]) -> frozenset[int]:
+        """The pages that have the names of a part and most of its words; those with most names where none has all."""
+        names = [frozenset(self.words.stems(n)) for n in _NAME.findall(self.parts[part]) if not n.endswith(_ADJECTIVE)]
+        have = [sum(bool(name & words) for name in names) for words in self.vocabulary]
+        total = sum(map(math.sqrt, weights.values()))
+        shares = [
+            sum(math.sqrt(weight) for word, weight in weights.items() if words & (self.forms[word] | _aspect(word)))
+            for words in self.vocabulary
+        ]
+        most = max(have, default=0)
+        return frozenset(
+            n for n, share in enumerate(shares) if have[n] == most and (not total or share >= MIN_PAGE_SHARE * total)
+        )
 
-    def render_passage(self, quotation: _Quotation) -> str:
-        """The best sentence with what follows and, where it refers back, what comes before it; the subject for a first "it"."""
-        start, end = self._find_window(quotation)
-        sentences = quotation.passage.sentences
-        number = self.pages[quotation.passage.page].number
-        first = _PRONOUN.sub(self.subjects[quotation.passage.page], sentences[start], count=1)
-        return " ".join(f"{text} [{number}]" for text in (first, *sentences[start + 1 : end + 1]))
+    def _measure_share(self, weights: Mapping[str, float], stretch: Stretch) -> float:
+        own, above = self.stems[stretch.page, stretch.place], self.above[stretch.page, stretch.place]
+        title, score = self.titles[stretch.page], 0.0
+        for word, weight in weights.items():
+            forms, aspect = self.forms[word], _aspect(word)
+            by_strength = ((own & forms, 1.0), (above & forms, ABOVE), (title & forms, TITLE), ((own | above) & aspect, ASPECT))
+            score += weight * next((share for shared, share in by_strength if shared), 0.0)
+        return score / (sum(weights.values()) or 1.0)
 
-    def _find_window(self, quotation: _Quotation) -> tuple[int, int]:
-        """The first and the last sentence to show of a passage."""
-        sentences = quotation.passage.sentences
-        start = end = quotation.best
-        while (
-            start and _REFERS_BACK.match(sentences[start]) and _count_words(sentences[start - 1 : end + 1]) <= MAX_PASSAGE_WORDS
+    def _has_asked(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> bool:
+        """Whether a stretch, or what stands above it, has a word of its part that the other parts do not have.
+
+        Where all parts have the same words, it is one that the subject of its page does not have.
+        """
+        title = self.titles[stretch.page]
+        stems = self.stems[stretch.page, stretch.place] | self.above[stretch.page, stretch.place]
+        others = {w for n, other in enumerate(self.parts) if n != part for w in self.words.stems(other)}
+        own = [word for word in weights if word not in _WEAK and word not in others and len(self.parts) > 1]
+        if own:
+            return any((stems | title) & (self.forms[word] | _aspect(word)) for word in own)
+        wanted = [word for word in weights if word not in _WEAK and not self.forms[word] & title]
+        return not wanted or any(stems & (self.forms[word] | _aspect(word)) for word in wanted)
+
+    def _asks_subject(self, weights: Mapping[str, float], page: int) -> bool:
+        """Whether a part asks for nothing besides the subject of a page."""
+        return self._is_named(page) and all(word in _WEAK or self.forms[word] & self.titles[page] for word in weights)
+
+    def _introduces(self, weights: Mapping[str, float], stretch: Stretch) -> bool:
+        """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
+        if (
+            len(stretch.lines) < MIN_LIST_LINES
+            or stretch.lines[0].kind != "sentence"
+            or stretch.lines[1].kind not in ("item", "row", "head")
         ):
-            start -= 1
-        while end + 1 < len(sentences) and _count_words(sentences[start : end + 2]) <= MAX_PASSAGE_WORDS:
-            end += 1
-        while start and _count_words(sentences[start - 1 : end + 1]) <= MAX_PASSAGE_WORDS:
-            start -= 1
-        return start, end
+            return False
+        rarest = max(weights, key=lambda word: weights[word])
+        is_short = len(stretch.lines[0].text.split()) <= MAX_LEAD_WORDS
+        return is_short and bool(self.forms[rarest].intersection(self.words.stems(stretch.lines[0].text)))
 
-    def render_lead(self, quoted: Iterable[_Passage]) -> str:
-        """The sentences that say what the subject of the question is, unless they are quoted in a section."""
-        places = {(passage.page, passage.block) for passage in quoted}
-        pages = [n for n in range(len(self.pages)) if any(n in allowed for allowed in self.allowed)]
-        leads = [lead for n in pages if (lead := self._find_lead(n, places))]
-        return " ".join(leads[:2])
+    def _is_named(self, page: int) -> bool:
+        asked = frozenset(self.words.stems(self.question))
+        return bool(self.titles[page]) and self.titles[page] <= asked
 
-    def _find_lead(self, number: int, places: set[tuple[int, int]]) -> str:
-        aside = r"(?: ?\([^()]{1,200}\)|,[^,]{1,120},)*"
-        opens = re.compile(rf"(?:The |An? )?{re.escape(self.subjects[number])}s?{aside} {_COPULA}", re.IGNORECASE)
-        for sentence in self.texts[number][:OPENING_SENTENCES]:
-            if sentence.kind == "prose" and opens.match(sentence.text) and len(sentence.text.split()) <= MAX_LEAD_WORDS:
-                return "" if (number, sentence.block) in places else f"{sentence.text} [{self.pages[number].number}]"
-        return ""
+    def _describe(self, stretch: Stretch) -> str:
+        return f"{self.subjects[stretch.page]}. {stretch.trail}. {stretch.text}"[:MAX_COMPARED_CHARS]
+
+    def render_section(self, stretches: Sequence[Stretch]) -> str:
+        """The stretches of a section; those that stand together on their page are one paragraph."""
+        groups: list[list[Stretch]] = []
+        for stretch in stretches:
+            last = groups[-1][-1] if groups else None
+            if last and (last.page, last.block, last.place + 1) == (stretch.page, stretch.block, stretch.place):
+                groups[-1].append(stretch)
+            else:
+                groups.append([stretch])
+        return "\n\n".join(self._render_group(group) for group in groups)
+
+    def _render_group(self, group: Sequence[Stretch]) -> str:
+        first = group[0]
+        lines: list[Line] = [line for stretch in group for line in stretch.lines]
+        if lines[0].kind == "sentence" and _REFERS_BACK.match(lines[0].text):
+            before = self.by_page[first.page][first.place - 1] if first.place else None
+            if before and before.block == first.block:
+                is_quoted = (before.page, before.place) in self.quoted
+                lines[:0] = () if is_quoted else before.lines[-1:]
+            elif _PRONOUN.match(lines[0].text):
+                lines[0] = Line("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
+        return render_lines(lines, self.pages[first.page].number)
 
     def render_outline(self) -> str:
-        """The pages with how each begins."""
-        lines = []
-        for number, page in enumerate(self.pages[:MAX_OUTLINE_PAGES]):
-            texts = (s.text for s in self.texts[number] if s.kind == "prose" and len(s.text.split()) >= MIN_SENTENCE_WORDS)
-            if first := next(texts, ""):
-                lines.append(f"- {self.subjects[number] or page.url}: {first} [{page.number}]")
-        return "\n".join(lines)
+        """The pages near the question with how each begins; "" where none is."""
+        openings = [next((s.lines[0].text for s in own if _states_something(s)), "") for own in self.by_page]
+        listed = [n for n, text in enumerate(openings) if text]
+        texts = [f"{self.subjects[n]}. {openings[n]}"[:MAX_COMPARED_CHARS] for n in listed]
+        nearness = self.compare(self.question, texts) if self.compare and texts else None
+        if nearness is None:
+            asked = frozenset().union(*self.forms.values())
+            near = [n for n in listed if self.vocabulary[n] & asked]
+        else:
+            order = sorted(zip(nearness, listed, strict=True), key=lambda pair: (-pair[0], pair[1]))
+            near = sorted(n for value, n in order[:MAX_OUTLINE_PAGES] if value >= MIN_PAGE_NEARNESS)
+        pages = [(self.subjects[n] or self.pages[n].url, openings[n], self.pages[n].number) for n in near[:MAX_OUTLINE_PAGES]]
+        return "\n".join(f"- {name}: {text} [{number}]" for name, text, number in pages)
 
 
-def _count_words(sentences: Sequence[str]) -> int:
-    return sum(len(text.split()) for text in sentences)
+def _states_something(stretch: Stretch) -> bool:
+    """Whether a stretch is more than a label, a line of code or a sentence whose list is missing."""
+    least = MIN_SENTENCE_WORDS if stretch.text.endswith((".", "!")) else MIN_WORDS
+    return count_words(stretch.lines) >= least and stretch.lines[0].kind != "code" and not stretch.text.endswith(":")
+
+
+def _find_best(rated: Sequence[_Quotation]) -> dict[int, _Quotation]:
+    """The best stretch of each part; one that is the best of two goes to the part it is nearer to."""
+    top: dict[int, float] = {}
+    for q in rated:
+        top[q.part] = max(q.score, top.get(q.part, 0.0))
+    best: dict[int, _Quotation] = {}
+    for q in sorted(rated, key=lambda q: (top[q.part] - q.score, -q.score)):
+        if q.part not in best and all(q.stretch != other.stretch for other in best.values()):
+            best[q.part] = q
+    return best
+
+
+def _order_by_page(stretches: Sequence[Stretch]) -> list[Stretch]:
+    first: dict[int, int] = {}
+    for place, stretch in enumerate(stretches):
+        first.setdefault(stretch.page, place)
+    return sorted(stretches, key=lambda s: (first[s.page], s.place))
+
+
+def _aspect(word: str) -> frozenset[str]:
+    return load_aspects().get(word, frozenset())
 
 
 def _find_forms(word: str, vocabulary: Iterable[str]) -> frozenset[str]:
@@ -307,4 +359,4 @@ def _is_same_word(one: str, other: str) -> bool:
 
 
 def _is_double(words: frozenset[str], other: frozenset[str]) -> bool:
-    return len(words & other) >= 0.7 * min(len(words), len(other))
+    return len(words & other) >= SAME_SHARE * min(len(words), len(other))

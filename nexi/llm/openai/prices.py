@@ -23,6 +23,7 @@ class Price(Struct, frozen=True):
 
 
 FREE = Price(0.0, 0.0)
+ANY_MODEL = "*"  # among the overrides: the price of whatever has none
 
 PRICES: Mapping[str, Price] = {
     "claude-3.5-haiku": Price(0.80, 4.00),
@@ -60,7 +61,7 @@ def price_of(model: str, overrides: Mapping[str, Price] | None = None) -> Price 
         for name in names:
             if name in table:
                 return table[name]
-    return FREE if model.endswith(":free") else None
+    return FREE if model.endswith(":free") else (overrides or {}).get(ANY_MODEL)
 
 
 def _price_names(model: str) -> list[str]:

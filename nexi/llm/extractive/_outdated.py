@@ -1,0 +1,97 @@
+"""Which sentences another document makes outdated: of a former version, of another period, of a document that no longer holds.
+
+Above `_evidence`, below `composition`. A document that says of itself that it is superseded, or is of another period than the
+one asked for, gives way as a whole; of an older one only what the newer one says again. Knows no clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.text.scope import MAX_HEAD_CHARS, DocumentScope, Period, asks_for_past, find_periods, is_newer, read_scope
+from nexi.types import PageView
+
+__all__ = ["has_same_subject", "leave_out_outdated", "scope_of"]
+
+MIN_SHARED, MIN_SHARED_ELSEWHERE = 2, 4  # words of two sentences about the same thing, in versions and in other documents
+MAX_COMPARED = 60  # of the best sentences with those of newer pages
+SAME_IN_FAMILY, SAME_ELSEWHERE = 0.6, 0.75  # the share of the shorter sentence's words that the other one has
+_DIGITS = re.compile(r"\d[\d.,]*")
+
+
+def scope_of(page: PageView) -> DocumentScope:
+    return read_scope(page.title, page.url, page.text[:MAX_HEAD_CHARS], page.day)
+
+
+def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Scored]:
+    """The sentences that hold for the time that the question asks for; all of them where none does."""
+    scopes = [scope_of(page) for page in ranking.pages]
+    periods = find_periods(ranking.question.text)
+    wants_past = asks_for_past(ranking.question.text)
+    aside = {
+        n
+        for n, scope in enumerate(scopes)
+        if (scope.standing and not wants_past) or _is_of_other_period(scope, periods, scopes)
+    }
+    in_time = [s for s in usable if s.page not in aside]
+    newer = [[m for m in range(len(scopes)) if m not in aside and _replaces(scopes[m], scope)] for scope in scopes]
+    contents = {m: _list_contents(ranking, m) for m in {m for others in newer for m in others}} if not wants_past else {}
+    outdated = {
+        (s.page, s.place)
+        for s in in_time[:MAX_COMPARED]
+        for m in newer[s.page]
+        if m in contents and _says_again(ranking, s, m, contents[m], is_version=scopes[m].is_of_family(scopes[s.page]))
+    }
+    return [s for s in in_time if (s.page, s.place) not in outdated] or list(usable)
+
+
+def _replaces(one: DocumentScope, other: DocumentScope) -> bool:
+    """Whether what a document says holds instead of what the other says of the same thing: a newer version, or a later day."""
+    return is_newer(one, other) if one.is_of_family(other) else "" < other.day < one.day
+
+
+def _list_contents(ranking: SentenceRanking, page: int) -> list[frozenset[str]]:
+    return [_content(ranking.stems_of(page, place)) for place in range(len(ranking.sentences[page]))]
+
+
+def _is_of_other_period(scope: DocumentScope, periods: Sequence[Period], scopes: Sequence[DocumentScope]) -> bool:
+    """Whether a document is of another period than the one asked for, and another version of it is of that one."""
+    if not periods or not scope.periods or _meet(scope.periods, periods):
+        return False
+    return any(other.is_of_family(scope) and _meet(other.periods, periods) for other in scopes)
+
+
+def _says_again(
+    ranking: SentenceRanking, s: Scored, newer: int, contents: Sequence[frozenset[str]], *, is_version: bool
+) -> bool:
+    """Whether a newer page has a sentence about the same thing as this one; one of another document must have another value."""
+    own, text = _content(ranking.stems_of(s.page, s.place)), s.sentence.text
+    least, share = (MIN_SHARED, SAME_IN_FAMILY) if is_version else (MIN_SHARED_ELSEWHERE, SAME_ELSEWHERE)
+    for place, other in enumerate(contents):
+        shared = len(own & other)
+        if shared < least or shared < share * min(len(own), len(other)):
+            continue
+        said = ranking.sentences[newer][place].text
+        times = find_periods(text), find_periods(said)
+        values = _DIGITS.findall(text), _DIGITS.findall(said)
+        is_same_time = _meet(*times) if all(times) else is_version or not any(times)
+        if is_same_time and (is_version or (all(values) and values[0] != values[1])):
+            return True
+    return False
+
+
+def has_same_subject(ranking: SentenceRanking, one: Scored, other: Scored) -> bool:
+    """Whether sentences of two versions of a document say the same thing, with whatever value."""
+    own, others = (_content(ranking.stems_of(s.page, s.place)) for s in (one, other))
+    shared = len(own & others)
+    return shared >= MIN_SHARED and shared >= SAME_IN_FAMILY * min(len(own), len(others))
+
+
+def _content(stems: frozenset[str]) -> frozenset[str]:
+    return frozenset(stem for stem in stems if not stem[:1].isdigit())
+
+
+def _meet(one: Sequence[Period], other: Sequence[Period]) -> bool:
+    return any(a.meets(b) for a in one for b in other)

@@ -1,0 +1,167 @@
+"""A page as stretches to quote whole: a few sentences, a list or a table with what introduces it, a step with its code.
+
+Below `report`, above the parser of stored Markdown. Pure; knows no question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from nexi.llm.extractive.passages import is_label, split_sentences
+from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
+from nexi.text.plain import strip_markdown
+
+__all__ = ["Line", "Stretch", "count_words", "read_stretches", "render_lines"]
+
+MAX_PROSE_WORDS = 60  # of a stretch of prose; a longer paragraph becomes several
+MAX_ITEMS = 40  # of a list or a table
+
+_NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")
+_FURNITURE = re.compile(r"\s*\[(?:update|edit|citation needed|clarification needed|when\?|who\?|by whom\?)\]|\s*[¶]$", re.I)
+_STRUCK_OUT = re.compile(r"~~.*?~~", re.DOTALL)  # what a page takes back
+_DATELINE = re.compile(r"^[A-ZÀ-Þ][\w ,.'’À-ÿ-]{0,40}\((?:AP|Reuters|AFP|dpa|UPI)\)\s*[—–-]+\s*")
+
+
+class Line(Struct, frozen=True):
+    """A sentence, an item, a row of a table, its head, or code; `level` says how far an item is indented."""
+
+    kind: Literal["sentence", "item", "row", "head", "code"]
+    text: str
+    mark: str = ""
+    level: int = 0
+    cells: tuple[str, ...] = ()
+
+
+class Stretch(Struct, frozen=True):
+    """Lines of a page that belong together; `trail` has the headings above them, `place` is their order on the page."""
+
+    page: int
+    place: int
+    trail: str
+    lines: tuple[Line, ...]
+    block: int = 0
+
+    @property
+    def text(self) -> str:
+        return " ".join(line.text for line in self.lines)
+
+
+def count_words(lines: Sequence[Line]) -> int:
+    return sum(len(line.text.split()) for line in lines)
+
+
+def read_stretches(markdown: str, page: int = 0) -> list[Stretch]:
+    """The stretches of a page, in order."""
+    found: list[Stretch] = []
+    for trail, lines, block in _group_lines(markdown):
+        for part in _split_lines(lines):
+            found.append(Stretch(page, len(found), trail, tuple(part), block))
+    return found
+
+
+def _group_lines(markdown: str) -> Iterator[tuple[str, list[Line], int]]:
+    """The paragraphs of a page, each with the list, the table or the code that it introduces."""
+    group: list[Line] = []
+    label, start, above = "", 0, ""
+    for number, block in enumerate(parse_blocks(markdown)):
+        if block.kind == "rule" and group and group[-1].kind == "head":
+            continue  # the line under the head of a table
+        if block.kind in ("heading", "mark", "rule", "note"):
+            yield above, group, start
+            group, label = [], ""
+            continue
+        lines = _read_lines(block, read_block(markdown, block))
+        if block.kind == "prose" and len(lines) == 1 and is_label(lines[0].text):
+            yield above, group, start
+            group, label = [], lines[0].text
+            continue
+        if not lines:
+            continue
+        if not (group and _goes_on(group, lines[0])):
+            yield above, group, start
+            group, start = [], number
+            above = ": ".join(filter(None, (*(_NUMBER.sub("", title) for title in block.trail[-2:]), label)))
+        group += lines
+    yield above, group, start
+
+
+def _goes_on(group: Sequence[Line], line: Line) -> bool:
+    last = group[-1]
+    match line.kind:
+        case "item":
+            return last.kind == "item" or (last.kind == "sentence" and last.text.endswith(":"))
+        case "row" | "head":
+            return last.kind in ("row", "head") or (last.kind == "sentence" and last.text.endswith(":"))
+        case "code":
+            return last.kind in ("sentence", "code")
+        case _:
+            return last.kind == "code" and line.text[:1].islower()  # "where FILE is the name of"
+
+
+def _read_lines(block: Block, body: str) -> list[Line]:
+    match block.kind:
+        case "code":
+            return [Line("code", body.strip("\n"), block.label)] if body.strip() else []
+        case "row" | "head":
+            cells = tuple(map(strip_markdown, list_cells(body)))
+            text = " – ".join(filter(None, cells))
+            return [Line("row" if block.kind == "row" else "head", text, cells=cells)] if text else []
+        case "item":
+            text = _clean(strip_markdown(_STRUCK_OUT.sub("", body)))
+            return [Line("item", text, block.label, block.level)] if text else []
+        case _:
+            plain = body if block.kind == "formula" else strip_markdown(_STRUCK_OUT.sub("", body))
+            return [Line("sentence", text) for part in split_sentences(_DATELINE.sub("", plain)) if (text := _clean(part))]
+
+
+def _clean(text: str) -> str:
+    return _FURNITURE.sub("", text).strip()
+
+
+def _split_lines(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """Long prose in pieces; of a paragraph before a list, a table or code, its last sentence stays with these."""
+    other = next((i for i, line in enumerate(lines) if line.kind != "sentence"), len(lines))
+    lead = max(0, other - 1) if other < len(lines) else other
+    piece: list[Line] = []
+    for line in lines[:lead]:
+        if piece and count_words([*piece, line]) > MAX_PROSE_WORDS:
+            yield piece
+            piece = []
+        piece.append(line)
+    if piece:
+        yield piece
+    if lines[lead:]:
+        yield lines[lead : lead + MAX_ITEMS]
+
+
+def render_lines(lines: Sequence[Line], number: int) -> str:
+    """Lines as Markdown, each sentence, item and row with the number of its source."""
+    blocks: list[str] = []
+    kind = ""
+    for line in lines:
+        joined = kind == line.kind or {kind, line.kind} == {"row", "head"}
+        if line.kind == "sentence":
+            text = f"{line.text} [{number}]"
+            glue = " "
+        elif line.kind == "item":
+            mark = line.mark if line.mark[:1].isdigit() else "-"
+            text, glue = f"{'  ' * min(line.level // 2, 3)}{mark} {line.text} [{number}]", "\n"
+        elif line.kind == "code":
+            text, glue = f"```{line.mark}\n{line.text}\n```", "\n"
+        else:
+            cited = "" if line.kind == "head" else f" [{number}]"
+            text, glue = f"| {' | '.join(line.cells)}{cited} |", "\n"
+            if line.kind == "head":
+                text += f"\n|{'---|' * len(line.cells)}"
+            elif kind not in ("row", "head"):
+                text = f"|{' |' * len(line.cells)}\n|{'---|' * len(line.cells)}\n{text}"
+        if joined and blocks:
+            blocks[-1] += glue + text
+        else:
+            blocks.append(text)
+        kind = line.kind
+    return "\n\n".join(blocks)
