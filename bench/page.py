@@ -38,7 +38,7 @@ CATEGORIES = [
 LOADS = 15
 SCREEN = {"width": 1280, "height": 800}
 FRAMES = "(() => { const again = () => requestAnimationFrame(again); again(); })()"
-PAINT_MS, FRAME_MS, HEAP_MB, PAGE_KB = 300, 100, 60, 150
+PAINT_MS, FRAME_MS, HEAP_MB, PAGE_KB = 300, 100, 60, 180
 
 
 # the server

@@ -105,6 +105,7 @@ class AdministrationDoor:
 
     def _add_link(self, fields: Fields, me: Principal) -> tuple[str, str]:
         person, name = self._find(fields)
+        self._people.record(person, "link_made_by", me.name)  # so that she can see it among what was done in her name
         return self._describe_link(person, name), person
 
     def _describe_link(self, person: str, name: str) -> str:

@@ -15,6 +15,7 @@ import ipaddress
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
@@ -73,6 +74,7 @@ class GuardRules(Struct, frozen=True):
     per_minute: float = 600.0
     burst: float = 120.0
     most_requests: int = 512
+    most_of_one: int = 0  # open at once for each person; 0 where there is only one
 
     def __repr__(self) -> str:
         return f"GuardRules(bound={self.bound!r}, hosts={self.hosts!r})"
@@ -106,6 +108,7 @@ class RequestGuard:
         self._shapes = sorted(shapes.items(), key=lambda item: -len(item[0]))
         self._rates = RateLimiter(clock, burst=rules.burst, rate=rules.per_minute / 60, max_keys=MAX_CLIENTS, evicts=True)
         self._open = 0
+        self._open_of: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -118,6 +121,7 @@ class RequestGuard:
             await self._serve_request(exchange, receive)
         finally:
             self._open -= 1
+            self._forget_person(exchange)
             self._count_request(exchange)
 
     def shape_of(self, path: str) -> Shape:
@@ -205,6 +209,21 @@ class RequestGuard:
             fix = "use a token that may ask"
             raise _build_refusal(403, "scope_missing", "this token may only read", fix)
         scope.setdefault("state", {})[PRINCIPAL] = principal
+        if principal and self._rules.most_of_one:
+            exchange.person = principal.person
+            self._open_of[principal.person] += 1
+            if self._open_of[principal.person] > self._rules.most_of_one:
+                message, fix = (
+                    f"you have {self._rules.most_of_one} requests and streams open",
+                    "close some, or wait for their end",
+                )
+                raise _build_refusal(429, "too_many_open", message, fix, 1)
+
+    def _forget_person(self, exchange: _Exchange) -> None:
+        if exchange.person:
+            self._open_of[exchange.person] -= 1
+            if not self._open_of[exchange.person]:
+                del self._open_of[exchange.person]
 
     async def _check_token(self, headers: Headers, scope: Scope) -> Principal:
         """The one person who has the token, where there is one. Raises Refused."""
@@ -265,6 +284,7 @@ class _Exchange:
         self.id = binascii.b2a_hex(_random_bytes(6)).decode()
         self.status = 499  # the client left before anything was said
         self.closes = False
+        self.person = ""  # whose share of the open requests it takes
         self.on_start: Callable[[], None] = _do_nothing
         self._started = clock.monotonic()
         self._began = 0.0

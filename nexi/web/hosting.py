@@ -269,9 +269,9 @@ class RunHost:
 def _find_left_runs(runs: RunStore) -> dict[str, str]:
     """The ids of the runs that a server began and left open, with the times at which they began."""
     left = {}
-    for summary in runs.list_runs():
+    for summary in runs.list_runs(state="unfinished"):
         try:
-            if summary.state == "unfinished" and _was_left_open(read := runs.open_log(summary.id)):
+            if _was_left_open(read := runs.open_log(summary.id)):
                 left[summary.id] = read.header.created
         except NexiError as error:
             log.warning("run not resumed", extra={"run": summary.id, "why": str(error), "code": error.code})

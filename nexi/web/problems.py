@@ -33,6 +33,7 @@ STATUSES: Mapping[str, int] = {
     "no_plan": 409,
     "bad_plan": 400,
     "quota_reached": 429,
+    "model_refused": 403,
     "budget_spent": 429,
     "database": 503,
 }

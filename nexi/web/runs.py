@@ -135,9 +135,8 @@ async def list_runs(request: Request) -> Response:
     wanted = request.query_params.get("state", "")
     if wanted and wanted not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
-    found = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if wanted else limit)
-    shown = [run for run in found if not wanted or run.state == wanted][:limit]
-    return json_reply({"runs": [summary_of(run) for run in shown]})
+    runs = await asyncio.to_thread(host.nexi.runs().list_runs, limit, state=wanted)
+    return json_reply({"runs": [summary_of(run) for run in runs]})
 
 
 def _parse_number(request: Request, name: str, default: int, *, most: int) -> int:
@@ -179,8 +178,8 @@ def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dic
     status = status_of(run_id, state, read.header.created, facts)
     if facts:
         return status
-    waiting = next((run for run in runs.list_runs(MOST_LISTED) if run.id == run_id), None)
-    return {**status, "question": waiting.query, "mode": waiting.mode} if waiting else status
+    waiting = runs.read_summaries([run_id])
+    return {**status, "question": waiting[0].query, "mode": waiting[0].mode} if waiting else status
 
 
 def _run_id(request: Request) -> str:

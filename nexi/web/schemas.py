@@ -14,6 +14,13 @@ FOCUS = ("web", "docs", "discussions", "papers", "code", "local")
 MOST_TASKS = 5
 _SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
 
+_MAX_COST = {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."}
+LIMITS: dict[str, Any] = {  # of work that is no run: a check, a table
+    "time_target": {"type": "number", "minimum": 0.001, "maximum": 86400, "description": "Stop after so many seconds."},
+    "max_tokens": {"type": "integer", "minimum": 1},
+    "max_cost": _MAX_COST,
+}
+
 OPTIONS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -27,7 +34,7 @@ OPTIONS: dict[str, Any] = {
             "description": "Answer after about so many seconds.",
         },
         "max_output_tokens": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
-        "max_cost": {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."},
+        "max_cost": _MAX_COST,
         "system_prompt": {"type": "string", "maxLength": 100_000, "description": "Instructions of your own."},
         "depth": {"type": "integer", "minimum": 0, "maximum": 3, "description": "Of research; 0 lets the coordinator choose."},
         "length": {"enum": ["brief", "standard", "long"], "description": "Of a report: about 300, 1,000 or 3,000 words."},

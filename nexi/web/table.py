@@ -17,7 +17,7 @@ from nexi.app import RunLimits, TableRequest
 from nexi.web.exports import SHOWN
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import own_shape
-from nexi.web.schemas import ERROR
+from nexi.web.schemas import ERROR, LIMITS
 
 __all__ = ["routes"]
 
@@ -48,9 +48,7 @@ TABLE_REQUEST: dict[str, Any] = {
             "description": "Web addresses, or the addresses of stored files.",
         },
         "only_local": {"type": "boolean", "description": "Send nothing to another machine."},
-        "time_target": {"type": "number", "minimum": 0.001, "maximum": 86400, "description": "Stop after so many seconds."},
-        "max_tokens": {"type": "integer", "minimum": 1},
-        "max_cost": {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."},
+        **LIMITS,
         "format": {"type": "string", "enum": ["json", *FORMS], "description": "json unless another is named."},
     },
 }
@@ -65,7 +63,7 @@ async def _table(request: Request) -> Response:
     from nexi.output.value_table import render_table, table_json
 
     body = await read_json(request, TABLE_REQUEST)
-    limits = RunLimits(time_target=body.get("time_target"), max_tokens=body.get("max_tokens"), max_cost=body.get("max_cost"))
+    limits = RunLimits(**{name: body[name] for name in LIMITS if name in body})
     asked = TableRequest(tuple(body["columns"]), tuple(body["documents"]), bool(body.get("only_local")), limits=limits)
     table = await request.app.state.nexi.table(asked)
     form = body.get("format", "json")

@@ -41,6 +41,7 @@ __all__ = ["create_team_app"]
 LOGIN_PATHS = ("/login", "/login/*")
 NOBODY = "00000000-0000-0000-0000-000000000000"
 PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
+MAX_OPEN_REQUESTS = 64  # of one person at once, streams among them
 FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
 IDENTIFY_S = 2.0  # a request waits no longer for a database that is away
@@ -54,7 +55,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
     pacing = team.pace_people(rules.burst, rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * PEOPLE_PER_ADDRESS, "burst": rules.burst * PEOPLE_PER_ADDRESS}
-    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS), **many)
+    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS), most_of_one=MAX_OPEN_REQUESTS, **many)
     guard = Middleware(
         RequestGuard,
         rules=rules,
@@ -75,7 +76,6 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await team.open()
         try:
             yield
         finally:

@@ -18,7 +18,7 @@ from nexi.urls import is_web_url
 from nexi.web.exports import SHOWN
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import bad_request, own_shape
-from nexi.web.schemas import ERROR
+from nexi.web.schemas import ERROR, LIMITS
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
@@ -51,9 +51,7 @@ VERIFY_REQUEST: dict[str, Any] = {
         "refetch": {"type": "boolean", "description": "Fetch the cited pages again and say which changed."},
         "only_local": {"type": "boolean", "description": "Send nothing to another machine."},
         "strict": {"type": "boolean", "description": "Fail also for sentences that cite nothing."},
-        "time_target": {"type": "number", "minimum": 0.001, "maximum": 86400, "description": "Stop after so many seconds."},
-        "max_tokens": {"type": "integer", "minimum": 1},
-        "max_cost": {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."},
+        **LIMITS,
         "format": {"type": "string", "enum": ["json", *FORMS], "description": "json unless another is named."},
     },
 }
@@ -80,7 +78,7 @@ def parse_request(body: dict[str, Any]) -> VerifyRequest:
         audit,
         bool(body.get("refetch")),
         bool(body.get("only_local")),
-        RunLimits(time_target=body.get("time_target"), max_tokens=body.get("max_tokens"), max_cost=body.get("max_cost")),
+        RunLimits(**{name: body[name] for name in LIMITS if name in body}),
     )
 
 

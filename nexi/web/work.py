@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from nexi.config import Config
 from nexi.tasks import cancel_until_ended
 from nexi.web import logs
 from nexi.web.metrics import METRICS_TYPE, Metrics
-from nexi.web.server import GC_THRESHOLDS, strict_config
+from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, strict_config
 
 if TYPE_CHECKING:
     from nexi.app.team import Team
@@ -38,19 +39,19 @@ async def run_worker(
     address: tuple[str, int] | None = None,
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError where there is no database."""
+    """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError without a database or a port."""
     from nexi.app.team import Team, open_database
     from nexi.app.worker import TeamWorker
 
     logs.configure_logging(log_level, secrets_of(config))
     gc.set_threshold(*GC_THRESHOLDS)
+    listener = bind_socket(ServerOptions(*address)) if address else None
     database = await asyncio.to_thread(open_database, config)
     team, stopping, metrics = Team(config, database), asyncio.Event(), Metrics()
     worker = TeamWorker(team, max_runs=max_runs, drain_s=drain_s, observe=metrics.observe)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    await team.open()
-    telling = asyncio.create_task(_serve_health(worker_app(worker, team, metrics), *address)) if address else None
+    telling = asyncio.create_task(_serve_health(worker_app(worker, team, metrics), listener)) if listener else None
     try:
         on_ready()
         await worker.work(stopping)
@@ -85,6 +86,5 @@ class _SilentServer(uvicorn.Server):
         yield
 
 
-async def _serve_health(app: Starlette, host: str, port: int) -> None:
-    settings = strict_config(app, drain_s=0.0, host=host, port=port, lifespan="off")
-    await _SilentServer(settings).serve()
+async def _serve_health(app: Starlette, listener: socket.socket) -> None:
+    await _SilentServer(strict_config(app, drain_s=0.0, lifespan="off")).serve([listener])

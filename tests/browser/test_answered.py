@@ -39,7 +39,9 @@ def test_a_line_under_the_answer_says_what_the_pages_lack(
     assert f"a-{rating}" in note.get_attribute("class").split()
     assert 0 < note.bounding_box()["y"] - answer.bounding_box()["y"] - answer.bounding_box()["height"] < 50
     assert TRUE.partition(" [")[0] in answer.inner_text()
-    assert page.inner_text("#figures") == "1 of 1 sentence found in the cited pages"  # it stands in its source all the same
+    assert (
+        page.inner_text("#figures") == "○ 1 of 1 sentence found in the cited pages · 1 source"
+    )  # it stands in its source all the same
     assert person.trouble == []
 
 

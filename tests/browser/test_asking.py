@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from rig.served import Stage, stage
 from tests.browser.scene import DEEP, FAR, PAGES, QUESTION, Telling, Watched
@@ -231,3 +232,26 @@ def test_a_server_that_wants_a_token_is_used_with_it_and_not_without(look: Look,
         page.click("#answer .cite >> nth=0")
         page.wait_for_selector("#evidence mark")
         assert "a-long-secret" not in page.url + page.content()
+
+
+def test_a_question_in_the_address_is_asked_where_the_browser_brought_it(served: Stage, look: Look) -> None:
+    person = look(served)
+    page = person.page
+    page.goto(f"{served.base}/?{urlencode({'q': QUESTION})}")
+    page.wait_for_url("**/runs/*")
+    person.finished()
+    assert page.inner_text("#asked") == QUESTION
+    page.goto(f"{served.base}/?{urlencode({'draft': QUESTION})}")
+    page.wait_for_function("(text) => document.getElementById('question').value === text", arg=QUESTION)
+    assert (page.url, page.locator("#run").is_hidden()) == (f"{served.base}/", True)
+    assert person.trouble == []
+
+
+def test_a_sum_is_answered_while_it_is_typed_and_says_what_it_is(served: Stage, look: Look) -> None:
+    person = look(served, viewport={"width": 390, "height": 844})
+    page = person.open()
+    page.fill("#question", "12 * (3 + 4)")
+    person.sees("Calculated in your browser: 12 * (3 + 4) = 84", "#instant")
+    page.fill("#question", "12 men")
+    page.wait_for_selector("#instant", state="hidden")
+    assert person.trouble == []

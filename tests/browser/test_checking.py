@@ -10,6 +10,7 @@ from tests.browser.test_keeping import opened
 from tests.web import samples
 
 Look = Callable[..., Watched]
+VERDICT = "! 1 of 4 sentences supported, 1 more found, 1 contradicted, 1 not found · 2 sources · sources disagree on 1 point"
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -78,9 +79,25 @@ def test_pages_that_were_only_read_are_listed_below_those_that_are_cited_also_af
         page.wait_for_selector("#also-read", state="visible")
         assert FAR in page.inner_text("#source-list .snippet")
         assert page.inner_text("#read-sum").startswith("Also read, not cited: ")
-        assert page.inner_text("#figures") == "2 of 2 sentences found in the cited pages"
+        assert page.inner_text("#figures") == "○ 2 of 2 sentences found in the cited pages · 1 source"
         assert page.locator("#answer .check").count() == 0
         assert not page.evaluate("document.getElementById('cost').open")
         page.reload()
         person.finished()
     assert person.trouble == []
+
+
+def test_the_verdict_stands_above_the_answer_and_opens_its_sentences_each_with_its_evidence(served: Stage, look: Look) -> None:
+    for size in (WIDE, PHONE):
+        page = opened(served, look, samples.planets(), viewport=size).page
+        line, answer = page.locator("#figures"), page.locator("#answer")
+        assert line.inner_text() == VERDICT
+        assert line.bounding_box()["y"] < answer.bounding_box()["y"]
+        assert page.locator("#verdict-list").is_hidden()
+        line.click()
+        assert "right for" not in page.inner_text("#verdict-list")  # the figures of marks wait behind the question mark
+        page.click("#verdict-list .meaning summary")
+        assert "right for" in page.inner_text("#verdict-list")
+        page.click("#verdict-list li.doubted button >> nth=0")
+        page.wait_for_selector("#evidence mark")
+        assert "✗ contradicted" in page.inner_text("#evidence-body")

@@ -88,7 +88,7 @@ def test_a_suggestion_goes_on_from_the_answer_and_the_next_one_says_from_which(s
     person.finished()
     assert page.inner_text("#asked") == NEXT
     assert page.locator("#thread > li").count() == 1
-    assert page.get_attribute("#thread a", "href") == f"/runs/{before}"
+    assert page.get_attribute("#thread > li", "data-id") == before
 
 
 def test_the_same_question_is_asked_again_of_another_model_and_can_be_edited(served: Stage, look: Look) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rig.served import Stage
-from tests.browser.scene import QUESTION, Watched
-from tests.browser.test_keeping import put, rows
+from tests.browser.scene import ORBIT, QUESTION, Watched
+from tests.browser.test_keeping import know, put, rows
+from tests.browser.test_looks import SCAN, STICKING_OUT, TAGS, axe
 from tests.web import samples
+
+__all__ = ["axe"]
 
 Look = Callable[..., Watched]
 NEXT = "Which moons does Mars have?"
@@ -26,10 +29,19 @@ def test_a_follow_up_stands_below_what_was_said_before_also_after_a_reload(serve
     person.finished()
     for _ in range(2):
         person.sees(FIRST, "#thread .turn-answer")
-        assert page.inner_text("#thread summary") == QUESTION
+        assert page.inner_text("#thread > li > details > summary") == QUESTION
         assert page.inner_text("#asked") == NEXT
-        assert page.locator("#thread button").count() == 0
-        assert page.get_attribute("#thread a", "href") == first.removeprefix(served.base)
+        assert page.inner_text(".turn-verdict") == "○ 2 of 2 sentences found in the cited pages · 1 source"
+        page.click(".turn-answer .cite >> nth=1")
+        page.wait_for_selector("#evidence mark")
+        assert page.inner_text("#evidence mark") == ORBIT
+        assert page.locator("#thread [aria-current]").count() == 1
+        page.keyboard.press("Escape")
+        page.click(".turn-sources > summary")
+        assert "Moon facts" in page.inner_text(".turn-sources li")
+        with page.expect_download() as saved:
+            page.click(".turn-exports >> text=Markdown")
+        assert saved.value.suggested_filename == f"nexi-{first.rpartition('/')[2]}.md"
         page.reload()
         person.finished()
     page.click("#show-runs")
@@ -40,6 +52,53 @@ def test_a_follow_up_stands_below_what_was_said_before_also_after_a_reload(serve
     person.ask(QUESTION)  # a new conversation
     page.wait_for_function("() => !document.getElementById('thread').childElementCount")
     person.finished()
+    assert person.trouble == []
+
+
+def test_an_earlier_turn_is_edited_and_asked_again_as_a_branch_of_the_conversation(served: Stage, look: Look) -> None:
+    person = look(served)
+    page = person.open()
+    urls = []
+    for question in (QUESTION, NEXT, QUESTION):
+        page.fill("#question", question)
+        page.press("#question", "Enter")
+        page.wait_for_function("(urls) => location.pathname.startsWith('/runs/') && !urls.includes(location.href)", arg=urls)
+        person.finished()
+        urls.append(page.url)
+    page.click("#thread > li:nth-child(2) >> text=Edit and ask again")
+    assert page.input_value("#question") == NEXT
+    page.press("#question", "Enter")
+    page.wait_for_function("(urls) => !urls.includes(location.href)", arg=urls)
+    person.finished()
+    person.sees(QUESTION, "#thread")
+    assert page.locator("#thread > li").count() == 1  # what was asked before it, and nothing of the branch that was left
+    page.click("#thread > li:nth-child(1) >> text=Ask from here")
+    page.fill("#question", NEXT)
+    page.press("#question", "Enter")
+    person.finished()
+    assert page.locator("#thread > li").count() == 1
+    assert person.trouble == []
+
+
+def test_somebody_who_comes_back_finds_the_latest_conversations_and_questions_about_indexed_files(
+    own: Stage, look: Look, axe: str
+) -> None:
+    know(own.home, "file:///notes/shed.md", "shed.md", "The key of the shed hangs behind the door of the kitchen.")
+    person = look(own, viewport={"width": 390, "height": 844})
+    page = person.open()
+    assert page.locator("#recent").is_hidden()
+    person.ask()
+    person.finished()
+    page.click(".name")
+    page.wait_for_selector("#recent-list a")
+    assert page.inner_text("#recent-list a") == QUESTION
+    assert page.inner_text("#examples button") == "What does “shed.md” say?"
+    page.evaluate(axe)
+    assert (page.evaluate(SCAN, TAGS), page.evaluate(STICKING_OUT, 390)) == ([], [])
+    page.click("#recent-list a")
+    person.finished()
+    assert page.inner_text("#asked") == QUESTION
+    assert page.locator("#recent").is_hidden()
     assert person.trouble == []
 
 

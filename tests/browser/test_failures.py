@@ -25,7 +25,7 @@ def test_a_model_out_of_reach_has_a_card_that_leads_to_the_setup_and_can_be_retr
         person.ask(QUESTION)
         page.wait_for_selector(".problem")
         assert page.inner_text(".problem h2") == "127.0.0.1:9/v1 cannot be reached"
-        assert "Check the address, the key and the name of the model in Setup." in page.inner_text(".problem")
+        assert "Start the model server, or correct its address in Setup." in page.inner_text(".problem")
         assert page.locator(".problem button").all_inner_texts() == ["Retry", "Check setup"]
         assert [page.is_visible(f"#{name}") for name in ("copy", "share", "follow", "again", "retry")] == [
             False,

@@ -73,6 +73,7 @@ def test_a_citation_is_followed_to_its_passage_and_back_with_the_keyboard_alone(
     page.wait_for_selector("#evidence mark")
     assert page.inner_text("#evidence mark") == "Pluto counted as a planet until 2006, when the term was defined."
     assert "✗ contradicted" in page.inner_text("#evidence-body")
+    page.click("#evidence .meaning summary")
     assert "another value in the same place. By rules alone it is right for" in page.inner_text("#evidence .meaning")
     assert "The Almanac · 2031-04-05" in page.inner_text("#evidence h3")
     link = page.get_attribute("#evidence >> text=Open the page there", "href")

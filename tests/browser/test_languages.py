@@ -36,7 +36,7 @@ def test_a_german_reads_german_from_the_question_to_the_evidence(served: Stage, 
     served.model.release()
     person.finished()
     assert page.inner_text("#status") == "Beantwortet von scripted"
-    assert page.inner_text("#figures") == "2 von 2 Sätzen in den zitierten Seiten gefunden"
+    assert page.inner_text("#figures") == "○ 2 von 2 Sätzen in den zitierten Seiten gefunden · 1 Quelle"
     assert page.get_attribute("#answer .cite", "aria-label") == "Quelle 1"
     page.click("#answer .cite >> nth=0")
     page.wait_for_selector("#evidence mark")

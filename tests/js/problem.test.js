@@ -32,7 +32,7 @@ test("the knowledge store is offered only where something is in it", async () =>
 });
 
 test("a model that cannot be used leads to the setup, and one that is busy does not", () => {
-  assert.deepEqual(shown({ code: "auth", message: "api.example refused the API key" }), ["Api.example refused the API key", "What to do:", " ", texts["card.fix_model"], "Retry", "Check setup"]);
+  assert.deepEqual(shown({ code: "auth", message: "api.example refused the API key" }), ["Api.example refused the API key", "What to do:", " ", texts["card.fix_auth"], "Retry", "Check setup"]);
   byId("notes").replaceChildren();
   assert.deepEqual(shown({ code: "rate_limit", message: "wait" }).slice(-1), ["Retry"]);
 });

@@ -15,7 +15,14 @@ from nexi.config import Config
 from nexi.web import create_app
 from tests.web.world import MOON, QUESTION, Served, serving
 
-PUBLIC = {"GET /healthz", "GET /readyz", "GET /static/sentences", "GET /static/{name}", "GET /shared/{key}"}
+PUBLIC = {
+    "GET /healthz",
+    "GET /readyz",
+    "GET /static/opensearch.xml",
+    "GET /static/sentences",
+    "GET /static/{name}",
+    "GET /shared/{key}",
+}
 PAGES = {"GET /", "GET /runs/{id}", "GET /history", "GET /knowledge", "GET /check", "GET /setup"}
 GUEST = {
     "POST /v1/runs",

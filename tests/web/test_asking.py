@@ -53,7 +53,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "has_model": False,
         "add_a_model": "nexi config setup",
         "first_run": True,
-        "search": ["DuckDuckGo", "Wikipedia"],
+        "search": ["open services"],
         "editable": True,
         "effort": "m",
         "focus": ["web", "docs", "discussions", "papers", "code", "local"],

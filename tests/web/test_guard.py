@@ -11,15 +11,20 @@ import re
 from collections.abc import AsyncGenerator
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import httpx2
 import pytest
 from starlette.requests import Request
 from starlette.routing import Route
 
+from nexi.app import SystemClock
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
 from nexi.testing import FakeClock
+from nexi.types import Principal
 from nexi.web import SHAPES, logs
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.metrics import Metrics
@@ -421,3 +426,43 @@ def test_it_listens_beyond_this_machine_only_with_a_token(tmp_path: Path, host: 
         else:
             with pytest.raises(ConfigError, check=has_code("config", "NEXI_TOKEN", len(short.token))):
                 require_token(config, short)
+
+
+async def test_one_person_cannot_hold_all_requests_that_a_server_has_open() -> None:
+    leaving, opened, statuses = asyncio.Event(), [], []
+
+    async def stream(scope: Any, receive: Any, send: Any) -> None:
+        opened.append(scope["state"]["principal"].person)
+        await leaving.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def identify(headers: Any, scope: Any) -> Principal:
+        return Principal(headers["x-api-key"], "", "user", ("read", "ask"))
+
+    guard = RequestGuard(
+        stream,
+        rules=GuardRules(most_of_one=4),
+        metrics=Metrics(),
+        clock=SystemClock(),
+        shapes={},
+        host=SimpleNamespace(draining=False),
+        identify=identify,
+    )
+
+    async def open_stream(person: str) -> None:
+        transport = httpx2.ASGITransport(app=guard)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=300) as client:
+            reply = await client.get("/v1/runs/x/events", headers={"x-api-key": person})
+        statuses.append((person, reply.status_code, reply.json()["error"]["code"] if reply.content else ""))
+
+    streams = [asyncio.create_task(open_stream(person)) for person in ["ada"] * 9 + ["bob"]]
+    async with asyncio.timeout(120):
+        while len(opened) + len(statuses) < len(streams):
+            await asyncio.sleep(0)
+        assert sorted(opened) == ["ada"] * 4 + ["bob"]
+        assert statuses == [("ada", 429, "too_many_open")] * 5
+        leaving.set()
+        await asyncio.wait(streams)
+        await open_stream("ada")
+    assert sorted(statuses)[:5] == [("ada", 200, "")] * 5

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import html
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
@@ -40,6 +42,7 @@ SCRIPTS = (
     "draft.js",
     "files.js",
     "frames.js",
+    "instant.js",
     "keys.js",
     "knowledge.js",
     "notify.js",
@@ -50,6 +53,7 @@ SCRIPTS = (
     "problem.js",
     "queue.js",
     "read.js",
+    "recent.js",
     "runs.js",
     "sentences.js",
     "settings.js",
@@ -61,6 +65,7 @@ SCRIPTS = (
     "theme.js",
     "thread.js",
     "timeline.js",
+    "verdict.js",
     "watch.js",
     "welcome.js",
     "work.js",
@@ -82,6 +87,13 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
+OPEN_SEARCH = """<?xml version="1.0" encoding="UTF-8"?>
+<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
+<ShortName>nexi</ShortName><Description>Answers with evidence</Description><InputEncoding>UTF-8</InputEncoding>
+<Image width="16" height="16" type="image/svg+xml">{origin}/static/icon.svg</Image>
+<Url type="text/html" template="{origin}/?q={{searchTerms}}"/>
+</OpenSearchDescription>
+"""
 AROUND = 1500  # characters shown before and after the evidence
 RENDERED_CHARS, RENDERED_MARKS = 400_000, 2_000
 TO_RENDER = {
@@ -112,6 +124,7 @@ def routes() -> list[Route]:
         Route("/", _show_index, methods=["GET"]),
         Route("/runs/{id}", _show_index, methods=["GET"]),
         *(Route(path, _show_index, methods=["GET"]) for path in PANELS),
+        Route("/static/opensearch.xml", _describe_search, methods=["GET"]),
         Route("/static/sentences", _show_sentences, methods=["GET"]),
         Route("/static/{name}", _serve_static, methods=["GET"]),
         Route("/page/render", _render_draft, methods=["POST"]),
@@ -140,7 +153,17 @@ async def _show_sentences(request: Request) -> Response:
     return _respond_compressed(request, functools.partial(sentences_bytes, language), "application/json", more)
 
 
+async def _describe_search(request: Request) -> Response:
+    """How a browser asks here from its address bar."""
+    origin = html.escape(f"{request.url.scheme}://{request.url.netloc}")
+    return Response(OPEN_SEARCH.format(origin=origin), media_type="application/opensearchdescription+xml", headers=HEADERS)
+
+
 async def _show_index(request: Request) -> Response:
+    """The page. A question that another site put into its address is filled in and not asked: asking costs."""
+    asked = request.query_params.get("q", "")
+    if asked and request.headers.get("sec-fetch-site") not in ("none", "same-origin"):
+        return RedirectResponse(f"/?{urlencode({'draft': asked})}", 303, headers=HEADERS)
     language = _language_of(request)
     more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
     return _respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
@@ -177,14 +200,8 @@ async def _show_run(request: Request) -> Response:
         return await _show_from_history(request, error)
     view = await asyncio.to_thread(view_of, answered)
     timeline = timeline_of(log.facts, log.moments, log.header.created)
-    more = {"created": log.header.created, "timeline": timeline, "exports": _list_exports(answered)}
+    more = {"created": log.header.created, "timeline": timeline}
     return json_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
-
-
-def _list_exports(answered: AnsweredRun) -> list[dict[str, str]]:
-    """The formats of this run; references only where it has sources."""
-    offered = [known for known in EXPORT_FORMATS.values() if answered.end.sources or not known.lists_sources]
-    return [{"format": known.name, "title": known.title, "suffix": known.suffix} for known in offered]
 
 
 async def _show_from_history(request: Request, error: NexiError) -> Response:

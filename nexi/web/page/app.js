@@ -1,7 +1,7 @@
 // The page: ask, watch, read, check. Everything shown is text or HTML that the server made safe; nothing is loaded from elsewhere.
 import { foldActivity, replayWork, showAddressed } from "./activity.js";
 import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
-import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, retryRun, showDeepOptions, showOptions, stop } from "./ask.js";
+import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, retryRun, showDeepOptions, showOptions, showRecentRuns, stop } from "./ask.js";
 import { $, addNote, call, copyText, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { watchKeys } from "./keys.js";
@@ -10,12 +10,12 @@ import { showPanel } from "./panel.js";
 import { acceptPlan, addTask } from "./plan.js";
 import { watchCitations } from "./peek.js";
 import { keepDraft, queueQuestion, restoreDraft, showQueued } from "./queue.js";
-import { closeEvidence, showAnswer, showEvidence, showReadPages, showRemembered, showTools } from "./read.js";
+import { closeEvidence, showAnswer, showReadPages, showRemembered, showTools } from "./read.js";
 import { showSource } from "./sources.js";
 import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
-import { say } from "./texts.js";
+import { language, say } from "./texts.js";
 import { applyTheme } from "./theme.js";
-import { showThread } from "./thread.js";
+import { clearTurns, showThread } from "./thread.js";
 import { draw, watchWidth } from "./timeline.js";
 import { follow, showFailure, stopFollowing } from "./watch.js";
 
@@ -26,7 +26,7 @@ const FILLS = { // loaded when they are opened
 };
 
 async function openRun(id) {
-  $("thread").replaceChildren();
+  clearTurns();
   clearRun("");
   setRunId(id);
   try {
@@ -78,7 +78,7 @@ function showAddress() {
   $("missing").hidden = true;
   if (run && run !== state.id) openRun(run);
   else if (missing) showMissing(missing);
-  else if (!run && !panel) leaveRun();
+  else if (!run && !panel) { if (state.id) showRecentRuns(); leaveRun(); }
   else if (run) { showAddressed(); showAddressedSource(); }
   showPanel(panel, FILLS[panel]);
   if (!run && !panel && !missing) $("question").focus();
@@ -109,6 +109,24 @@ async function publish() {
   } catch (error) { addNote(error.message, true); }
 }
 
+// What needs no search is answered while it is typed; Enter asks all the same.
+async function showInstant() {
+  const text = $("question").value, found = /\d|\b(time|uhrzeit|hora|heure)\b/i.test(text) && (await import("./instant.js")).answerInstantly(text, new Date(), language());
+  if (text !== $("question").value) return;
+  $("instant").textContent = found ? say(`instant.${found.kind}`, { value: found.value }) : "";
+  $("instant").hidden = !found;
+}
+
+// A question in the address is asked where the browser itself brought it (the server sees to that), else only filled in.
+function takeAddressedQuestion() {
+  const given = new URLSearchParams(location.search), asked = given.get("q") || "", text = asked || given.get("draft") || "";
+  if (location.pathname !== "/" || !text) return;
+  history.replaceState(null, "", "/");
+  $("question").value = text;
+  showInstant();
+  if (asked) ask();
+}
+
 const on = (id, what, act) => $(id).addEventListener(what, act);
 
 on("ask", "submit", ask);
@@ -121,22 +139,20 @@ on("stop", "click", stop);
 on("effort", "change", showDeepOptions);
 on("more", "click", () => showOptions($("options").hidden));
 on("fresh", "click", () => { continueRun(""); $("question").focus(); });
-on("examples", "click", (event) => { const one = event.target.closest("button"); if (one) { $("question").value = one.textContent; ask(); } });
-on("answer", "click", (event) => {
-  const target = event.target.closest("[data-claim]");
-  if (target) { event.preventDefault(); showEvidence(Number(target.dataset.claim), Number(target.dataset.n || 0)); }
-});
+on("examples", "click", (event) => { const one = event.target.closest("button"); if (one) { $("question").value = one.textContent; if (one.dataset.focus) $("focus").value = one.dataset.focus; ask(); } });
 on("copy", "click", () => copy(state.run?.text || state.text, say("app.copied")));
 on("share", "click", () => copy(location.href, say("app.linked")));
 on("publish", "click", publish);
 on("again", "click", () => { continueRun(state.before); $("question").value = $("asked").textContent; $("question").focus(); });
 on("follow", "click", () => { continueRun(state.id); $("question").focus(); });
+document.addEventListener("wants-turn", ({ detail }) => { continueRun(detail.continues); $("question").value = detail.question; $("question").focus(); });
 on("retry", "click", askAgain);
 on("plan-add", "click", () => addTask());
 on("plan-go", "click", acceptPlan);
 on("plan-no", "click", stop);
 for (const name of Object.keys(FILLS)) on(`show-${name}`, "click", () => togglePanel(name));
 on("question", "input", keepDraft);
+on("question", "input", showInstant);
 on("queued-no", "click", () => queueQuestion(""));
 document.addEventListener("answered", () => { showInTitle("done"); offerNotification(false); afterAnswer(); askQueued(true); });
 document.addEventListener("failed", (event) => { showInTitle(event.detail); offerNotification(false); askQueued(false); });
@@ -157,4 +173,5 @@ watchTitle();
 watchKeys({ find: findInHistory });
 restoreDraft();
 showAddress();
+takeAddressedQuestion();
 fillForm().catch((error) => addNote(error.message, true));

@@ -11,7 +11,7 @@ import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
 import { resetRun, setContinuedRun, setForm, state, wantStop } from "./state.js";
 import { say } from "./texts.js";
-import { keepTurn } from "./thread.js";
+import { clearTurns, keepTurn } from "./thread.js";
 import { follow, stopFollowing } from "./watch.js";
 
 const formValues = () => ({
@@ -76,7 +76,7 @@ export function clearRun(question) {
   hidePlan();
   showOptions(false);
   continueRun("");
-  $("figures").textContent = ""; $("answered").hidden = true; $("status").textContent = say("ask.starting"); $("asked").textContent = question;
+  $("verdict").hidden = $("answered").hidden = $("instant").hidden = true; $("status").textContent = say("ask.starting"); $("asked").textContent = question;
   $("run").hidden = false;
   showPanel("");
   $("stop").hidden = false; $("go").disabled = true;
@@ -93,7 +93,7 @@ export function leaveRun() {
   closeEvidence();
   hidePlan();
   $("run").hidden = true;
-  $("thread").replaceChildren();
+  clearTurns();
   document.body.classList.remove("asked");
   document.title = "nexi";
 }
@@ -120,6 +120,7 @@ export async function fillForm() {
   if (effort.value === shown) effort.value = form.effort; // not what was chosen meanwhile
   $("model").options[0].textContent = form.has_model ? form.model : say("ask.built_in");
   $("welcome").hidden = true;
+  if (!form.first_run && !state.id) showRecentRuns();
   if (form.first_run) (await import("./welcome.js")).showWelcome(form);
   else if (!form.has_model && !state.id) {
     showHint(`${say("ask.add_model")} `);
@@ -131,6 +132,8 @@ export async function fillForm() {
   $("model").replaceChildren($("model").options[0], ...others.map(named));
   $("other").replaceChildren(...[own, ...others].map(named));
 }
+
+export const showRecentRuns = () => import("./recent.js").then(({ showRecent }) => showRecent()).catch(() => {}); // the form is complete without them
 
 export function showDeepOptions() {
   const deep = $("effort").value === "deep";

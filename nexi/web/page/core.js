@@ -53,7 +53,7 @@ export function problemOf(data) {
   return [message, cause, fix].filter((part) => typeof part === "string" && part).join(". ");
 }
 
-export const capitalise = (text) => text && text[0].toUpperCase() + text.slice(1);
+export const capitalise = (text) => (!text || /^https?:/.test(text) ? text : text[0].toUpperCase() + text.slice(1)); // an address stays as it is
 
 export function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);

@@ -159,7 +159,8 @@ def _render_conflict(conflict: Conflict, known: Mapping[int, Source]) -> str:
     sides = []
     for reading in conflict.readings:
         quote = f'<blockquote class="passage" dir="auto">{_escape_text(reading.quote)}</blockquote>' if reading.quote else ""
-        more = f" · {reading.origins} independent" if reading.origins > 1 else ""
+        independent = f"{reading.origins} independent" if reading.origins > 1 else ""
+        more = "".join(f" · {note}" for note in (independent, reading.standing, reading.day) if note)
         cited = ", ".join(_render_reference(number, known) for number in reading.numbers)
         sides.append(
             f'<li><p class="value" dir="auto">{_escape_text(reading.value)}</p>{quote}<p class="soft">{cited}{more}</p></li>'

@@ -22,7 +22,7 @@ from nexi.events import RunFinished, RunStarted
 from nexi.ports import HistoryStore, RunStore
 from nexi.types import HistoryEntry
 from nexi.web.page.labels import read_labels, set_label
-from nexi.web.page.view import answer_html, source_view
+from nexi.web.page.view import answer_html, answered_of, source_view, view_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
@@ -90,11 +90,17 @@ def _list_entries(
     runs: RunStore, history: HistoryStore, labels: Mapping[str, Mapping[str, Any]], wanted: str, most: int
 ) -> list[dict[str, Any]]:
     """Runs and lone answers that fit, as the page lists them, those with a pin first. Raises StoreError."""
-    read = history.find(wanted) if wanted else history.read(most)
+    read = history.find(wanted, most) if wanted else history.read(most)
     entries = {entry.id: entry for entry in read.entries}
     pinned = {run_id for run_id, label in labels.items() if label.get("pinned")}
-    summaries = {run.id: run for run in runs.list_runs(0 if wanted or pinned else most)}
     named = {run_id for run_id, label in labels.items() if wanted and wanted in str(label.get("title", "")).casefold()}
+    if wanted:  # a pin may be older than the newest that fit
+        old = (history.get(run_id) for run_id in pinned - entries.keys())
+        entries |= {entry.id: entry for entry in old if entry and wanted in f"{entry.query}\n{entry.answer}".casefold()}
+    newest = runs.find_runs(wanted, most) if wanted else runs.list_runs(most)
+    summaries = {run.id: run for run in newest}
+    others = (named | pinned | (entries.keys() if wanted else set())) - summaries.keys()
+    summaries |= {run.id: run for run in runs.read_summaries(others)}
     items = [*_of_runs(summaries, entries, wanted, named), *_of_answers(entries, summaries, runs, wanted)]
     return sorted(items, key=lambda item: (item["id"] in pinned, item["created"], item["id"]), reverse=True)[:most]
 
@@ -196,20 +202,18 @@ def _read_thread(nexi: Nexi, run_id: str) -> list[dict[str, Any]]:
 
 
 def _read_turn(nexi: Nexi, run_id: str) -> tuple[dict[str, Any] | None, str]:
-    """A question with its answer, and the run it continues; from the history where the run is gone."""
+    """A run as the page shows it, and the run it continues; from the history where the run is gone."""
     try:
-        facts = [fact for _, fact in nexi.runs().open_log(run_id).facts]
+        log = nexi.runs().open_log(run_id)
     except NexiError:
-        entry = nexi.history().get(run_id)
-        return (_turn_of(entry.id, entry.query, entry.answer) if entry else None), ""
-    if not facts or not isinstance(start := facts[0], RunStarted):
+        return read_from_history(nexi, run_id), ""
+    start = log.facts[0][1] if log.facts else None
+    if not isinstance(start, RunStarted):
         return None, ""
-    answer = end.answer if isinstance(end := facts[-1], RunFinished) else ""
-    return _turn_of(run_id, start.query, answer), str(start.settings.get("continues") or "")
-
-
-def _turn_of(run_id: str, question: str, answer: str) -> dict[str, Any]:
-    return {"id": run_id, "question": question, "html": answer_html(answer, (), (), leads_to="nothing")}
+    before = str(start.settings.get("continues") or "")
+    if not isinstance(log.facts[-1][1], RunFinished):
+        return {"id": run_id, "question": start.query, "continues": before}, before
+    return view_of(answered_of(run_id, log)), before
 
 
 def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
@@ -238,5 +242,6 @@ def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
         "tokens": entry.tokens,
         "cost": None,
         "timeline": [],
+        "exports": [],
         "kept": False,
     }

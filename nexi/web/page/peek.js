@@ -1,18 +1,18 @@
 // A citation under the pointer, or with the focus, shows the passage behind it; pressing it opens the evidence.
 import { $, element } from "./core.js";
 import { sourceOf } from "./sources.js";
-import { state } from "./state.js";
+import { runOf } from "./state.js";
 import { say } from "./texts.js";
 
 const EDGE_PX = 8;
 
 function quotesOf(cite) {
-  const found = state.run?.claims[Number(cite.dataset.claim)], number = Number(cite.dataset.n);
+  const found = runOf(cite)?.claims[Number(cite.dataset.claim)], number = Number(cite.dataset.n);
   return found ? found.evidence.filter((one) => one.n === number && one.quote).map((one) => one.quote) : [];
 }
 
 function showPeek(cite) {
-  const source = sourceOf(Number(cite.dataset.n));
+  const source = sourceOf(Number(cite.dataset.n), runOf(cite));
   if (!source) return;
   const quotes = cite.dataset.claim ? quotesOf(cite) : [];
   const box = $("peek"), about = [source.host, source.published].filter(Boolean).join(" · ");
@@ -34,7 +34,7 @@ export function hidePeek() {
 }
 
 export function watchCitations() {
-  const citeOf = (event) => event.target.closest?.("#answer .cite");
+  const citeOf = (event) => event.target.closest?.(":is(#answer, .turn-answer) .cite");
   const canHover = matchMedia("(hover: hover)").matches;
   for (const [shows, hides] of [...(canHover ? [["mouseover", "mouseout"]] : []), ["focusin", "focusout"]]) {
     document.addEventListener(shows, (event) => { const cite = citeOf(event); if (cite && (shows === "mouseover" || cite.matches(":focus-visible"))) showPeek(cite); });

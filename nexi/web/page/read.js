@@ -1,17 +1,17 @@
 // Reading and checking: the answer with its evidence, its conflicts, its sources and its exports.
 import { addContents } from "./contents.js";
 import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
-import { drawSources, isWeb, outside, showSource, sourceOf, translateMarks, verdict } from "./sources.js";
-import { setBars, setFinishedRun, state } from "./state.js";
+import { drawSources, isWeb, nameFiles, outside, showSource, sourceOf, translateMarks, verdict } from "./sources.js";
+import { runOf, setBars, setFinishedRun, state } from "./state.js";
 import { say, tell } from "./texts.js";
 import { draw } from "./timeline.js";
+import { explainMarks, showVerdict } from "./verdict.js";
 
 const WIDE = "(min-width: 62.01rem)"; // where the rail stands beside the text
 
 export async function showAnswer() {
-  const id = state.id, run = await call(`/page/runs/${id}`);
+  const id = state.id, run = nameFiles(await call(`/page/runs/${id}`));
   if (id !== state.id) return; // another run was opened meanwhile
-  for (const source of run.sources) if (!isWeb(source.url)) source.host = say("source.file");
   setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
   translateMarks($("answer"));
@@ -20,7 +20,7 @@ export async function showAnswer() {
   $("answered").textContent = run.answered_note ? say(`answered.${run.answered}`) : "";
   $("answered").className = `answered a-${run.answered || "yes"}`;
   $("answered").hidden = !run.answered_note;
-  $("figures").textContent = [describeProof(run.proof), run.gap].filter(Boolean).join(" · ");
+  showVerdict(run, showEvidence);
   $("status").textContent = describeStop(run.stop);
   setBars(run.timeline);
   draw();
@@ -37,13 +37,6 @@ export async function showAnswer() {
 function describeStop(stop) {
   if (stop === "cancelled") return say("read.stopped");
   return ["final_answer", "plain_answer", ""].includes(stop) ? "" : say("read.early", { why: say(`stop.${stop}`) });
-}
-
-// The one line that an answer states about itself.
-function describeProof({ checked: n, supported, found } = {}) {
-  if (!n) return "";
-  if (!supported) return found ? say("figures.found", { k: found, n }) : say("verdict.not_confirmed");
-  return [say("figures.supported", { k: supported, n }), found ? say("figures.more", { k: found }) : ""].filter(Boolean).join(", ");
 }
 
 // The pages that were read and not cited, once the work of an old run is known.
@@ -82,7 +75,7 @@ function conflictItem(conflict) {
   const sides = conflict.readings.map((reading) => element("li", {},
     element("p", { className: "value", textContent: reading.value, dir: "auto" }),
     ...(reading.quote ? [element("blockquote", { textContent: reading.quote, dir: "auto" })] : []),
-    element("p", { className: "site" }, ...reading.sources.flatMap((n) => [citeOf(n), " "]), reading.independent > 1 ? say("read.independent", { n: reading.independent }) : "")));
+    element("p", { className: "site" }, ...reading.sources.flatMap((n) => [citeOf(n), " "]), reading.independent > 1 ? say("read.independent", { n: reading.independent }) : "", reading.note ? ` · ${reading.note}` : "")));
   const about = conflict.subject || say("read.denies");
   return element("li", {}, element("h3", { textContent: about, dir: "auto" }), element("ul", { className: "sides" }, ...sides));
 }
@@ -97,46 +90,47 @@ function citeOf(number) {
 // evidence
 
 // Every place of the answer that a source is named at, in reading order.
-const placesOf = () => state.run.claims.flatMap((claim, index) => claim.evidence.map((one) => ({ claim: index, n: one.n })));
+const placesOf = (run) => run.claims.flatMap((claim, index) => claim.evidence.map((one) => ({ claim: index, n: one.n })));
 
-export async function showEvidence(claim, number) {
-  const found = state.run?.claims[claim];
+export async function showEvidence(claim, number, run = state.run) {
+  const found = run?.claims[claim];
   if (!found) return;
   const some = found.evidence.filter((one) => !number || one.n === number);
   const parts = some.map(() => element("section", { className: "found" }, element("p", { textContent: say("read.looking") })));
   const words = element("p", { className: "sentence", textContent: found.text, dir: "auto" });
   const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || say("read.unnamed");
-  const meaning = tell(element("p", { className: "site meaning" }), state.run.marks?.[found.verdict]);
-  const places = placesOf(), at = places.findIndex((place) => place.claim === claim && (!number || place.n === number));
-  openEvidence(say("read.evidence"), words, element("p", {}, verdict(found), why ? " · " : "", tell(element("span"), why)), meaning, ...parts);
-  showPlace(places, at, claim, number);
-  await Promise.all(some.map((one, i) => fillFound(parts[i], one)));
+  const places = placesOf(run), at = places.findIndex((place) => place.claim === claim && (!number || place.n === number));
+  openEvidence(say("read.evidence"), words, element("p", {}, verdict(found), why ? " · " : "", tell(element("span"), why)), ...explainMarks([found.verdict], run), ...parts);
+  showPlace(places, at, claim, number, run);
+  await Promise.all(some.map((one, i) => fillFound(parts[i], one, run)));
   if (parts[0]) toMark(parts[0]);
 }
 
-function showPlace(places, at, claim, number) {
-  const step = (by) => () => { const next = places[at + by]; showEvidence(next.claim, next.n); };
+function showPlace(places, at, claim, number, run) {
+  const step = (by) => () => { const next = places[at + by]; showEvidence(next.claim, next.n, run); };
   $("evidence-at").textContent = at < 0 ? "" : say("read.place", { at: at + 1, all: places.length });
   Object.assign($("evidence-before"), { disabled: at <= 0, onclick: step(-1) });
   Object.assign($("evidence-after"), { disabled: at < 0 || at === places.length - 1, onclick: step(1) });
-  markCurrent(claim, number);
+  markCurrent(claim, number, run);
 }
 
-function markCurrent(claim, number) {
-  for (const old of document.querySelectorAll("#answer [aria-current]")) old.removeAttribute("aria-current");
-  const here = $("answer").querySelector(`[data-claim="${claim}"]${number ? `[data-n="${number}"]` : ""}`) || $("answer").querySelector(`[data-claim="${claim}"]`);
+const textOf = (run) => (run && run !== state.run && document.querySelector(`#thread > li[data-id="${run.id}"]`)) || $("answer");
+
+function markCurrent(claim, number, run) {
+  for (const old of document.querySelectorAll(":is(#answer, #thread) [aria-current]")) old.removeAttribute("aria-current");
+  const text = textOf(run), here = text.querySelector(`[data-claim="${claim}"]${number ? `[data-n="${number}"]` : ""}`) || text.querySelector(`[data-claim="${claim}"]`);
   here?.setAttribute("aria-current", "true");
   here?.scrollIntoView({ block: "nearest" });
 }
 
-async function fillFound(part, one) {
-  const source = sourceOf(one.n), shown = [], spots = [[one.start, one.end], ...(one.places || [])].sort((a, b) => a[0] - b[0]);
+async function fillFound(part, one, run) {
+  const source = sourceOf(one.n, run), shown = [], spots = [[one.start, one.end], ...(one.places || [])].sort((a, b) => a[0] - b[0]);
   const more = [one.missing.length ? say("read.missing", { words: one.missing.join(", ") }) : "", one.other ? say("read.other", { value: one.other }) : ""].filter(Boolean).join(" · ");
   for (const [i, [start, end]] of spots.entries()) {
     if (spots.length > 1) shown.push(element("p", { className: "site", textContent: say("read.part", { at: i + 1, all: spots.length }) }));
     try {
-      const passage = await passageOf(one.n, start, end), box = passageBox(passage);
-      shown.push(box, links(passage, { n: one.n, start, end }, box));
+      const passage = await passageOf(run, one.n, start, end), box = passageBox(passage);
+      shown.push(box, links(passage, { run, n: one.n, start, end }, box));
     } catch (error) { shown.push(element("p", { textContent: error.message })); }
   }
   part.replaceChildren(heading(source, one.n), element("p", {}, verdict(one), one.reason ? " · " : "", tell(element("span"), one.reason), more ? ` · ${more}` : ""), ...shown);
@@ -147,7 +141,7 @@ function heading(source, number) {
   return element("h3", { dir: "auto" }, `[${number}] ${source?.title || source?.url || ""} `, element("span", { className: "site", textContent: about }));
 }
 
-const passageOf = (n, start, end, whole = false) => call(`/page/runs/${state.id}/passage?source=${n}&start=${start}&end=${end}${whole ? "&whole=1" : ""}`);
+const passageOf = (run, n, start, end, whole = false) => call(`/page/runs/${run.id}/passage?source=${n}&start=${start}&end=${end}${whole ? "&whole=1" : ""}`);
 
 // Headings without the marks of Markdown, as a reader of the page saw them.
 const plainText = (text) => text.replace(/^#{1,6} /gm, "");
@@ -166,7 +160,7 @@ function links(passage, one, box) {
   if (passage.cut || passage.left) line.append(button(say("read.whole"), "", async (event) => {
     event.target.disabled = true;
     try {
-      const whole = passageBox(await passageOf(one.n, one.start, one.end, true));
+      const whole = passageBox(await passageOf(one.run, one.n, one.start, one.end, true));
       box.replaceWith(whole);
       event.target.remove();
       scrollToMark(whole);
@@ -183,14 +177,14 @@ function scrollToMark(box) {
   if (mark) box.scrollTop = mark.offsetTop - box.clientHeight / 3;
 }
 
-async function showStored(source) {
+export async function showStored(source, run = state.run) {
   openEvidence(say("read.stored"), element("section", { className: "found" }, element("p", { textContent: say("read.looking") })));
-  showPlace([], -1, -1, 0);
+  showPlace([], -1, -1, 0, run);
   const part = $("evidence-body").querySelector(".found");
   try {
-    const passage = await passageOf(source.n, 0, 0, true);
+    const passage = await passageOf(run, source.n, 0, 0, true);
     const box = passageBox(passage);
-    part.replaceChildren(heading(source, source.n), box, links(passage, { n: source.n, start: 0, end: 0 }, box));
+    part.replaceChildren(heading(source, source.n), box, links(passage, { run, n: source.n, start: 0, end: 0 }, box));
   } catch (error) { part.replaceChildren(heading(source, source.n), element("p", { textContent: error.message })); }
 }
 
@@ -202,7 +196,7 @@ function openEvidence(title, ...children) {
   if (!dialog.contains(document.activeElement)) opener = document.activeElement;
   $("evidence-head").textContent = title;
   $("evidence-body").replaceChildren(...children);
-  dialog.onclose = () => { markCurrent(-1, 0); if (opener?.isConnected) opener.focus(); };
+  dialog.onclose = () => { markCurrent(-1, 0, state.run); if (opener?.isConnected) opener.focus(); };
   if (!dialog.open) { if (isWide) dialog.show(); else dialog.showModal(); }
   $("evidence-head").focus();
   dialog.scrollTop = $("working").scrollTop = 0;
@@ -212,8 +206,12 @@ export const closeEvidence = () => { if ($("evidence").open) $("evidence").close
 
 document.addEventListener("click", (event) => {
   if (event.target === $("evidence") && $("evidence").matches(":modal")) closeEvidence(); // beside the dialog
-  const cite = event.target.closest?.("#answer .cite:not([data-claim])");
-  if (cite) showSource(Number(cite.dataset.n));
+  const cite = event.target.closest?.(":is(#answer, .turn-answer) :is(.cite, .check)");
+  if (!cite) return;
+  const run = runOf(cite), number = Number(cite.dataset.n || 0);
+  if (cite.dataset.claim) { event.preventDefault(); showEvidence(Number(cite.dataset.claim), number, run); }
+  else if (run === state.run) showSource(number);
+  else if (run.kept && sourceOf(number, run)) showStored(sourceOf(number, run), run);
 });
 
 // what can be done with a run that has ended
@@ -225,23 +223,23 @@ export function showTools() {
   $("publish").hidden = !(run?.kept && state.form?.share) || Boolean(run.of_another);
   $("publish").dataset.shared = run?.shared ? "1" : "";
   $("publish").textContent = say(run?.shared ? "app.unshare" : "app.share");
-  $("exports").replaceChildren(...(run?.kept ? run.exports.map(exportLink) : []));
+  $("exports").replaceChildren(...(run?.kept ? run.exports.map((one) => exportLink(one, run.id)) : []));
   if (!run) $("exports").append(button(say("read.resume"), "", resumeRun, ""));
 }
 
-function exportLink({ format, title, suffix }) {
-  const link = element("a", { href: `/page/runs/${state.id}/export?format=${format}`, textContent: title, download: "" });
+export function exportLink({ format, title, suffix }, id) {
+  const link = element("a", { href: `/page/runs/${id}/export?format=${format}`, textContent: title, download: "" });
   link.setAttribute("aria-label", say("read.export", { name: title }));
-  link.onclick = (event) => { event.preventDefault(); saveExport(link.href, title, suffix); };
+  link.onclick = (event) => { event.preventDefault(); saveExport(link.href, title, `nexi-${id}.${suffix}`); };
   return link;
 }
 
-async function saveExport(address, name, suffix) {
+async function saveExport(address, name, file) {
   setStatus(say("read.making", { name }));
   try {
     const answer = await fetch(address, { headers: withToken() });
     if (!answer.ok) throw new Error(problemOf(await answer.json()) || say("read.export_failed"));
-    const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-${state.id}.${suffix}` });
+    const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: file });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     setStatus(say("read.saved", { name, file: link.download }));

@@ -48,7 +48,12 @@ async def _share_run(request: Request) -> Response:
         return json_reply({"path": f"/runs/{run_id}"})
     if not nexi.config.share:
         raise build_refusal(403, "not_allowed", "this server shares no runs", fix="its owner may: nexi config set share true")
-    await export_run(nexi.runs(), nexi.pages(), run_id, "html")  # what cannot be shown is not shared
+    try:
+        await export_run(nexi.runs(), nexi.pages(), run_id, "html")  # what cannot be shown is not shared
+    except NexiError as error:
+        if error.code != "not_ended":
+            raise
+        raise build_refusal(409, error.code, str(error), fix=error.fix) from error
     async with request.app.state.taking:
         label = (await asyncio.to_thread(read_labels, nexi)).get(run_id, {})
         key = label.get("share") or secrets.token_urlsafe(KEY_BYTES)

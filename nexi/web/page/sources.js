@@ -12,11 +12,17 @@ export const isWeb = (url) => /^https?:\/\//i.test(url);
 export const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });
 const nameVerdict = (one) => say(`verdict.${one.evidence?.length === 0 ? "none" : one.verdict}`);
 export const verdict = (one, text = nameVerdict(one)) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${text}` });
-export const sourceOf = (number) => state.run?.sources.find((source) => source.n === number);
+export const sourceOf = (number, run = state.run) => run?.sources.find((source) => source.n === number);
+
+// A file has no host; the page says so in its own language.
+export function nameFiles(run) {
+  for (const source of run.sources || []) if (!isWeb(source.url)) source.host = say("source.file");
+  return run;
+}
 
 // While a run goes on, the pages that have a number; afterwards those that the answer cites, with what they say.
 export function drawSources(openStored) {
-  const cards = state.run ? state.run.sources.map((source) => finishedCard(source, openStored)) : [...state.work.sources.values()].slice(-MAX_LIVE).map(liveCard);
+  const cards = state.run ? state.run.sources.map((source) => finishedCard(source, openStored, state.run)) : [...state.work.sources.values()].slice(-MAX_LIVE).map(liveCard);
   $("source-list").replaceChildren(...cards);
   const others = state.run ? pagesNotCited() : [];
   $("read-list").replaceChildren(...others.map(([url, page]) => pageRow(page, null, url)));
@@ -39,13 +45,13 @@ export function drawLiveSources() {
 
 const liveCard = (source) => card({ ...source, n: source.number, link: source.url, host: isWeb(source.url) ? hostOf(source.url) : "", published: source.date }, source.snippet || "");
 
-function finishedCard(source, openStored) {
-  const said = state.run.claims.flatMap((claim) => claim.evidence.filter((one) => one.n === source.n)), quote = said.find((one) => one.quote)?.quote || "";
+export function finishedCard(source, openStored, run) {
+  const said = run.claims.flatMap((claim) => claim.evidence.filter((one) => one.n === source.n)), quote = said.find((one) => one.quote)?.quote || "";
   const made = card(source, quote), foot = element("p", { className: "foot" });
   if (source.said && !GOOD.includes(worstOf(said))) foot.append(verdict(source, countVerdicts(said)), " ");
   else if (said.length) foot.append(element("span", { className: "site", textContent: say("source.cited", { n: said.length }) }), " ");
-  if (state.run.kept) {
-    const stored = element("button", { type: "button", textContent: say("source.stored"), className: "quiet", onclick: () => openStored(source) });
+  if (run.kept) {
+    const stored = element("button", { type: "button", textContent: say("source.stored"), className: "quiet", onclick: () => openStored(source, run) });
     stored.setAttribute("aria-label", say("source.stored_of", { n: source.n }));
     foot.append(stored);
   }

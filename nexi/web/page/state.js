@@ -5,7 +5,7 @@ const emptyRun = () => ({
   id: "", source: null, last: "", text: "", marks: [], stale: "", started: performance.now(), bars: [], open: new Map(), known: 0, work: createWork(), run: null,
   asked: {}, before: "", spent: {}, isStopWanted: false,
 });
-const values = { ...emptyRun(), continues: "", form: null };
+const values = { ...emptyRun(), continues: "", form: null, turns: new Map() };
 
 export const state = new Proxy(values, {
   set(_, name) { throw new TypeError(`state.${String(name)} is set by a function of state.js`); },
@@ -54,6 +54,12 @@ export function closeBar(key) { values.open.delete(key); }
 export function setBars(bars) { values.bars = bars; }
 
 export function addBar(bar) { values.bars.push(bar); }
+
+// The runs before the one that is shown, in its conversation, by their ids.
+export function setTurns(runs) { values.turns = new Map(runs.map((run) => [run.id, run])); }
+
+// The run that a node of the page belongs to: an earlier turn, or the one that is shown.
+export const runOf = (node) => values.turns.get(node.closest?.("#thread > li")?.dataset.id) || values.run;
 
 export function setFinishedRun(run) { values.run = run; }
 

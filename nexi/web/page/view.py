@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from nexi.answers.answered import describe_answered
+from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app.mark_figures import describe_marks
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
@@ -123,8 +124,15 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "cost": end.usage.cost,
         "pages": end.pages,
         "model_calls": end.model_calls,
+        "exports": _list_exports(answered),
         "kept": True,
     }
+
+
+def _list_exports(answered: AnsweredRun) -> list[dict[str, str]]:
+    """The formats of this run; references only where it has sources."""
+    offered = [known for known in EXPORT_FORMATS.values() if answered.end.sources or not known.lists_sources]
+    return [{"format": known.name, "title": known.title, "suffix": known.suffix} for known in offered]
 
 
 def _warnings_of(answered: AnsweredRun) -> list[str]:
@@ -253,12 +261,9 @@ def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
 
 def plain_claim(claim: Claim) -> str:
     """A sentence as it is read, without its Markdown; the cells of a row side by side."""
-    from nexi.checking.links import show_line
+    from nexi.checking.links import list_shown_lines
 
-    if not claim.text.lstrip().startswith("|"):
-        return " ".join(show_line(line) for line in claim.text.split("\n"))
-    cells = re.split(r"(?<!\\)\|", claim.text.strip().strip("|"))
-    return " · ".join(cell for cell in map(show_line, cells) if cell)
+    return (" · " if claim.text.lstrip().startswith("|") else " ").join(list_shown_lines(claim.text))
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
@@ -279,7 +284,8 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
         for e in claim.evidence
     ]
     told = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
-    return {**told, "judge": claim.judge, "evidence": evidence}
+    checked = bool(claim.needs_citation or claim.evidence)
+    return {**told, "judge": claim.judge, "checked": checked, "evidence": evidence}
 
 
 def _proof_to_dict(review: Review | None) -> dict[str, int]:
@@ -326,6 +332,19 @@ def is_web(url: str) -> bool:
 
 def _conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
     readings = [
-        {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote} for r in conflict.readings
+        {
+            "value": r.value,
+            "sources": list(r.numbers),
+            "independent": r.origins,
+            "quote": r.quote,
+            "note": ", ".join(filter(None, (r.standing, r.day))),
+        }
+        for r in conflict.readings
     ]
-    return {"kind": conflict.kind, "subject": conflict.subject, "sentence": conflict.sentence(), "readings": readings}
+    return {
+        "kind": conflict.kind,
+        "subject": conflict.subject,
+        "sentence": conflict.sentence(),
+        "settled": conflict.is_settled,
+        "readings": readings,
+    }

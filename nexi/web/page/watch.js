@@ -14,6 +14,7 @@ import {
 } from "./state.js";
 import { say } from "./texts.js";
 import { drawBar, drawSoon, elapsed } from "./timeline.js";
+import { showChecking } from "./verdict.js";
 import { hasNoAnswer, isWorkEvent } from "./work.js";
 
 const SLICE_MS = 8, PAINT_MS = 200, MAX_PAUSE_MS = 3000, MAX_UNFINISHED = 8, MAX_NOTES = 20;
@@ -118,6 +119,7 @@ export function showFailure(problem) {
   hidePlan();
   stopFollowing();
   hideEmptyActivity();
+  $("verdict").hidden = true;
   showTools();
   document.dispatchEvent(new CustomEvent("failed", { detail: isRefused || isStopped ? "" : "failed" }));
 }
@@ -160,7 +162,7 @@ const EVENT_HANDLERS = {
     document.dispatchEvent(new CustomEvent("started"));
   },
   run_resumed() { restartText(); },
-  text_delta(event) { appendText(event.text); foldActivity(); renderSoon(); },
+  text_delta(event) { appendText(event.text); foldActivity(); showChecking(); renderSoon(); },
   marks_delta(event) { addMarks(event.marks); renderSoon(); },
   model_asked(event, fact) { startBar(fact, `model|${event.agent || ""}|${event.call}`, { lane: "model", who: event.agent || "", label: say("timeline.call", { n: event.call }) }); },
   model_replied(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", say("timeline.call", { n: event.call })); },
