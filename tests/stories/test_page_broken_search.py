@@ -44,7 +44,7 @@ def test_a_search_service_that_is_down_is_told_with_its_address(world: World, vi
     person = visit(**PHONE)
     person.ask(QUESTION)
     assert person.wait_for_problem().split("\n")[1:] == [
-        "Searxng refused the connection: nothing listens at http://127.0.0.1:PORT/search.",
+        "SearXNG refused the connection: nothing listens at http://127.0.0.1:PORT/search.",
         "What to do: Start the service, or correct its URL.",
         "Retry",
         "Check setup",
@@ -76,7 +76,7 @@ def test_no_network_is_told_in_one_sentence(world: World, visit: Visit) -> None:
     person.ask(QUESTION)
     assert person.wait_for_problem().split("\n") == [
         "No internet connection",
-        "Neither DuckDuckGo nor Wikipedia could be reached.",
+        "None of 6 search services could be reached, DuckDuckGo and Wikipedia among them.",
         "What to do: Check the connection and the search service.",
         "Retry",
         "Check setup",

@@ -21,7 +21,7 @@ def test_a_first_question_is_answered_with_its_source_and_its_evidence(world: Wo
     person.ask(QUESTION)
     person.finished()
     assert (person.text("#asked"), person.text("#answer")) == (QUESTION, ANSWER)
-    assert person.text("#figures") == "1 of 1 sentence found in the cited pages"
+    assert person.text("#figures") == "○ 1 of 1 sentence found in the cited pages · 1 source"
     assert (person.text("#notes"), person.sticking_out(), person.scan(axe)) == ("", [], [])
     person.page.click("#answer .cite")
     person.page.wait_for_selector("#evidence mark")
@@ -162,5 +162,5 @@ def test_the_page_changes_its_language_and_stays_in_it(world: World, visit: Visi
     person.page.goto(printed_link(world))
     person.ask(QUESTION)
     person.finished()
-    assert person.text("#figures") == "1 von 1 Satz in den zitierten Seiten gefunden"
+    assert person.text("#figures") == "○ 1 von 1 Satz in den zitierten Seiten gefunden · 1 Quelle"
     assert (person.sticking_out(), person.trouble) == ([], [])

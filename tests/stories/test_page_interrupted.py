@@ -115,7 +115,7 @@ def test_a_model_that_is_down_is_told_and_leads_to_the_setup(world: World, visit
     person = visit(**PHONE)
     person.ask(QUESTION)
     lines = person.wait_for_problem().split("\n")
-    assert lines[-3:] == ["What to do: Check the address, the key and the name of the model in Setup.", "Retry", "Check setup"]
+    assert lines[-3:] == ["What to do: Start the model server, or correct its address in Setup.", "Retry", "Check setup"]
     assert (person.sticking_out(), person.scan(axe)) == ([], [])
     person.page.click(".problem >> text='Check setup'")
     person.page.wait_for_selector("#settings-base_url")

@@ -64,7 +64,7 @@ def test_doctor_gives_the_same_cause_and_fix(world: World, trouble: str) -> None
 def test_a_search_service_that_is_down_names_its_address(world: World) -> None:
     world.env["SEARXNG_URL"] = f"http://127.0.0.1:{free_port()}"
     assert world.run(QUESTION) == failure(
-        "searxng refused the connection: nothing listens at http://127.0.0.1:PORT/search",
+        "SearXNG refused the connection: nothing listens at http://127.0.0.1:PORT/search",
         "start the service, or correct its URL",
     )
 
@@ -82,7 +82,7 @@ def test_a_search_without_results_is_no_failure_of_the_service(world: World) -> 
 def test_a_host_without_an_address_is_named(world: World) -> None:
     world.env["SEARXNG_URL"] = "http://searx.invalid:8080"
     assert world.run(QUESTION) == failure(
-        "searxng cannot be reached: the name of its host cannot be resolved",
+        "SearXNG cannot be reached: the name of its host cannot be resolved",
         "check the network, and the host in http://searx.invalid:8080/search",
     )
 
@@ -93,7 +93,7 @@ def test_no_network_at_all_is_one_sentence(world: World) -> None:
         pytest.skip("no network namespace can be made here")
     del world.env["SEARXNG_URL"]
     assert world.run(QUESTION, prefix=apart) == failure(
-        "neither DuckDuckGo nor Wikipedia could be reached",
+        "none of 6 search services could be reached, DuckDuckGo and Wikipedia among them",
         "check the connection, or answer from the knowledge base with --local; nexi doctor tests every part",
         what="No internet connection: ",
     )
@@ -105,7 +105,7 @@ def test_pages_on_a_private_address_name_the_command_that_allows_them(world: Wor
         world.use_model()
     del world.env["NEXI_ALLOW_PRIVATE"]
     assert world.run(QUESTION) == failure(
-        "127.0.0.1 is not fetched: 127.0.0.1 is loopback (3 pages)",
+        f"127.0.0.1 is not fetched: 127.0.0.1 is loopback ({2 if has_model else 3} pages)",
         "if its pages may be read: nexi config add allow_private WEB",
         before=f'Searched "{QUESTION}": 3 results from searxng\n',
     )

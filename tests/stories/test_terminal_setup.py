@@ -15,16 +15,16 @@ LEFT = (
 
 
 def answer_setup(screen: Terminal, base_url: str, prompt: str) -> None:
-    """Answer every question of the setup; `prompt` is how it asks for a model of this server."""
+    """Answer every question of the setup; `prompt` is how it asks for a model of this server, which may want a key first."""
     screen.expect("URL of the model API")
     screen.type(base_url + ENTER)
-    screen.expect("API key")
-    screen.type(KEY + ENTER)
+    if prompt == "Model":
+        screen.expect("API key (empty")
+        screen.type(KEY + ENTER)
     screen.expect(prompt)
     screen.type("scripted" + ENTER)
-    for asked in ("SearXNG", "Jina", "effort"):
-        screen.expect(asked)
-        screen.type(ENTER)
+    screen.expect("SearXNG")
+    screen.type(ENTER)
     screen.expect("Save anyway? [y/N] (N asks again): ")
 
 
@@ -64,11 +64,11 @@ def test_a_search_service_that_is_refused_in_the_setup_is_told_and_not_saved(wor
     assert (done.code, world.settings()) == (2, kept)
 
 
-@pytest.mark.parametrize("prompt", ["URL of the model API", "API key"])
+@pytest.mark.parametrize("prompt", ["URL of the model API", "API key (empty"])
 def test_ctrl_c_at_a_question_of_the_setup_ends_it_and_saves_nothing(world: World, prompt: str) -> None:
     kept = world.settings()
     with world.terminal("config", "setup", columns=120, module="rig.closed_ports") as screen:
-        if prompt == "API key":
+        if prompt != "URL of the model API":
             screen.expect("URL of the model API")
             screen.type("http://127.0.0.1:9/v1" + ENTER)
         screen.expect(prompt)
@@ -89,10 +89,8 @@ def test_ctrl_c_while_a_server_is_silent_ends_the_setup_at_once_and_saves_nothin
         with world.terminal("config", "setup", columns=120, module="rig.closed_ports") as screen:
             screen.expect("URL of the model API")
             screen.type((f"{address}/v1" if silent == "model" else base_url) + ENTER)
-            screen.expect("API key")
-            screen.type(KEY + ENTER)
-            answers = () if silent == "model" else ("scripted", address, "", "")
-            for prompt, answer in zip(("Model, by number", "SearXNG", "Jina", "effort"), answers, strict=False):
+            answers = () if silent == "model" else ("scripted", address)
+            for prompt, answer in zip(("Model, by number", "SearXNG"), answers, strict=False):
                 screen.expect(prompt)
                 screen.type(answer + ENTER)
             with server.accept()[0]:  # it is asked now

@@ -60,9 +60,17 @@ SEARCH_TROUBLES: Mapping[str, tuple[int, str, bytes]] = {
     ),
     "nothing": (200, "application/json", b'{"results": [], "unresponsive_engines": []}'),
 }
+# What every page of the web says instead of its text: a status, a body and a media type.
+PAGE_TROUBLES: Mapping[str, tuple[int, bytes, str]] = {
+    "paywall": (403, b"<html><body><h1>Subscribe</h1><p>This article is for subscribers.</p></body></html>", "text/html"),
+    "gone": (404, b"<html><body><h1>Not found</h1></body></html>", "text/html"),
+}
 MODEL_TROUBLES: Mapping[str, tuple[int, object]] = {
     "wrong key": (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
     "no credit": (402, {"error": {"message": "Insufficient credits"}}),
+    "too many": (429, {"error": {"message": "Rate limit reached"}}),
+    "small window": (400, {"error": {"message": "This model's maximum context length is 512 tokens."}}),
+    "page": (200, "<html><body><h1>Welcome to our shop</h1></body></html>"),
     "wrong name": (404, {"error": {"message": "The model `scripted` does not exist", "code": "model_not_found"}}),
 }
 
@@ -76,16 +84,23 @@ class Web:
         class Handler(miniweb.Handler):
             world = miniweb.World(miniweb.Corpus([dict(each) for each in pages]), miniweb.Settings())
 
+            def do_GET(self) -> None:  # noqa: N802
+                if web.trouble == "robots" and self.path == "/robots.txt":
+                    return self.reply(200, b"User-agent: *\nDisallow: /\n", "text/plain")
+                return super().do_GET()
+
             def do_search(self, query: dict[str, str]) -> None:
                 web.searched.set()
-                if not web.trouble:
+                if web.trouble not in SEARCH_TROUBLES:
                     return super().do_search(query)
                 status, kind, body = SEARCH_TROUBLES[web.trouble]
                 return self.reply(status, body, kind)
 
             def do_page(self, host: str, path: str, query: str) -> None:
                 web.is_open.wait(PATIENCE_S)
-                super().do_page(host, path, query)
+                if web.trouble not in PAGE_TROUBLES:
+                    return super().do_page(host, path, query)
+                return self.reply(*PAGE_TROUBLES[web.trouble])
 
         self.trouble = ""
         self.searched = threading.Event()  # somebody has asked the search service
@@ -98,15 +113,28 @@ class Web:
         return miniweb.address_of(self.server).removeprefix("http://")
 
 
+def answer_without_tools(request: dict[str, Any]) -> tuple[int, object]:
+    """What a model says that takes no tools, as Ollama does for some."""
+    if "tools" in request:
+        return 400, {"error": {"message": "scripted does not support tools"}}
+    message = {"role": "assistant", "content": f"{FACT[:-1]} [1]."}
+    return 200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
 def refuse_all(status: int, body: object) -> ThreadingHTTPServer:
-    """A model server that has one answer for everything."""
+    """A model server that has one answer for everything, or a function of what it is asked."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_any(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
-            data = json.dumps(body).encode()
+            asked = self.rfile.read(int(self.headers.get("content-length") or 0))
+            if callable(body):
+                return self.send(*body(json.loads(asked or b"{}")))
+            return self.send(status, body)
+
+        def send(self, status: int, body: object) -> None:
+            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", "text/html" if isinstance(body, str) else "application/json")
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -170,7 +198,8 @@ class World:
 
     def use_broken_model(self, trouble: str) -> None:
         """Have a model server that refuses everything, with a key that was typed."""
-        root = self._stack.enter_context(serve_in_thread(refuse_all(*MODEL_TROUBLES[trouble])))
+        trouble_of = MODEL_TROUBLES.get(trouble, (0, answer_without_tools))
+        root = self._stack.enter_context(serve_in_thread(refuse_all(*trouble_of)))
         self.env |= {"OPENAI_BASE_URL": f"{root}/v1", "NEXI_MODEL": "scripted", "OPENAI_API_KEY": KEY}
 
     # commands
