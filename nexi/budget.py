@@ -82,7 +82,12 @@ class Meter:
 
     def advise_spent(self) -> str:
         """What to do when no further model call is allowed."""
-        return QUOTA_FIX if self.root.budget.is_quota else "raise --max-cost or --max-tokens"
+        if self.root.budget.is_quota:
+            return QUOTA_FIX
+        most, calls = self.budget.max_model_calls, self.model_calls + self._unreplayed_calls
+        if most is not None and calls >= most:
+            return f"raise max_model_calls, which is {most}: nexi config set max_model_calls NUMBER"
+        return "raise --max-cost or --max-tokens"
 
     def _is_spent(self) -> bool:
         """Whether a limit of this meter or one above it is used up, not counting what calls in flight may still cost."""

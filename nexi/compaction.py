@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.ports import LLM
 
-__all__ = ["CompactionSettings", "archive_results", "compact", "should_compact"]
+__all__ = [
+    "CompactionMetadata",
+    "CompactionSettings",
+    "archive_results",
+    "compact",
+    "extract_metadata",
+    "generate_summary",
+    "rebuild_context",
+    "should_compact",
+]
 
 
 MessageOrDict: TypeAlias = Message | dict[str, Any]

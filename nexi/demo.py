@@ -20,7 +20,11 @@ from urllib.parse import parse_qs, urlsplit
 from nexi.errors import StoreError
 from nexi.text.stopwords import STOP
 
-QUESTION = "Which addresses does nexi refuse to fetch?"
+QUESTIONS = (
+    "How does nexi check its sentences?",
+    "Which addresses does nexi refuse to fetch?",
+    "How do I use nexi with Ollama?",
+)
 
 
 def _handbook_folder() -> Path:

@@ -32,18 +32,21 @@ FOCUSES: Mapping[str, _Focus] = {
             "discussions",
             ("reddit.com", "news.ycombinator.com", "stackexchange.com", "stackoverflow.com", "lobste.rs", "quora.com"),
             categories="social media,q&a",
+            backend="services",
         ),
+        _Focus("news", words="news", categories="news", backend="services"),
+        _Focus("places", categories="map", backend="services"),
         _Focus(
             "papers",
             ("arxiv.org", "ncbi.nlm.nih.gov", "semanticscholar.org", "nature.com", "acm.org", "plos.org", "biorxiv.org"),
             categories="science",
-            backend="arxiv",
+            backend="services",
         ),
         _Focus(
             "code",
             ("github.com", "gitlab.com", "codeberg.org", "stackoverflow.com", "sourcehut.org"),
             categories="it",
-            backend="stackexchange",
+            backend="services",
         ),
     )
 }

@@ -91,12 +91,12 @@ def get_entry_by_id(entry_id: str, path: Path | None = None) -> HistoryEntry | N
     return next((entry for entry in reader.entries() if entry.id == entry_id), None)
 
 
-def find_entries(text: str, path: Path | None = None) -> HistoryRead:
-    """Entries whose question or answer contains the text, whatever its case, and the damage met on the way."""
+def find_entries(text: str, path: Path | None = None, count: int | None = None) -> HistoryRead:
+    """Entries, all or the last so many, whose question or answer contains the text, and the damage met on the way."""
     wanted = text.casefold()
     reader = _HistoryReader(path or get_history_path())
-    found = [entry for entry in reader.entries() if wanted in entry.query.casefold() or wanted in entry.answer.casefold()]
-    return HistoryRead(found, reader.damaged)
+    matches = (entry for entry in reader.entries() if wanted in entry.query.casefold() or wanted in entry.answer.casefold())
+    return HistoryRead(list(islice(matches, count)), reader.damaged)
 
 
 def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
@@ -185,8 +185,8 @@ class FileHistory:
     def read(self, count: int | None = None) -> HistoryRead:
         return read_history(self._path) if count is None else read_last(count, self._path)
 
-    def find(self, text: str) -> HistoryRead:
-        return find_entries(text, self._path)
+    def find(self, text: str, count: int | None = None) -> HistoryRead:
+        return find_entries(text, self._path, count)
 
     def get(self, entry_id: str) -> HistoryEntry | None:
         return get_entry_by_id(entry_id, self._path)

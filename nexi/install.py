@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,20 +28,20 @@ def import_silenced(name: str) -> Any:
 
 def install_command(extra: str) -> str:
     """The command that installs an extra of nexi where this nexi runs."""
-    packages = list_requirements(extra) or [f"{DISTRIBUTION}[{extra}]"]
+    packages = list_requirements(extra)
     quoted = " ".join(f'"{package}"' for package in packages)
     prefix = Path(sys.prefix)
     if prefix.parent.name == "venvs" and "pipx" in prefix.parts:
         return f"pipx inject {prefix.name} {quoted}"
-    if (prefix / "uv-receipt.toml").is_file():
-        added = " ".join(f'--with "{package}"' for package in packages)
+    if (prefix / "uv-receipt.toml").is_file():  # uv removes what the command does not name again
+        added = " ".join(f'--with "{package}"' for package in dict.fromkeys((*_list_added(prefix), *packages)))
         return f'uv tool install {added} "{_find_source()}"'
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable
     return f"{python} -m pip install {quoted}" if find_spec("pip") else f"uv pip install --python {python} {quoted}"
 
 
 def list_requirements(extra: str) -> list[str]:
-    """The packages of an extra, as the installed nexi names them; none where it is not installed as a package."""
+    """The packages of an extra, as the installed nexi names them, or the checkout that runs."""
     from importlib.metadata import PackageNotFoundError, requires
 
     for name in (DISTRIBUTION, FORMER_NAME):
@@ -51,7 +52,21 @@ def list_requirements(extra: str) -> list[str]:
         named = [package.strip() for package, _, marker in rows if marker.strip().replace("'", '"') == f'extra == "{extra}"']
         if named:
             return named
-    return []
+    checkout = Path(__file__).resolve().parent.parent / "pyproject.toml"
+    extras = tomllib.loads(checkout.read_text("utf-8"))["project"]["optional-dependencies"] if checkout.is_file() else {}
+    return list(extras.get(extra, ()))
+
+
+def _list_added(prefix: Path) -> list[str]:
+    """What was installed beside nexi in a tool of uv, by its receipt."""
+    rows = tomllib.loads((prefix / "uv-receipt.toml").read_text("utf-8")).get("tool", {}).get("requirements", ())
+    added = []
+    for row in rows:
+        extras = f"[{','.join(row['extras'])}]" if row.get("extras") else ""
+        place = f"git+{row['git']}" if row.get("git") else row.get("url") or row.get("path") or row.get("directory") or ""
+        if row.get("name") != DISTRIBUTION:
+            added.append(f"{row['name']}{extras}" + (f" @ {place}" if place else row.get("specifier", "")))
+    return added
 
 
 def _find_source() -> str:

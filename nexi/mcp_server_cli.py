@@ -20,7 +20,7 @@ from nexi.errors import ConfigError, NexiError
 if TYPE_CHECKING:
     from nexi.config import Config
 
-__all__ = ["serve_http", "serve_stdio"]
+__all__ = ["main", "serve_http", "serve_stdio"]
 
 
 HOST, PORT = "127.0.0.1", 8000

@@ -6,7 +6,7 @@ implementation and over the fakes in `nexi.testing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -94,7 +94,8 @@ class SearchBackend(Protocol):
 
         What the searcher honours beyond this, each optional: `filters`, the names among "site", "time", "language" and
         "focus" that the backend keeps itself; `interval_s`, the pause it wants between queries; `local`, for hits of this
-        machine; and on the list it returns, `failures`, the parts of it that did not answer.
+        machine; and on the list it returns, `failures`, the parts of it that did not answer. A backend over others has
+        a `route` (who is asked, who stands in reserve), a `member` by name and the `phrase` for each: the searcher asks them.
         """
         ...
 
@@ -301,8 +302,16 @@ class RunStore(Protocol):
         """Return when there may be facts after that number, or when the time is over. A hint: the log is the truth."""
         ...
 
-    def list_runs(self, newest: int = 0) -> list[RunSummary]:
-        """Runs, newest first, all of them or so many."""
+    def list_runs(self, newest: int = 0, *, state: str = "") -> list[RunSummary]:
+        """Runs, newest first, all of them or so many; with `state`, those in that state."""
+        ...
+
+    def find_runs(self, text: str, newest: int) -> list[RunSummary]:
+        """So many runs whose question contains the text, whatever its case, newest first."""
+        ...
+
+    def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:
+        """The runs of these ids, as far as there are any, newest first."""
         ...
 
     def has_run(self, run_id: str) -> bool:
@@ -337,8 +346,8 @@ class HistoryStore(Protocol):
         """All entries, or the last so many."""
         ...
 
-    def find(self, text: str) -> HistoryRead:
-        """Entries whose question or answer contains the text, whatever its case."""
+    def find(self, text: str, count: int | None = None) -> HistoryRead:
+        """Entries whose question or answer contains the text, whatever its case: all of them, or the last so many."""
         ...
 
     def get(self, entry_id: str) -> HistoryEntry | None: ...
@@ -416,6 +425,11 @@ class PersonalState(Protocol):
 
     @property
     def schedules(self) -> ScheduleStore: ...
+
+    @property
+    def local_embedders(self) -> dict[str, Embedder | None]:
+        """The embedders on this machine that were loaded, by the name of their library: one for everybody of a process."""
+        ...
 
     def make_pacing(self, name: str, burst: float, rate: float) -> Pacing:
         """A pace that all machines keep together."""

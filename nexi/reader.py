@@ -7,7 +7,7 @@ them (`prefetch`): such a page has no citation number until it is requested, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -18,8 +18,8 @@ from nexi.ports import Clock, ContentFetcher, Emit, PageStore
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.tasks import start_task
-from nexi.types import FetchLimits, Page
-from nexi.urls import hit_key
+from nexi.types import FetchLimits, Page, Paper
+from nexi.urls import find_doi, hit_key
 
 MAX_PREFETCH_PER_SEARCH = 3
 NOT_RECORDED = "the log does not hold it"  # the cause of a page that a replay cannot have
@@ -29,7 +29,8 @@ class Reader:
     """Reads the pages of one run. `tasks` is the run's task group, which cancels fetches that are still running.
 
     `fetchers` is called when the first page is wanted, so that building the chain does not delay the first model request.
-    `keep` is called with every page and must not block.
+    `keep` is called with every page and must not block. `find_record` is asked for the record of a paper by its DOI, where a
+    page's address has one and no search has given its record.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Reader:
         ahead: Callable[[ContentFetcher], bool] = lambda _: False,
         replay: AgentReplay | None = None,
         keep: Callable[[Page], object] | None = None,
+        find_record: Callable[[str], Awaitable[Paper | None]] | None = None,
     ) -> None:
         self._keep = keep
+        self._find_record = find_record
         self._fetchers = fetchers
         self._may_read_ahead = ahead
         self._limits = limits
@@ -129,7 +132,7 @@ class Reader:
         if (recorded := await self._replay.next_page(url)) and (page := await self._replay_page(url, recorded)):
             return page
         started = self._clock.monotonic()
-        outcome = await self._try_fetchers(url, fetchers)
+        outcome = await self._read_paper(url, fetchers)
         seconds = round(self._clock.monotonic() - started, 3)
         if isinstance(outcome, FetchError):
             await self._emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
@@ -152,6 +155,18 @@ class Reader:
             )
         )
         return outcome
+
+    async def _read_paper(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
+        """The page; of a paper its open copy, where an index names one that can be read, with what the index says of it."""
+        paper = self._session.find_paper(url)
+        if paper is None and self._find_record and not self._replay.is_replay_only and (doi := find_doi(url)):
+            paper = await self._find_record(doi)
+        if paper is None:
+            return await self._try_fetchers(url, fetchers)
+        outcome = await self._try_fetchers(paper.open_url, fetchers) if paper.open_url else None
+        if not isinstance(outcome, Page):
+            outcome = await self._try_fetchers(url, fetchers)
+        return describe_paper(outcome, paper) if isinstance(outcome, Page) else outcome
 
     def _hand_over(self, url: str, page: Page) -> None:
         """Pass the page, under its final URL, to the store of pages for later runs."""
@@ -198,6 +213,19 @@ class Reader:
         return ""
 
 
+def describe_paper(page: Page, paper: Paper) -> Page:
+    """A page with the record of its paper; a retraction or a concern stands before its title, wherever that is shown."""
+    is_marked = not paper.mark or page.title.upper().startswith(paper.mark)
+    return replace(
+        page,
+        paper=paper,
+        title=page.title if is_marked else f"{paper.mark}: {page.title}",
+        author=page.author or "; ".join(paper.authors),
+        published=page.published or paper.year,
+        site=page.site or paper.venue,
+    )
+
+
 def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
     """Rebuild a page from its fact and its stored text."""
     about = known.imprint
@@ -215,4 +243,5 @@ def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
         fetched_at=about.accessed,
         links=links,
         downloaded_bytes=known.downloaded_bytes,
+        paper=about.paper,
     )

@@ -13,7 +13,14 @@ from typing import Any, Protocol, TypeAlias
 
 from nexi.types import Message, content_text
 
-__all__ = ["BYTES_PER_TOKEN", "TokenCounter", "get_encoding"]
+__all__ = [
+    "BYTES_PER_TOKEN",
+    "TokenCounter",
+    "count_messages_tokens",
+    "count_tokens",
+    "estimate_page_tokens",
+    "get_encoding",
+]
 
 
 DEFAULT_ENCODING = "cl100k_base"

@@ -61,6 +61,29 @@ class Query(Struct, frozen=True):
     focus: str = ""
 
 
+class Paper(Struct, frozen=True):
+    """What an index of papers says of one; empty where it does not say.
+
+    `standing` is "retracted" or "concern" where a notice says so, and `notice` is the address of the notice. `versions` are
+    identifiers of the same work elsewhere: a preprint and its published version share them.
+    """
+
+    doi: str = ""
+    authors: tuple[str, ...] = ()
+    venue: str = ""
+    year: str = ""
+    licence: str = ""
+    open_url: str = ""  # a copy that anyone may read
+    standing: str = ""
+    notice: str = ""
+    versions: tuple[str, ...] = ()
+
+    @property
+    def mark(self) -> str:
+        """What must stand before its title: "" for a paper in good standing."""
+        return {"retracted": "RETRACTED", "concern": "EXPRESSION OF CONCERN"}.get(self.standing, "")
+
+
 class Hit(Struct, frozen=True):
     """A search result. Its snippet is a hint and never counts as a read page."""
 
@@ -69,6 +92,7 @@ class Hit(Struct, frozen=True):
     snippet: str = ""
     published: str = ""
     backend: str = ""
+    paper: Paper | None = None
 
 
 class Failure(Struct, frozen=True):
@@ -80,6 +104,16 @@ class Failure(Struct, frozen=True):
     fix: str = ""
 
 
+class ServiceAnswer(Struct, frozen=True):
+    """One of several services that were asked at once: why it was asked, and how many hits it had or what it said."""
+
+    service: str
+    reason: str
+    hits: int = 0
+    code: str = ""
+    message: str = ""
+
+
 class SearchOutcome(Struct, frozen=True):
     """The hits of one query, and which backends answered or did not."""
 
@@ -87,6 +121,7 @@ class SearchOutcome(Struct, frozen=True):
     hits: tuple[Hit, ...] = ()
     backend: str = ""
     failures: tuple[Failure, ...] = ()
+    asked: tuple[ServiceAnswer, ...] = ()  # of a backend that asks several services
 
 
 class FetchLimits(Struct, frozen=True):
@@ -123,6 +158,7 @@ class Imprint(Struct, frozen=True):
     content_type: str = ""
     accessed: str = ""
     updated: str = ""
+    paper: Paper | None = None
 
 
 class Page(Struct, frozen=True):
@@ -150,6 +186,7 @@ class Page(Struct, frozen=True):
     redirects: int = 0
     unread: str = ""  # which of its pages could not be read
     updated: str = ""  # when the content was last changed, by what it says; `modified` is a validator of HTTP
+    paper: Paper | None = None  # its record, where an index of papers led to it
 
     @property
     def digest(self) -> str:
@@ -159,7 +196,9 @@ class Page(Struct, frozen=True):
     @property
     def imprint(self) -> Imprint:
         """What a reference to this page tells."""
-        return Imprint(self.author, self.published, self.site, self.language, self.content_type, self.fetched_at, self.updated)
+        return Imprint(
+            self.author, self.published, self.site, self.language, self.content_type, self.fetched_at, self.updated, self.paper
+        )
 
 
 class Source(Struct, frozen=True):
@@ -182,6 +221,7 @@ class PageView(Struct, frozen=True):
     text: str = ""
     error: str = ""
     fix: str = ""  # for people; a model is not told how to widen what may be read
+    day: str = ""  # of its text, where the page says it
 
 
 class ToolSpec(Struct, frozen=True):
@@ -290,35 +330,47 @@ class Reply(Struct, frozen=True):
 
 
 class ConflictValue(Struct, frozen=True):
-    """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it."""
+    """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it.
+
+    `day` is that of the newest of them; `standing` says that they are drafts, superseded or archived.
+    """
 
     value: str
     numbers: tuple[int, ...]
     origins: int
     quote: str = ""
+    day: str = ""
+    standing: str = ""
 
 
 class Conflict(Struct, frozen=True):
-    """A thing on which sources disagree, with their readings, the best supported first."""
+    """A thing on which sources disagree, with their readings, the best supported first.
 
-    kind: Literal["number", "date", "polarity"]
+    It is settled where the others are older than the first, or no longer hold.
+    """
+
+    kind: Literal["number", "date", "polarity", "name"]
     subject: str
     readings: tuple[ConflictValue, ...]
+    is_settled: bool = False
 
     def sentence(self) -> str:
-        """The disagreement in one cited sentence."""
+        """The disagreement in one cited sentence; of a settled one what the older sources say."""
         quoted = self.kind == "polarity"
-        told = [
-            f"{f'“{r.value}”' if quoted else r.value} {''.join(f'[{n}]' for n in r.numbers)}"
-            + (f" ({r.origins} independent)" if r.origins > 1 else "")
-            for r in self.readings
-        ]
+        told = []
+        for r in self.readings[self.is_settled :]:
+            independent = f"{r.origins} independent" if r.origins > 1 else ""
+            notes = ", ".join(note for note in (independent, r.standing, r.day) if note)
+            value = f"{f'“{r.value}”' if quoted else r.value} {''.join(f'[{n}]' for n in r.numbers)}"
+            told.append(f"{value} ({notes})" if notes else value)
         about = "" if quoted else f" on {self.subject}"
-        return f"Sources disagree{about}: {', '.join(told[:-1])} and {told[-1]}."
+        lead = "Older sources differ" if self.is_settled else "Sources disagree"
+        return f"{lead}{about}: {' and '.join(filter(None, (', '.join(told[:-1]), told[-1])))}."
 
 
 Approach: TypeAlias = Literal["", "tools", "passages"]  # how a model is used; "" until its first reply shows it
-Answered: TypeAlias = Literal["yes", "likely", "no", ""]  # "" where nothing rated it, as in logs of older versions
+# Whether pages answer a question; "depends" where it can mean several things, "" where nothing rated it, as in older logs.
+Answered: TypeAlias = Literal["yes", "likely", "no", "depends", ""]
 
 
 class Answer(Struct, frozen=True):

@@ -12,7 +12,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 from msgspec import Struct
 
@@ -27,6 +27,8 @@ _TRACKING_NAMES = frozenset((
 ))  # fmt: skip
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f]")
 _URL_IN_TEXT = re.compile(r"https?://[^\s<>\"`\x00-\x1f\x7f，。、；：！？「」『』【】《》（）]+", re.IGNORECASE)
+_DOI_IN_PATH = re.compile(r"/(10\.\d{4,9}/[^\s?#]+)")
+_DOI_TAIL = re.compile(r"(?:\.pdf|/(?:full|abstract|pdf|epdf|html|meta))+$", re.IGNORECASE)
 _USERINFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/?#\"<>]*@")
 _SENTENCE_END = frozenset(".,;:!?'\"*_~|…’”»")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
@@ -127,6 +129,12 @@ def hit_key(url: str) -> str:
 
 def host_of(url: str) -> str:
     return parse(url).host
+
+
+def find_doi(url: str) -> str:
+    """The DOI in the address of a paper, in lower case: at doi.org, and where publishers put it into their paths."""
+    match = _DOI_IN_PATH.search(unquote(url.partition("#")[0].partition("?")[0]))
+    return _DOI_TAIL.sub("", match[1]).lower() if match else ""
 
 
 def page_id(url: str) -> str:

@@ -115,6 +115,7 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "get /page/check": ("local", None),
     "post /page/check": ("local", {"text": NOTE, "only_local": True}),
     "get /static/sentences": ("local", None),
+    "get /static/opensearch.xml": ("local", None),
     "get /static/{name}": ("local", None),
     "post /page/render": ("local", {"text": "words"}),
     "get /page/runs/{id}": ("local", None),

@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-from nexi.demo import QUESTION, serve_handbook
+from nexi.demo import QUESTIONS, serve_handbook
 from rig.terminal import Picture, terminal
 
 COLUMNS, ROWS = 92, 25
@@ -138,7 +138,9 @@ def main() -> None:
     place = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/run.svg")
     with serve_handbook() as address, tempfile.TemporaryDirectory() as home:
         env = {"NEXI_HOME": home, "SEARXNG_URL": f"http://{address}", "NEXI_ALLOW_PRIVATE": address, "NEXI_MODEL": "extractive"}
-        place.write_text(draw(record({f'nexi "{QUESTION}"': [QUESTION], "nexi evidence 1": ["evidence", "1"]}, env)), "utf-8")
+        place.write_text(
+            draw(record({f'nexi "{QUESTIONS[1]}"': [QUESTIONS[1]], "nexi evidence 1": ["evidence", "1"]}, env)), "utf-8"
+        )
     print(place)
 
 

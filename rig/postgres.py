@@ -37,6 +37,13 @@ def list_binaries() -> list[Path]:
     return [*_list_wheel_binaries(), *(Path("/usr/lib/postgresql", version, "bin") for version in versions)]
 
 
+def list_binaries_with_trigrams() -> list[Path]:
+    """The folders of programs of Debian's versions that have the extension pg_trgm, newest first; the wheel has none."""
+    controls = Path("/usr/share/postgresql").glob("*/extension/pg_trgm.control")
+    versions = sorted((control.parents[1].name for control in controls), key=int, reverse=True)
+    return [folder for version in versions if (folder := Path("/usr/lib/postgresql", version, "bin")).exists()]
+
+
 def _list_wheel_binaries() -> list[Path]:
     try:
         with warnings.catch_warnings():

@@ -68,7 +68,6 @@ async def main(url: str, home: str, step_s: float) -> None:
     team = Team(config, database, make_nexi=make)
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    await team.open()
     print("ready", flush=True)
     await TeamWorker(team, max_runs=2, drain_s=0.5).work(stopping)
     await team.close()

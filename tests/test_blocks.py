@@ -78,6 +78,21 @@ def test_a_row_knows_the_heads_of_its_columns_and_keeps_its_empty_cells() -> Non
     assert [list_cells(row) for row in (r"| a\|b ||", "|||", "a | b")] == [("a|b", ""), ("", ""), ("a", "b")]
 
 
+def test_emphasis_alone_before_a_table_is_its_caption() -> None:
+    table = "| Year | Sales |\n| --- | --- |\n| 2023 | 5 |"
+    kinds = {
+        text: next(parse_blocks(text)).kind
+        for text in (
+            f"*Table 3: Net sales (in millions)*\n\n{table}",
+            f"_Net sales_\n{table}",
+            f"*Net* sales of *2023*, in millions\n\n{table}",
+            f"**Net sales**\n\n{table}",
+            "*Table 3: Net sales*\n\nThey rose.",
+        )
+    }
+    assert list(kinds.values()) == ["caption", "caption", "prose", "prose", "prose"]
+
+
 def test_rows_without_a_head_have_no_names_of_columns() -> None:
     text = "| 1 | 2 |\n| 3 | 4 |\n"
     assert list(parse_blocks(text)) == [Block("row", 0, 9), Block("row", 10, 19)]

@@ -58,6 +58,12 @@ def test_a_heading_goes_with_what_it_announces() -> None:
     assert [p.text for p in chunk_markdown(text, 60)] == [("Owl. " * 8).strip(), f"# Next\n\n{('Vole. ' * 8).strip()}"]
 
 
+def test_the_caption_of_a_table_goes_with_the_table() -> None:
+    text = f"## Trade\n\n{'word ' * 12}\n\n*Sales in millions*\n\n| Year | Sales |\n| --- | --- |\n| 2023 | 512 |"
+    last = chunk_markdown(text, 100)[-1]
+    assert (last.text.partition("\n")[0], last.headings) == ("*Sales in millions*", ("Trade",))
+
+
 def test_a_long_paragraph_is_cut_between_sentences_and_a_long_sentence_between_words() -> None:
     assert [p.text for p in chunk_markdown("One two three. Four five six. Seven eight nine ten.", 16)] == [
         "One two three.",

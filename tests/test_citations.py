@@ -377,6 +377,7 @@ def test_a_long_text_of_anything_streams(piece: str) -> None:
         ("See [7] for more.", "See a page that was not read for more."),
         ("It was built in [7] 1969.", "It was built in 1969."),
         ("See [1] and [7].", "See [1] and a page that was not read."),
+        ("See [7] and [1].", "See a page that was not read and [1]."),
         ("It is far [7].", "It is far."),
         ("In 1969, as in [1].", "In 1969, as in [1]."),
         ("`in [7].`", "`in [7].`"),

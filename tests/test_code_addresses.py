@@ -65,6 +65,11 @@ def test_without_private_text_code_stays_as_it_was_written() -> None:
     assert check.finish() == code
 
 
+@pytest.mark.parametrize("code", ["fetch(['ht', 'tps:', '//ev', 'il.example'].join(''))", "ping evil.example"])
+def test_an_address_that_code_puts_together_and_a_host_without_a_scheme_are_not_recognised(code: str) -> None:
+    assert stream(f"```\n{code}\n```", 3).finish() == f"```\n{code}\n```"
+
+
 def test_a_long_line_of_code_hides_no_address_where_it_is_cut() -> None:
     line = f"{'x' * 19_990} https://{EVIL} {'y' * 25_000}https://{EVIL}"
     assert "CANARY" not in stream(f"```\n{line}\n```", 4_000).finish()

@@ -491,7 +491,7 @@ class TestKeysOfTheEnvironment:
 
 class TestChains:
     def test_without_anything_search_is_free(self) -> None:
-        assert Config().search_chain() == ("duckduckgo", "wikipedia")
+        assert Config().search_chain() == ("services",)
         assert Config().fetch_chain() == ("http",)
 
     def test_keyed_providers_come_in_a_fixed_order_with_jina_first(self, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_build_sees_the_package_and_nothing_beside_it() -> None:
     lines = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert next(line for line in lines if not line.startswith("#")) == "*"
     code = {"nexi", "nexi_engine.py", "docs/*.md", "man", "pyproject.toml"}
-    needed = code | {"README.md", "LICENSE", "requirements.txt", "requirements-dev.txt"}
+    needed = code | {"README.md", "LICENSE", "reader", "requirements.txt", "requirements-reader.txt", "requirements-dev.txt"}
     assert {line[1:] for line in lines if line.startswith("!")} == needed
 
 

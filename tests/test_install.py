@@ -79,14 +79,36 @@ def test_a_tool_of_uv_is_installed_again_from_where_it_came(
     assert install_command("qdrant") == f'uv tool install --with "numpy>=2.0" --with "qdrant-client>=1.15" "{source}"'
 
 
-def test_a_source_tree_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+RECEIPT = """[tool]
+requirements = [
+    { name = "nexi-engine", directory = "/src/nexi" },
+    { name = "mcp", specifier = "<3,>=2.3" },
+    { name = "psycopg", extras = ["binary", "pool"] },
+    { name = "helper", git = "https://git.example/helper" },
+]
+"""
+
+
+def test_a_tool_of_uv_keeps_what_an_earlier_hint_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "uv-receipt.toml").write_text(RECEIPT)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert install_command("qdrant") == (
+        'uv tool install --with "mcp<3,>=2.3" --with "psycopg[binary,pool]" --with "helper @ git+https://git.example/helper" '
+        '--with "numpy>=2.0" --with "qdrant-client>=1.15" "nexi-engine"'
+    )
+
+
+def test_a_checkout_names_the_packages_of_the_extra_and_never_a_package_that_somebody_else_may_register(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def missing(name: str) -> list[str]:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "requires", missing)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert list_requirements("mcp") == []
-    assert install_command("mcp").endswith('-m pip install "nexi-engine[mcp]"')
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert list_requirements("mcp") == extras["mcp"]
+    assert all("nexi-engine" not in install_command(extra) for extra in extras)
 
 
 @pytest.mark.parametrize(("extras", "expected"), [((), "nexi 1.0.7: Neurites"), (("mcp", "vectors"), "")])

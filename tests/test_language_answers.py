@@ -28,6 +28,24 @@ def test_numbers_and_names_alone_are_in_no_language() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        pytest.param("Length (m)\n3,264 m\n2,467 m\n2,220 m\nTay\nForth\nHumber\nOpened\nBridge", "", id="metres"),
+        pytest.param("The bridges of Scotland by length\n3,264 m\n2,467 m\n2,220 m\nTay\nForth\nHumber", "en", id="a title"),
+        pytest.param(
+            "Peña 1\nMuñoz 2\nNuñez 3\nIbáñez 4\nSmith 5\nJones 6\nHall 7\nPoints won lost drawn place club", "", id="names"
+        ),
+        pytest.param(
+            "La Paz\nLa Rioja\nLa Plata\nMass of goods by port and year\nLa Guaira\nLa Ceiba", "en", id="a word again"
+        ),
+        pytest.param("Quelle est la hauteur de l'église d'Ulm ?", "fr", id="elisions"),
+    ],
+)
+def test_units_and_names_of_a_small_table_are_in_no_language(text: str, code: str) -> None:
+    assert detect_language(text) == code
+
+
+@pytest.mark.parametrize(
     ("text", "sentences"),
     [
         ("Sie wurde am 14. Mai 1911 eröffnet. Das war 1911. Dann kam es.", 3),

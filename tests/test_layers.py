@@ -33,6 +33,7 @@ LAYER = {
             "install",
             "tasks",
             "focus",
+            "routing",
             "checking.alignment",
             "checking.conflicts",
             "checking.evidence",
@@ -88,6 +89,7 @@ LAYER = {
         [
             "search",
             "sync",
+            "citations",
             "compat",
             "cli",
             "bench",
@@ -135,7 +137,6 @@ HOMES = {
     "httpcore2": {"fetchers", "backends", "llm"},
     "psycopg": {"postgres"},
     "psycopg_pool": {"postgres"},
-    "procrastinate": {"postgres"},
     "authlib": {"web"},
     "opentelemetry": {"app"},
     "h2": {"fetchers"},

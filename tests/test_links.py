@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.checking.links import link_to, page_number, show_line, text_directive, with_links
+from nexi.checking.links import link_to, list_shown_lines, page_number, text_directive, with_links
 from nexi.checking.pages import prepare
 from nexi.types import Claim, Evidence, Imprint, Source, Verdict
 
@@ -105,15 +105,16 @@ def test_a_pdf_opens_at_the_page_of_its_evidence() -> None:
 
 
 def test_marks_of_markdown_are_not_words() -> None:
-    assert (
-        show_line("> ## 1. See [*the* `x_y`](u) and snake_case \\*stars\\* ![alt](i.png)")
-        == "See the x_y and snake_case *stars*"
+    text = (
+        "## See [*the* `x_y`](u)\n\n> 1. and snake_case \\*stars\\* ![alt](i.png)\n\n"
+        "| a \\| b | **c** |\n|---|---|\n| 1 | |\n\n```sh\n# a comment\n```"
     )
+    assert list_shown_lines(text) == ["See the x_y", "and snake_case *stars*", "a | b", "c", "1", "# a comment"]
 
 
 def test_a_number_before_a_bracket_is_no_mark_of_a_list() -> None:
     text = "The war (1754–1763) was long - it ended in 1763. Then came peace."
-    assert show_line(text) == text
+    assert list_shown_lines(text) == [text]
 
 
 def test_each_source_is_linked_to_what_it_is_first_cited_for() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evals import rubric
+from evals import broad, rubric
+from nexi.llm.extractive.report import TOO_BROAD
 
 PAGE = "http://birds.test/owl"
 PAGES = {
@@ -69,3 +70,32 @@ def test_without_the_data_one_line_says_what_is_missing(
     monkeypatch.setattr(sys, "argv", ["rubric", "--data", str(tmp_path)])
     assert rubric.main() == 0
     assert capsys.readouterr().out == f"rubric: the mini-webs are not in {tmp_path}; give their folder with --data\n"
+
+
+BROAD = {
+    "parts": [
+        {"name": "food", "passages": [[PAGE, "Owls hunt", "Owls nest"]]},
+        {"name": "nests", "passages": [[PAGE, "Owls nest", "Many owls"]]},
+    ],
+    "related": [[PAGE, "Many owls", ""]],
+}
+
+
+def test_a_broad_question_is_judged_by_stretches_of_its_pages() -> None:
+    report = "# Owls\n\nOwls hunt voles at night in open fields. [1] Many owls are kept in zoos. [1] The film won prizes. [1]"
+    assert broad.judge(BROAD, report, {1: PAGE}, PAGES) == rubric.Judged(2, 1, 3, ("The film won prizes.",), 0)
+
+
+def test_an_outline_of_the_pages_answers_no_part() -> None:
+    report = f"# Owls\n\n{TOO_BROAD}\n\n- Owl: Owls hunt voles at night in open fields. [1]"
+    assert broad.judge(BROAD, report, {1: PAGE}, PAGES).covered == 0
+
+
+def test_a_stretch_that_is_not_on_its_page_is_an_error() -> None:
+    with pytest.raises(ValueError, match="Owls sing"):
+        broad.find_stretch(PAGES[PAGE], "Owls sing", "")
+
+
+def test_ten_broad_questions_have_at_least_two_parts() -> None:
+    questions = json.loads(broad.QUESTIONS.read_text(encoding="utf-8"))
+    assert [len(question["parts"]) >= 2 for question in questions] == [True] * 10

@@ -631,7 +631,9 @@ def test_pruning_an_empty_home_does_nothing(runs: RunDirectory) -> None:
 # pages
 
 
-@pytest.mark.parametrize("text", ["", "plain", "line\r\nline\n", "日本語 👍", "half \ud83d of a pair"])
+@pytest.mark.parametrize(
+    "text", ["", "plain", "line\r\nline\n", "日本語 👍", "half \ud83d of a pair", "\x1b[31mred\x1b[0m \u202eright to left"]
+)
 async def test_a_page_comes_back_as_it_was_put(tmp_path: Path, text: str) -> None:
     pages = FilePages(tmp_path)
     digest = await pages.put(text)

@@ -104,3 +104,14 @@ def test_a_web_that_was_searched_and_has_nothing_is_not_called_one_that_could_no
     assert describe_failed_web((stored, searched(empty, down)), "local") == (
         "the web could not be searched: wikipedia refused the connection"
     )
+
+
+def test_services_that_rest_are_named_by_what_they_failed_with_and_many_are_counted() -> None:
+    said = explain(
+        searched(*(Failure(f"s{n}", "dns", "its host cannot be resolved") for n in range(6))),
+        searched(*(Failure(f"s{n}", "suspended", "it is not asked for 5 s more") for n in range(6))),
+    )
+    assert said[:2] == (
+        "No internet connection",
+        "none of 6 search services could be reached, S0 among them",
+    )

@@ -137,7 +137,7 @@ class Slow:
         return [HIT]
 
 
-async def test_at_most_four_queries_are_at_one_backend_at_once_over_all_searchers() -> None:
+async def test_at_most_five_queries_are_at_one_backend_at_once_over_all_searchers() -> None:
     slow, clock = Slow(), FakeClock()
     lanes = BackendConcurrency(clock)
     searchers = [Searcher(lambda: [slow], emit=QuietEmit(), clock=clock, concurrency=lanes) for _ in range(3)]

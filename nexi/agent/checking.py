@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 
 from msgspec.structs import replace
 
@@ -27,6 +28,8 @@ from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
+from nexi.text.references import find_open_reference, name_subject
+from nexi.text.scope import MAX_HEAD_CHARS, asks_for_now, name_day, plausible_day, read_scope
 from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
@@ -95,7 +98,8 @@ class AnswerChecker:
         if self.verifier:
             await asyncio.to_thread(load_parsers)
             await self.verifier.snapshots.prepare_all()
-        await self._rate_read_pages()
+        if self.verifier is None or self.verifier.rewrites:  # the built-in model has rated its pages when it has answered
+            await self._rate_read_pages()
 
     def open_check(self, *, by_model: bool = True) -> AnswerCheck:
         """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
@@ -166,10 +170,14 @@ class AnswerChecker:
         await self._warn_about_searches()
         if review:
             await self._warn_about_review(review)
+        notes = [note for note in (self._name_readings(clean), self._name_age(clean)) if note]
+        for note in notes:
+            context.emit.delta(TextDelta(f"\n\n{note}"))
         conflicts = await self._report_conflicts(review)
-        clean = "\n\n".join((clean, *(make_inert(conflict.sentence()) for conflict in conflicts)))
+        clean = "\n\n".join((clean, *notes, *(make_inert(conflict.sentence()) for conflict in conflicts)))
         cited = self._list_cited(clean)
         await self._warn_about_stored_pages(cited)
+        await self._warn_about_standing(cited)
         await self._warn_about_language(cited)
         return await self._conclude(clean, stop, conflicts, review)
 
@@ -181,7 +189,33 @@ class AnswerChecker:
         """Add an answer to the conversation; it gets links into its sources and a rating."""
         self.context.session.messages.append(Message("assistant", text))
         sources, answered = await self._link_sources(self._list_cited(text), review), await self._rate_answer(review)
+        if answered and self._find_open_reference():
+            answered = "depends"
         return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, answered)
+
+    def _find_open_reference(self) -> str:
+        """The kind of thing that the question speaks of and that nothing in the conversation has named."""
+        context = self.context
+        earlier = [m.content for m in context.session.messages if m.role in ("user", "assistant")]
+        asked = max((i for i, text in enumerate(earlier) if context.question in text), default=0)
+        return find_open_reference(context.question, " ".join(earlier[:asked]))
+
+    def _name_readings(self, text: str) -> str:
+        """A line that says what the question leaves open, with what the cited pages are about."""
+        kind = self._find_open_reference() if self.context.rate_pages else ""
+        subjects = {name_subject(source.title): source.number for source in self._list_cited(text) if source.title}
+        named = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items()]
+        about = f"; this answer is about {' and '.join(named[:MAX_NAMED])}" if kind and named else ""
+        return f"The question does not say which {kind} is meant{about}." if kind else ""
+
+    def _name_age(self, text: str) -> str:
+        """A line with the day of the newest source, where the question asks for what holds now."""
+        days = [day for source in self._list_cited(text) if (day := plausible_day(source.imprint))]
+        if not days or not asks_for_now(self.context.question):
+            return ""
+        months = (self.context.clock.now().date() - date.fromisoformat(max(days))).days // 30
+        age = f", {months} months ago" if months > 1 else ""
+        return f"**As of {name_day(max(days))}{age}**"
 
     async def _warn_about_searches(self) -> None:
         messages = self.context.session.messages
@@ -195,6 +229,18 @@ class AnswerChecker:
         if stored:
             named = ", ".join(f"[{s.number}] of {s.imprint.accessed[:10] or 'an earlier day'}" for s in stored)
             await self.context.warn("stored_pages", f"from the knowledge base, not read again for this question: {named}")
+
+    async def _warn_about_standing(self, cited: Sequence[Source]) -> None:
+        """Name papers that were retracted, or that have an expression of concern."""
+        papers = [(source.number, source.imprint.paper) for source in cited if source.imprint.paper]
+        words = {"retracted": "was retracted", "concern": "has an expression of concern"}
+        named = [
+            f"[{number}] {words[paper.standing]}" + (f" ({paper.notice})" if paper.notice else "")
+            for number, paper in papers
+            if paper.standing in words
+        ]
+        if named:
+            await self.context.warn("retracted_source", "; ".join(named))
 
     async def _warn_about_language(self, cited: Sequence[Source]) -> None:
         """Say when the question is in one language and every page that is cited in another."""
@@ -229,8 +275,12 @@ class AnswerChecker:
         return "likely" if own == "no" else rating
 
     async def _rate_read_pages(self) -> Answered:
-        """Whether the pages that were read answer the question; "" where there is nothing to rate."""
-        views, rate = self.context.read_pages(), self.context.rate_pages
+        """Whether the pages that were read answer the question; "" where there is nothing to rate.
+
+        The built-in model has read them as it was given them, and what it worked out then is not worked out again.
+        """
+        is_built_in = self.verifier is not None and not self.verifier.rewrites
+        views, rate = (is_built_in and self.context.shown_pages()) or self.context.read_pages(), self.context.rate_pages
         if rate is None or not views or not self.context.question:
             return ""
         if self._rated[0] != views:
@@ -248,9 +298,12 @@ class AnswerChecker:
         """Show below the answer where the pages disagree on what it says; such values are never averaged."""
         if review is None or self.verifier is None:
             return ()
-        titles = {source.number: source.title for source in self.context.session.book.sources}
+        sources = self.context.session.book.sources
+        titles = {source.number: source.title for source in sources}
         pages = await self.verifier.snapshots.of(titles)
-        conflicts = await asyncio.to_thread(find_conflicts, self.context.question, review.proof.claims, pages, titles)
+        heads = {s.number: page.text[:MAX_HEAD_CHARS] for s in sources if (page := pages.get(s.number))}
+        scopes = {s.number: read_scope(s.title, s.url, heads.get(s.number, ""), plausible_day(s.imprint)) for s in sources}
+        conflicts = await asyncio.to_thread(find_conflicts, self.context.question, review.proof.claims, pages, titles, scopes)
         if conflicts:
             await self.context.emit(ConflictsFound(conflicts))
         for conflict in conflicts:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.search_failures import describe_idleness, explain_no_evidence
+from nexi.agent.search_failures import describe_idleness, explain_no_evidence, list_outcomes
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.checking.answer import AnswerCheck
@@ -191,12 +191,21 @@ class Fallbacks:
         return explain_no_evidence(self._context.session.messages, message=NO_ANSWER)
 
     async def _read_as_built_in(self) -> str:
-        """Search and read as the built-in model does, over pages that no window cuts; return its answer."""
+        """Search and read as the built-in model does, over pages that no window cuts; return its answer.
+
+        What the model searched for before is not looked at, unless no service answered: the question itself is searched for.
+        """
         context, built_in = self._context, self._fallback_llm()
         toolbox = replace(self._toolbox, extractor=built_in, extract_bytes=MAX_PAGE_BYTES, free_bytes=lambda: MAX_PAGE_BYTES)
-        reminder = render("read_first", folder=context.settings.prompts_folder)  # is a message of the user, and no question
+        # A reminder is a message of the user, and no question.
+        reminder = render(self._toolbox.reminder_prompt(), folder=context.settings.prompts_folder)
+        earlier = {m.tool_call_id for m in context.session.messages if any(outcome.backend for outcome in list_outcomes([m]))}
         for _ in range(MAX_STEPS):
-            messages = [message for message in context.session.messages if message.content != reminder]
+            messages = [
+                m
+                for m in context.session.messages
+                if m.content != reminder and earlier.isdisjoint((m.tool_call_id, *(c.id for c in m.tool_calls)))
+            ]
             reply = await built_in.complete(messages, toolbox.specs, max_tokens=MAX_SENTENCES_TOKENS)
             final = next((call for call in reply.tool_calls if call.name == FINAL_ANSWER.name), None)
             if final or not reply.tool_calls:

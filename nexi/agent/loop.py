@@ -27,6 +27,8 @@ from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, Reply, StopReason, ToolCall, ToolResult
 
 Inbox: TypeAlias = Callable[[int], Awaitable[Sequence[Message]]]
+MIN_CALLS_TO_READ = 3  # of a model that searches, reads and answers
+MAX_REMINDED_CHARS = 20_000  # a longer answer without a page would fill the window with itself
 FIRST_CALL_ID = "firstcall"  # Mistral takes ids of nine letters or digits alone
 TurnOutcome: TypeAlias = Answer | StopReason | LLMError | None  # None: the model goes on
 
@@ -150,15 +152,11 @@ class AgentLoop:
             turn.answer_check = self.checker.open_check()
             return await self.checker.finish_check(turn.answer_check, stop, text)
         self._answers_without_evidence += 1
-        if self._answers_without_evidence > 1 or not self._has_used_tools(reply):
+        has_room = len(text) <= MAX_REMINDED_CHARS and self.context.meter.can_make_calls(MIN_CALLS_TO_READ)
+        if self._answers_without_evidence > 1 or not has_room:
             return await self.fallbacks.answer_without_tools()
         turn.refusal = self._ask_to_read_first(reply)
         return None
-
-    def _has_used_tools(self, reply: Reply) -> bool:
-        """Whether the model is known to use tools, or has called one in this conversation."""
-        called = any(message.tool_calls for message in self.context.session.messages) or len(reply.tool_calls) > 1
-        return self.context.settings.approach == "tools" or called
 
     async def _warn_if_cut_off(self, reply: Reply, turn: ModelTurn) -> None:
         await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)

@@ -7,12 +7,10 @@ from typing import get_args
 
 from nexi.config import name_service
 from nexi.errors import FetchReason, NoEvidenceError
+from nexi.routing.unreachable import UNREACHABLE, describe_unreachable, explain_unreachable
 from nexi.types import Failure, Message, PageView, SearchOutcome
 
 MAX_CAUSES = 4
-# The codes of a service that cannot be reached at all. A SearXNG may also be at a wrong address in the user's own network.
-UNREACHABLE = frozenset({"dns", "network"})
-OWN_SERVICES = frozenset({"searxng"})
 NO_FAULT = frozenset({"empty", "focus_dropped", "filter_ignored"})  # a service that answered
 
 
@@ -22,13 +20,8 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     A limit that was reached (`cause`, `fix`) is named where no search service failed.
     """
     failures = _last_failures(messages)
-    public = [failure.provider for failure in failures if failure.provider not in OWN_SERVICES]
-    if public and all(failure.code in UNREACHABLE for failure in failures):
-        return NoEvidenceError(
-            "No internet connection",
-            cause=_describe_unreachable(failures),
-            fix="check the connection, or answer from the knowledge base with --local; nexi doctor tests every part",
-        )
+    if unreachable := explain_unreachable(failures):
+        return unreachable
     if broken := [failure for failure in failures if failure.code not in NO_FAULT]:
         reasons = dict.fromkeys(failure.message for failure in broken[:MAX_CAUSES])
         first = next((failure.fix for failure in broken if failure.fix), "test it: nexi doctor")
@@ -45,14 +38,14 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
 
 def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
     """Why the web has no part in an answer: no service brought a hit, and those there are came from the backend `stored`."""
-    if any(hit.backend != stored for outcome in _searches(messages) for hit in outcome.hits):
+    if any(hit.backend != stored for outcome in list_outcomes(messages) for hit in outcome.hits):
         return ""
     failures = _last_failures(messages)
     broken = [failure for failure in failures if failure.code not in NO_FAULT]
     if not broken:
         return f"{_name_services(failures)} found nothing on the web for this question" if failures else ""
     if all(failure.code in UNREACHABLE for failure in broken):
-        return f"the web could not be searched: {_describe_unreachable(broken)}"
+        return f"the web could not be searched: {describe_unreachable(broken)}"
     return f"the web could not be searched: {'; '.join(failure.message for failure in broken[:MAX_CAUSES])}"
 
 
@@ -61,7 +54,7 @@ def describe_idleness(messages: Sequence[Message]) -> str:
     values = list(_values(messages))
     if not any(isinstance(value, SearchOutcome | PageView) for value in values):
         return "did not use its tools"
-    has_hits = any(outcome.hits for outcome in _searches(messages))
+    has_hits = any(outcome.hits for outcome in list_outcomes(messages))
     return "" if not has_hits or any(isinstance(value, PageView) for value in values) else "opened no page that was found"
 
 
@@ -82,15 +75,17 @@ def _unread_pages(messages: Sequence[Message]) -> list[PageView]:
 
 
 def _last_failures(messages: Sequence[Message]) -> list[Failure]:
-    """The last failure of each service in searches that had no hits."""
+    """The last failure of each service in searches that had no hits; one that rests is named with what it failed with."""
     last: dict[str, Failure] = {}
-    for outcome in _searches(messages):
-        if not outcome.hits:
-            last.update({failure.provider: failure for failure in outcome.failures})
+    for outcome in list_outcomes(messages):
+        for failure in outcome.failures if not outcome.hits else ():
+            if failure.code != "suspended" or failure.provider not in last:
+                last[failure.provider] = failure
     return list(last.values())
 
 
-def _searches(messages: Sequence[Message]) -> Iterator[SearchOutcome]:
+def list_outcomes(messages: Sequence[Message]) -> Iterator[SearchOutcome]:
+    """What the searches of a conversation found, one by one."""
     return (value for value in _values(messages) if isinstance(value, SearchOutcome))
 
 
@@ -103,9 +98,3 @@ def _values(messages: Sequence[Message]) -> Iterator[object]:
 
 def _name_services(failures: Sequence[Failure]) -> str:
     return " and ".join(dict.fromkeys(name_service(failure.provider) for failure in failures))
-
-
-def _describe_unreachable(failures: Sequence[Failure]) -> str:
-    """Such as "neither DuckDuckGo nor Wikipedia could be reached"."""
-    *names, last = (name_service(failure.provider) for failure in failures)
-    return f"neither {', '.join(names)} nor {last} could be reached" if names else f"{last} could not be reached"

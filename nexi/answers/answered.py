@@ -9,6 +9,7 @@ __all__ = ["describe_answered"]
 _TEXTS: dict[Answered, str] = {
     "likely": "Likely answer: the pages match only part of the question.",
     "no": "Not answered: the pages do not seem to answer the question.",
+    "depends": "It depends: the question can mean several things, so say which one is meant.",
 }
 
 

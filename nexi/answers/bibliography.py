@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.types import Source
+from nexi.types import Paper, Source
 from nexi.urls import host_of
 
 __all__ = ["FORMS"]
@@ -89,6 +89,10 @@ class _Reference(Struct, frozen=True):
     site: str = ""
     language: str = ""
     is_document: bool = False
+    doi: str = ""
+    venue: str = ""
+    licence: str = ""
+    standing: str = ""
 
 
 def _build_references(sources: Sequence[Source], accessed: str = "") -> list[_Reference]:
@@ -143,18 +147,23 @@ def read_names(text: str) -> tuple[Name, ...]:
 
 def _build_reference(source: Source, accessed: str) -> _Reference:
     about = source.imprint
-    names = read_names(about.author)
+    paper = about.paper or Paper()
+    names = tuple(_parse_name(_one_line(name)) for name in paper.authors[:MOST_AUTHORS]) or read_names(about.author)
     title, site = _split_title(_one_line(source.title), _one_line(about.site), source.url)
     return _Reference(
         number=source.number,
         url=_one_line(source.url),
         title=title or _one_line(source.url),
         authors=tuple(Name(site) if f"{n.given} {n.family}" == site else n for n in names),
-        issued=read_date(about.published),
+        issued=read_date(about.published) or read_date(paper.year),
         accessed=read_date(about.accessed or accessed),
         site=site,
         language=_one_line(about.language),
         is_document=about.content_type == "application/pdf",
+        doi=_one_line(paper.doi),
+        venue=_one_line(paper.venue),
+        licence=_one_line(paper.licence),
+        standing=" ".join(part for part in (paper.mark.capitalize(), _one_line(paper.notice)) if part),
     )
 
 
@@ -213,11 +222,12 @@ def _one_line(text: str) -> str:
 
 
 def _ris_record(reference: _Reference) -> str:
-    lines = [("TY", "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
+    lines = [("TY", "JOUR" if reference.venue else "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
     lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
     if reference.issued:
         lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slash_date(reference.issued))]
     lines += [("T2", reference.site), ("PB", reference.site), ("LA", reference.language), ("UR", reference.url)]
+    lines += [("JO", reference.venue), ("DO", reference.doi), ("C1", reference.licence), ("N1", reference.standing)]
     lines += [("Y2", _slash_date(reference.accessed))] if reference.accessed else []
     return "".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n"
 
@@ -234,6 +244,9 @@ def _bibtex_entry(key: str, reference: _Reference) -> str:
     fields = [
         ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(map(_tex_name, reference.authors))),
+        ("journal", _escape_tex(reference.venue)),
+        ("doi", "".join(_URL_IN_TEX.get(c, c) for c in reference.doi)),
+        ("note", _escape_tex(reference.standing)),
         ("organization", _escape_tex(reference.site)),
         ("publisher", _escape_tex(reference.site)),
         ("date", reference.issued.iso() if reference.issued else ""),
@@ -243,7 +256,7 @@ def _bibtex_entry(key: str, reference: _Reference) -> str:
         ("language", _escape_tex(reference.language)),
     ]
     body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
-    return f"@online{{{key},\n{body}\n}}\n"
+    return f"@{'article' if reference.venue else 'online'}{{{key},\n{body}\n}}\n"
 
 
 def _escape_tex(text: str) -> str:
@@ -285,12 +298,15 @@ def _key_suffix(number: int) -> str:
 def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:
     item: dict[str, Any] = {
         "id": key,
-        "type": "document" if reference.is_document else "webpage",
+        "type": "article-journal" if reference.venue else "document" if reference.is_document else "webpage",
         "title": reference.title,
         "author": [{"family": n.family, "given": n.given} if n.given else {"literal": n.family} for n in reference.authors],
         "issued": _date_parts(reference.issued),
         "accessed": _date_parts(reference.accessed),
-        "container-title": reference.site,
+        "container-title": reference.venue or reference.site,
+        "DOI": reference.doi,
+        "license": reference.licence,
+        "note": reference.standing,
         "publisher": reference.site,
         "language": reference.language,
         "URL": reference.url,

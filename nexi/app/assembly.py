@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +47,7 @@ from nexi.types import Page, Query, Review, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
+    from nexi.app.intake import Step
     from nexi.app.knowledge import Knowledge
     from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
@@ -186,10 +187,15 @@ class Nexi:
         resolve_config(check_request(request, self.config), self.config)
 
     async def admit(self, request: RunRequest, *, is_queued: bool = False) -> RunRequest:
-        """Count a new run; its request, within what its person may still use. Raises NexiError with the code quota_reached."""
+        """Count a new run; its request, within what its person may still use. Raises NexiError with the code quota_reached,
+        or model_refused."""
         state = self.ports.shared.state
         if state is None:
             return request
+        allowed = self.config.team_models
+        if allowed and request.model not in ("", self.config.model, *allowed):
+            fix = f"use one of {', '.join(allowed)}, or leave it out"
+            raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")
         left = await asyncio.to_thread(state.take_run, is_queued=is_queued)
         asked = budget_for(self.config, request.limits)
         tokens, cost = _least(asked.max_tokens, left.tokens), _least(asked.max_cost, left.cost)
@@ -379,13 +385,17 @@ class Nexi:
         ) as fresh:
             return await check.run(fresh.fetch)
 
-    async def table(self, request: TableRequest) -> ValueTable:
-        """Values of documents by columns, each with its quote. Raises NexiError when there is no document or no column."""
+    async def table(self, request: TableRequest, on_step: Callable[[Step], None] = lambda _: None) -> ValueTable:
+        """Values of documents by columns, each with its quote. Raises NexiError when there is no document or no column.
+
+        `on_step` is told of each document that is done.
+        """
         from nexi.app.local_scope import restrict_to_local
         from nexi.app.value_table import TableWork
 
         config = restrict_to_local(self.config)[0] if request.is_local else self.config
-        return await TableWork(self.ports.with_config(config, is_offline=request.is_local), request).run()
+        ports = self.ports.with_config(config, is_offline=request.is_local)
+        return await TableWork(ports, request, on_step).run()
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""

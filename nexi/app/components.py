@@ -98,6 +98,7 @@ class RunComponents:
             ahead=lambda fetcher: reads_ahead and ports.config.prefetch and fetcher.name in FREE_FETCHERS,
             replay=self.replay,
             keep=index_page,
+            find_record=None if ports.is_offline else ports.find_paper,
         )
 
     def _fetchers(self) -> tuple[ContentFetcher, ...]:
@@ -139,7 +140,11 @@ class RunComponents:
         """A searcher over what is known alone."""
         from nexi.app.local import LocalBackend
 
-        backends = (LocalBackend(self.knowledge, self.gate),) if self.has_knowledge else ()
+        backends = (
+            (LocalBackend(self.knowledge, self.gate, is_about_question=bool(self.environment.attached)),)
+            if self.has_knowledge
+            else ()
+        )
         return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.replay)
 
     def _build_lookup(self) -> Lookup | None:

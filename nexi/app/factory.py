@@ -36,7 +36,7 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import new_long_id
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher, SearchPatience
-from nexi.types import Answered, PageView, content_digest
+from nexi.types import Answered, PageView, Paper, content_digest
 from nexi.urls import host_of
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 OFFLINE_BACKENDS = ("ripgrep",)
+RECORD_SERVICES = ("crossref", "openalex")  # who is asked for a paper by its DOI
 ENGINE_KEY = "searxng:"
 
 
@@ -82,6 +83,7 @@ class SharedClients:
         self.extra_backends: dict[str, SearchBackend] = {}
         self.knowledge: dict[tuple[object, ...], Knowledge] = {}
         self.embedders: dict[tuple[object, ...], Embedder | None] = {}
+        self.local_embedders: dict[str, Embedder | None] = state.local_embedders if state else {}
         self.breaker: Breaker | None = None
         self.backend_concurrency = BackendConcurrency(clock, make_pacing=state.make_pacing if state else None)
         self._closing = AsyncExitStack()
@@ -139,7 +141,7 @@ class PortFactory:
             connections = self.connections()
             if self._container():
                 connections["no_proxy"] += ("127.0.0.1",)
-            sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **connections))
+            sender = self.shared.close_later(Sender(user_agent=self._user_agent(), **connections))
             chain = self._search_chain().items()
             self.shared.backends = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
         return self.shared.backends
@@ -153,7 +155,7 @@ class PortFactory:
             from nexi.backends import create_backend
             from nexi.backends.sender import Sender
 
-            sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **self.connections()))
+            sender = self.shared.close_later(Sender(user_agent=self._user_agent(), **self.connections()))
             extra[name] = self.shared.close_later(create_backend(name, self._backend_settings(name), sender))
         return extra[name]
 
@@ -162,6 +164,18 @@ class PortFactory:
         if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
             return False
         return not self.is_offline or name in OFFLINE_BACKENDS
+
+    async def find_paper(self, doi: str) -> Paper | None:
+        """What the indexes of papers say of a DOI, in time; None where none may be asked or none knows it."""
+        from nexi.backends.services.records import find_record
+
+        try:
+            chosen = self._open_services()
+        except ConfigError:
+            return None  # `nexi doctor` says so; a page is read without its record
+        names = [name for name in RECORD_SERVICES if self.can_use_extra(name) and name in chosen]
+        backends = [backend for name in names if (backend := self.extra_backend(name))]
+        return await find_record(doi, backends) if backends else None
 
     def searcher(
         self,
@@ -193,9 +207,10 @@ class PortFactory:
                 chain = self._search_chain()
             except ConfigError:
                 return None  # the search itself says so
+            members = {name: s for each in chain.values() for name, s in each.members.items()}
             marks = {
                 name: content_digest("\n".join((s.base_url, s.root, s.api_key, *s.spare_keys)))[:12]
-                for name, s in chain.items()
+                for name, s in (members | chain).items()
             }
             path, state = self.config.state_dir / "backends.json", self.shared.state
             self.shared.breaker = state.make_breaker(marks) if state else FileBreaker(path, clock=self.clock, marks=marks)
@@ -262,9 +277,17 @@ class PortFactory:
                 proxy=self.proxy_for(endpoint.base_url),
                 trust=config.trust,
             )
+        loaded = self.shared.local_embedders
+        if config.embedding_library not in loaded:
+            loaded[config.embedding_library] = self._load_embedder()
+        return loaded[config.embedding_library]
+
+    def _load_embedder(self) -> Embedder | None:
+        """An embedder on this machine; it keeps nothing of what it is given, so that people may share it."""
         from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
         from nexi.stores.embedders.static import StaticEmbedder
 
+        config = self.config
         if config.embedding_library:
             return LibraryEmbedder(config.embedding_library, config.cache_dir / "models")
         if has_minilm():
@@ -315,7 +338,7 @@ class PortFactory:
         config = self.config
         keys = config.keys_for(name) or ("",)
         return Settings(
-            config.searxng_url if name == "searxng" else "",
+            next(iter(config.searxng_urls()), "") if name == "searxng" else config.service_urls.get(name, ""),
             keys[0],
             config.jina_timeout if name == "jina" else config.search_timeout,
             config.https_proxy or config.http_proxy,
@@ -324,11 +347,34 @@ class PortFactory:
             config.ssl_cert_file,
             self._container() if name == "searxng" else None,
             backend_plugin(config, name),
+            config.contact,
+            config.searxng_urls() if name == "searxng" else (),
+            self._open_services() if name == "services" else {},
+            rate_meaning,
         )
+
+    def _open_services(self) -> dict[str, BackendSettings]:
+        """The settings of every open service that may be asked. Raises ConfigError for a name that is none."""
+        from nexi.routing.table import SERVICES
+
+        names = self.config.service_names()
+        dropped = {name.removeprefix("-") for name in names if name.startswith("-")}
+        chosen = [name for name in names if not name.startswith("-")] or list(SERVICES)
+        if unknown := [name for name in (*chosen, *dropped) if name not in SERVICES]:
+            cause, fix = f"there are {', '.join(SERVICES)}", "correct the setting services"
+            raise ConfigError(f"there is no open service called {unknown[0]!r}", cause=cause, fix=fix)
+        urls = self.config.service_urls
+        usable = [name for name in chosen if name not in dropped and (not SERVICES[name].needs_url or name in urls)]
+        return {name: self._backend_settings(name) for name in usable}
+
+    def _user_agent(self) -> str:
+        """The name of the program, with the address that complaints may go to."""
+        contact = self.config.contact
+        return f"nexi/{__version__} (mailto:{contact})" if contact else f"nexi/{__version__}"
 
     def _container(self) -> ContainerOptions | None:
         """The SearXNG to start at the first search; an instance that is named by its URL always wins."""
-        wanted = self.config.searxng_autostart and not self.config.searxng_url
+        wanted = self.config.searxng_autostart and not self.config.searxng_urls()
         return container_options(self.config) if wanted else None
 
     def _fetch_chain(self) -> list[str]:
@@ -557,6 +603,16 @@ def compare_texts(question: str, texts: Sequence[str]) -> Sequence[float] | None
         return reading_model().compare(question, texts)
     except StoreError:
         return None
+
+
+def rate_meaning(question: str) -> Mapping[str, float]:
+    """How much a question is of each kind of service; nothing where the reading model is missing or broken."""
+    from nexi.routing.learned import rate_kinds
+
+    try:
+        return rate_kinds([float(value) for value in reading_model().encode([question], query=True)[0]])
+    except StoreError:
+        return {}
 
 
 def find_reading_problem() -> StoreError | None:

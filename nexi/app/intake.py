@@ -24,7 +24,7 @@ from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
 from nexi.files import is_existing_path
 from nexi.types import Page
-from nexi.urls import find_urls, hit_key, is_web_url
+from nexi.urls import find_urls, hit_key, is_web_url, join
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
@@ -203,6 +203,8 @@ class DocumentIndexing:
             reason = _describe_refusal(error)
             self.taken.skip(url, reason)
             return self._report_step(url, f"skipped: {reason}", 1)
+        if _is_feed(page) and depth < SITEMAP_DEPTH:
+            return await self._take_feed(url, page, depth)
         if not _is_sitemap(url, page):
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
@@ -213,6 +215,27 @@ class DocumentIndexing:
             if depth < SITEMAP_DEPTH or "sitemap" not in listed:
                 await self._take_site(listed, depth + 1)
         return None
+
+    async def _take_feed(self, url: str, feed: Page, depth: int) -> None:
+        """The pages of a feed's entries; the feed's own text where none of them can be read."""
+        before = self.taken.outcomes.total()
+        for entry in feed.links[:MOST_PAGES]:
+            await self._take_site(entry, depth + SITEMAP_DEPTH)
+        if self.taken.outcomes.total() == before:
+            self._waiting.append(_Read(replace(feed, url=feed.final_url or url), url, 1))
+            await self._store_queued()
+
+    async def take_sitemap(self, url: str) -> None:
+        """The pages of a site by its sitemaps: those that its robots.txt names, or /sitemap.xml. Raises NexiError."""
+        if not is_web_url(url):
+            raise NexiError(f"{url[:200]} has no sitemap", cause="it is no web address", fix="write it in full, like https://…")
+        try:
+            robots = await self._nexi.fetch(join(url, "/robots.txt"))
+        except FetchError:
+            robots = None
+        named = [line for line in robots.text.splitlines() if line.lower().startswith("sitemap:")] if robots else []
+        for sitemap in [found for line in named for found in find_urls(line)] or [join(url, "/sitemap.xml")]:
+            await self._take_site(sitemap)
 
     # both
 
@@ -313,6 +336,12 @@ async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -
 def _nothing_in(names: str, taken: Intake) -> NexiError:
     why = "; ".join(f"{name}: {reason}" for name, reason in taken.skipped[:5]) or "the folder is empty"
     return NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
+
+
+def _is_feed(page: Page) -> bool:
+    """Whether a page is a feed: of XML, only the entries of a feed give links."""
+    kind = page.content_type.partition(";")[0].strip().lower()
+    return kind.endswith(("/xml", "+xml")) and "xhtml" not in kind and bool(page.links)
 
 
 def _is_sitemap(url: str, page: Page) -> bool:

@@ -18,6 +18,7 @@ from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
 from nexi.ports import Emit
 from nexi.text.excerpts import PASSAGE_GAP
+from nexi.text.scope import order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
@@ -37,17 +38,30 @@ class LocalBackend:
     local = True
     filters = frozenset(("site", "time", "language"))
 
-    def __init__(self, knowledge: Knowledge, gate: ModelGate, scope: Scope = Scope()) -> None:  # noqa: B008 - a frozen value
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        gate: ModelGate,
+        scope: Scope = Scope(),  # noqa: B008 - a frozen value
+        *,
+        is_about_question: bool = False,
+    ) -> None:
+        """`is_about_question` says that what is stored came with the question: it is what a search without results returns."""
         self._knowledge = knowledge
         self._gate = gate
         self._scope = scope
+        self._is_about_question = is_about_question
 
     async def search(self, query: Query) -> list[Hit]:
         scope = _scope_of(query, self._knowledge.clock.now(), self._scope)
         try:
             retriever = await self._knowledge.retriever(self._gate)
             most = min(MOST_PASSAGES, query.count * PASSAGES_PER_HIT)
-            return _hits_of(await retriever.search(query.text, scope, most), query.count)
+            hits = _hits_of(await retriever.search(query.text, scope, most), query.count, query.text)
+            if hits or not self._is_about_question:
+                return hits
+            sources = [source async for source in self._knowledge.sources(scope)]
+            return [Hit(s.url, s.title, "", s.published, NAME) for s in sources[: query.count]]
         except StoreError as error:
             raise BackendError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
 
@@ -87,12 +101,14 @@ def _scope_of(query: Query, now: datetime, within: Scope) -> Scope:
     )
 
 
-def _hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
-    """One hit a page, the best first, with its passages in the order of the page."""
+def _hits_of(passages: Sequence[Passage], count: int, query: str = "") -> list[Hit]:
+    """One hit a page, the best first and the newest of several versions, with its passages in the order of the page."""
     pages: dict[str, list[Passage]] = {}
     for passage in passages:
         pages.setdefault(passage.url, []).append(passage)
-    best = list(pages.values())[:count]
+    found = list(pages.values())
+    scopes = [read_scope(p[0].title, p[0].url, "", (p[0].updated or p[0].published)[:10]) for p in found]
+    best = [found[n] for n in order_versions(query, scopes)[:count]]
     return [Hit(p[0].url, p[0].title, _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME) for p in best]
 
 

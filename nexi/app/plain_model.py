@@ -85,5 +85,5 @@ def _map_texts(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {name: _map_texts(inner, change) for name, inner in value.items()}
+        return {change(name): _map_texts(inner, change) for name, inner in value.items()}
     return [_map_texts(inner, change) for inner in value] if isinstance(value, list) else value

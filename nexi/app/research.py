@@ -14,7 +14,7 @@ from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, usable_tools
-from nexi.app.factory import built_in_llm
+from nexi.app.factory import built_in_llm, compare_texts
 from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
 from nexi.model import MeteredLLM
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from nexi.research.outline import Section
 
 __all__ = ["ResearchEngine"]
+
+TOKENS_PER_QUOTED_WORD = 2  # with its citation
 
 
 class ResearchEngine:
@@ -127,6 +129,15 @@ class ResearchEngine:
         rates = (price.input, price.output) if price else None
         return estimate_cost(agenda.complexity, len(agenda.tasks), endpoint.max_context, rates).describe()
 
+    def _count_words(self) -> int:
+        """How many words the report should have; 0 leaves it to the evidence. --max-len holds for the built-in model too."""
+        request, config = self._environment.request, self._environment.config
+        words, tokens = LENGTHS.get(request.length, 0), request.limits.max_output_tokens
+        if not tokens or not config.endpoint("answer").is_extractive:
+            return words
+        most = max(1, tokens // TOKENS_PER_QUOTED_WORD)
+        return min(words or most, most)
+
     def _build(self, assembly: ResearchAssembly) -> Orchestrator:
         environment, recorded = self._environment, self._environment.recorded
         config = environment.config
@@ -149,7 +160,7 @@ class ResearchEngine:
             concurrency=asyncio.Semaphore(self.max_parallel),
             max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
-            words=LENGTHS.get(environment.request.length, 0),
+            words=self._count_words(),
             writes_from_parts=environment.approach == "passages",
         )
         if recorded.run and not recorded.recording.is_replay_only:
@@ -197,10 +208,10 @@ class ResearchAssembly:
     def build_report_checker(self) -> AnswerChecker:
         return self._lead.answer_checker(self._environment.stop)
 
-    def write_report(self, question: str, parts: Sequence[str]) -> str:
+    def write_report(self, question: str, headings: Mapping[str, str], title: str, words: int) -> str:
         from nexi.llm.extractive.report import write_report
 
-        return write_report(question, parts, self._read_pages())
+        return write_report(question, headings, self._read_pages(), compare_texts, title=title, words=words)
 
     def find_evidence(self, sections: Sequence[Section], findings: Sequence[Sequence[str]]) -> list[list[PageView]]:
         from nexi.research.evidence import choose_evidence

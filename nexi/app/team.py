@@ -21,16 +21,16 @@ from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
 from nexi.postgres.database import DEFAULT_LEASE_S, Database
-from nexi.postgres.jobs import JobQueue
 from nexi.postgres.limits import PostgresPacing as PersonPacing
 from nexi.postgres.people import SCOPES, People, PersonUsage, Quotas
+from nexi.postgres.queue import RunPicker
 from nexi.postgres.retention import prune_expired
 from nexi.postgres.schedules import Schedules
 from nexi.postgres.state import PostgresState
 from nexi.types import TEAM
 
 if TYPE_CHECKING:
-    from nexi.ports import PersonalState
+    from nexi.ports import Embedder, PersonalState
 
 __all__ = ["SCOPES", "People", "PersonPacing", "PersonUsage", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
 
@@ -53,24 +53,21 @@ class Team:
 
     def __init__(self, config: Config, database: Database, *, make_nexi: MakeNexi | None = None) -> None:
         self.config, self.database = config, database
-        self.jobs = JobQueue(database)
+        self.picker = RunPicker(database)
         self.clock = SystemClock()
+        self._local_embedders: dict[str, Embedder | None] = {}
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
         self._nexis = PersonalPool(self.build_nexi)
 
-    async def open(self) -> None:
-        await self.jobs.open()
-
     async def close(self) -> None:
         await self._nexis.close()
-        await self.jobs.close()
         await asyncio.to_thread(self.database.close)
 
     def state_of(self, owner: str) -> PostgresState:
         from nexi.stores.pgvector import PgvectorStore
 
         knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
-        return PostgresState(self.database, owner, self.clock, knowledge)
+        return PostgresState(self.database, owner, self.clock, knowledge, self._local_embedders)
 
     def remove_person(self, person: str) -> None:
         """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""
@@ -100,7 +97,10 @@ class Team:
         return PersonPacing(self.database, self.clock, "person", burst=burst, rate=rate)
 
     async def find_trouble(self) -> str:
-        """Why this process cannot work now; "" where it can: the database answers in time and has this nexi's schema."""
+        """Why this process cannot work now; "" where it can: a connection that does the work answers in time, the leases of
+        its runs are renewed, and the database has this nexi's schema."""
+        if not self.database.keeps_leases():
+            return "leases are not renewed"
         try:
             async with asyncio.timeout(READY_S):
                 return "" if await self.database.in_thread(self.database.is_current) else "schema of another version"
@@ -115,8 +115,8 @@ class Team:
     async def submit_due(self) -> None:
         """Ask the scheduled questions whose time has come. Raises StoreError."""
         schedules = Schedules(self.database, self.clock)
-        for run_id, owner in await self.database.in_thread(schedules.submit_due):
-            await self.jobs.add(run_id, owner)
+        if await self.database.in_thread(schedules.submit_due):
+            self.picker.announce()
 
     def add_schedule(self, owner: str, question: str, every: timedelta, first: datetime | None = None) -> int:
         """Ask a question again and again for a person, by its id; it blocks. Raises StoreError."""
@@ -139,10 +139,10 @@ class TeamRunQueue:
         """A new run, by its id. Raises StoreError."""
         form: dict[str, Any] = request_to_dict(request)
         run_id = await asyncio.to_thread(self._runs.submit, request.question, request.mode, form)
-        await self._team.jobs.add(run_id, self._owner)
+        self._team.picker.announce()
         return run_id
 
     async def resubmit(self, run_id: str) -> None:
         """Let a worker go on with a run that was left. Raises StoreError."""
         await asyncio.to_thread(self._runs.resubmit, run_id)
-        await self._team.jobs.add(run_id, self._owner)
+        self._team.picker.announce()

@@ -227,11 +227,12 @@ class TextCheck:
     async def _search_web(self, document: Document, sentences: Sequence[str]) -> _Evidence:
         """The first pages of a search for each group of sentences, read."""
         from nexi.checking.recheck import say_all
+        from nexi.text.chunking import headings_of
 
         if self._request.is_local:
             raise ConfigError("--web cannot search within the local scope", fix="leave --local or --web out")
         groups = _group_sentences(sentences, MAX_SEARCHES)
-        topic = next((line.lstrip("# ") for line in document.text.split("\n") if line.startswith("#")), "")
+        topic = next(iter(headings_of(document.text)), "")
         searcher = self._ports.searcher(QuietEmit())
         urls: dict[str, str] = {}
         failures: list[str] = []

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from nexi.app.documents import files_in, read_document
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import compare_texts
 from nexi.app.gate import open_gate
-from nexi.app.intake import place_of
+from nexi.app.intake import Step, place_of
 from nexi.app.pages import long_page_limits, read_page
 from nexi.app.request import RunLimits, budget_for
 from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
@@ -40,6 +41,8 @@ __all__ = ["TableRequest", "TableWork"]
 
 MAX_DOCUMENTS = 500
 CALLS_AT_ONCE = 4
+MAX_LABELLED = 20_000  # values of one document that are looked at by their names
+MAX_SAYINGS = 3_000  # values and sentences, each, that are looked at by what they say
 NOTHING_TO_READ = 'name files, folders or web addresses: nexi table "price, launch date" reports/'
 
 
@@ -56,8 +59,8 @@ class TableRequest(Struct, frozen=True):
 class TableWork:
     """The work on one table. `ports` have the scope of the request."""
 
-    def __init__(self, ports: PortFactory, request: TableRequest) -> None:
-        self._ports, self._request = ports, request
+    def __init__(self, ports: PortFactory, request: TableRequest, on_step: Callable[[Step], None] = lambda _: None) -> None:
+        self._ports, self._request, self._on_step = ports, request, on_step
         self._columns = parse_columns(request.columns)
         self._gate = open_gate(ports, budget=budget_for(ports.config, request.limits), is_local=request.is_local)
         self._gaps: dict[str, None] = {}
@@ -68,9 +71,13 @@ class TableWork:
         llm = self._open_llm()
         places = asyncio.Semaphore(CALLS_AT_ONCE if llm else 1)
 
+        done = count(1)
+
         async def fill(name: str, target: str | Path) -> Row:
             async with places:
-                return await self._fill_row(name, target, llm)
+                row = await self._fill_row(name, target, llm)
+            self._on_step(Step(name, "skipped" if row.problem else "read", next(done), len(documents)))
+            return row
 
         async with asyncio.TaskGroup() as tasks:
             rows = [tasks.create_task(fill(name, target)) for name, target in documents]
@@ -157,9 +164,9 @@ def is_stored_address(target: str) -> bool:
 
 def find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:
     """A row without a model: values under their names first, then what the sentence says that is nearest to the column."""
-    labelled = list(list_labelled(page.text))
-    sayings = [Saying(f"{v.name}: {v.value}", v.start, v.value) for v in labelled]
-    sayings += [Saying(text, start) for start, text in list_sentences(page.text)]
+    labelled = list(islice(list_labelled(page.text), MAX_LABELLED))
+    sayings = [Saying(f"{v.name}: {v.value}", v.start, v.value) for v in labelled[:MAX_SAYINGS]]
+    sayings += [Saying(text, start) for start, text in islice(list_sentences(page.text), MAX_SAYINGS)]
     cells: list[Cell] = []
     for column in columns:
         if exact := choose_labelled(column, labelled):

@@ -138,13 +138,17 @@ def read_text(text: str) -> Document:
 
 
 def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
-    entries = {entry.id: entry for entry in reversed(history.read().entries) if entry.id.startswith(prefix)}
-    found = sorted({run.id for run in runs.list_runs() if run.id.startswith(prefix)} | set(entries))
-    if len(found) != 1:
-        raise _no_such_target(prefix, found)
-    document = _document_from_log(found[0], facts_of(runs, found[0])) or _document_from_history(entries.get(found[0]))
+    if runs.has_run(prefix):
+        matches, entry = [prefix], history.get(prefix)
+    else:
+        entries = {entry.id: entry for entry in reversed(history.read().entries) if entry.id.startswith(prefix)}
+        matches = sorted({run.id for run in runs.list_runs() if run.id.startswith(prefix)} | set(entries))
+        entry = entries.get(matches[0]) if matches else None
+    if len(matches) != 1:
+        raise _no_such_target(prefix, matches)
+    document = _document_from_log(matches[0], facts_of(runs, matches[0])) or _document_from_history(entry)
     if document is None:
-        raise NexiError(f"run {found[0]} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
+        raise NexiError(f"run {matches[0]} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
     return document
 
 

@@ -1,7 +1,7 @@
 """Worker: `nexi work`, which runs the questions of a team server and goes on with runs whose worker is lost.
 
-Above is the command; below are `Team` and the job queue. A run that another worker has taken over is dropped at once and
-writes nothing more. On a signal the worker takes nothing new, gives its runs some time, and leaves the rest to others.
+Above is the command; below are `Team` and the queue in its database. A run that another worker has taken over is dropped at
+once and writes nothing more. On a signal it takes nothing new, gives its runs some time, and leaves the rest to others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nexi.app.request import RunRequest, request_of_run
 from nexi.app.run import Run, RunOpening
 from nexi.app.team import Team
 from nexi.errors import NexiError, StoreError
-from nexi.events import Event, RunFailed, RunStarted
+from nexi.events import Event, ModelReplied, RunFailed, RunStarted
 from nexi.postgres.limits import forget_idle_limits
 from nexi.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.tasks import cancel_until_ended
@@ -25,9 +25,11 @@ __all__ = ["TeamWorker"]
 
 log = logging.getLogger("nexi.work")
 DOOR = "http"
-MAX_IDLE_CLAIMS = 4  # without any progress: a run that ends its worker each time is ended itself
+MAX_LOSSES = 4  # without any progress: a run that ends its worker each time is ended itself
 MAX_RUNS = 4
-SWEEP_EVERY_S = 0.5
+LOST_FACTOR = 3  # times as many runs whose worker is lost, so that they find room when several are lost at once
+LOOK_EVERY_S = 0.5
+FORGET_TURNS = 60
 PRUNE_TURNS = 7_200  # an hour
 WATCH_EVERY_S = 0.2
 RESUMED = RunRequest("", door=DOOR)
@@ -59,29 +61,53 @@ class TeamWorker:
     async def work(self, stopping: asyncio.Event) -> None:
         """Run questions until `stopping` is set, then drain."""
         chores = [
-            asyncio.create_task(self._team.jobs.work(self._do_job, concurrency=self._max_runs)),
-            asyncio.create_task(self._sweep()),
+            asyncio.create_task(self._take_runs()),
+            asyncio.create_task(self._do_chores()),
         ]
         await stopping.wait()
         self.draining = True
         await cancel_until_ended(chores)
         await self._drain()
 
-    async def _sweep(self) -> None:
+    async def _take_runs(self) -> None:
+        """Begin what the queue has for as long as there is room, then wait for more of either."""
+        while True:
+            try:
+                while run := await self._pick():
+                    self._begin(*run)
+            except StoreError as error:
+                log.warning("the queue was interrupted", extra={"why": str(error)})
+            await self._team.picker.wait(LOOK_EVERY_S)
+
+    async def _pick(self) -> tuple[str, str] | None:
+        has_room = len(self._active) < self._max_runs
+        if not has_room and len(self._active) >= self._max_runs * LOST_FACTOR:
+            return None
+        return await asyncio.to_thread(self._team.picker.pick, is_lost=not has_room)
+
+    def _begin(self, run_id: str, owner: str) -> None:
+        if run_id in self._active:
+            return
+        task = self._active[run_id] = asyncio.create_task(self._go_on(run_id, owner), name=f"work {run_id}")
+        task.add_done_callback(lambda _: self._end_task(run_id))
+
+    def _end_task(self, run_id: str) -> None:
+        self._active.pop(run_id, None)
+        self._team.picker.wake()
+
+    async def _do_chores(self) -> None:
         turn = 0
         while True:
             try:
-                await self._team.jobs.sweep()
                 await self._team.submit_due()
-                if turn % 60 == 0:
-                    await self._team.jobs.forget_stalled()
+                if turn % FORGET_TURNS == 0:
                     await self._team.database.in_thread(forget_idle_limits, self._team.database)
                 if turn % PRUNE_TURNS == PRUNE_TURNS - 1:
                     await self._team.prune_expired()
             except Exception as error:  # noqa: BLE001 - the edge of a background task: the next turn tries again
-                log.warning("sweep failed", extra={"why": str(error)})
+                log.warning("chores failed", extra={"why": str(error)})
             turn += 1
-            await asyncio.sleep(SWEEP_EVERY_S)
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def _drain(self) -> None:
         tasks = list(self._active.values())
@@ -95,22 +121,12 @@ class TeamWorker:
         if left := list(self._active.values()):
             await asyncio.wait(left)
 
-    async def _do_job(self, run_id: str, owner: str) -> None:
-        """A job ends with its run; the run does not end with its job, which a lost connection cancels."""
-        if self.draining or run_id in self._active:
-            return
-        task = self._active[run_id] = asyncio.create_task(self._go_on(run_id, owner), name=f"work {run_id}")
-        task.add_done_callback(lambda _: self._active.pop(run_id, None))
-        await asyncio.wait([task])
-
     async def _go_on(self, run_id: str, owner: str) -> None:
         try:
             async with self._team.use_nexi(owner) as nexi:
                 opening = await self._open(nexi, run_id, owner)
                 if opening:
                     await self._drive(opening)
-            if opening:
-                await asyncio.to_thread(self._team.state_of(owner).runs.wake_next)
         except NexiError as error:
             log.info("run not taken", extra={"run": run_id, "why": str(error), "code": error.code})
         except Exception:
@@ -120,12 +136,12 @@ class TeamWorker:
         """The run to enter, new or where its log ends. Raises StoreError where it is somebody else's, or over."""
         runs = self._team.state_of(owner).runs
         read = await asyncio.to_thread(runs.open_log, run_id)
-        is_hopeless = await asyncio.to_thread(runs.count_claims, run_id, since=read.last_progress) >= MAX_IDLE_CLAIMS
+        is_hopeless = await asyncio.to_thread(runs.count_losses, run_id) >= MAX_LOSSES
         if not is_hopeless and read.facts:
             return nexi.resume(run_id, changes=RESUMED)
         claimed = await asyncio.to_thread(runs.claim, run_id)
         if is_hopeless:
-            await _end(claimed.log, _given_up())
+            await _end(claimed, _given_up())
             return None
         if claimed.read.facts:
             await claimed.log.close()
@@ -133,7 +149,7 @@ class TeamWorker:
         try:
             return nexi.run(_request_of(claimed), log=claimed.log)
         except NexiError as error:  # a request that cannot be used ends its run, or it would come back for ever
-            await _end(claimed.log, error)
+            await _end(claimed, error)
             return None
 
     async def _drive(self, opening: RunOpening) -> None:
@@ -167,13 +183,16 @@ def _request_of(claimed: ClaimedRun) -> RunRequest:
 def _given_up() -> StoreError:
     return StoreError(
         "the run was given up",
-        cause=f"{MAX_IDLE_CLAIMS} workers were lost one after the other before it got any further",
+        cause=f"{MAX_LOSSES} workers were lost one after the other before it got any further",
         fix="ask again; the logs of the workers say more",
         code="given_up",
     )
 
 
-async def _end(log: PostgresRunLog, error: NexiError) -> None:
-    reason = StopReason.API_ERROR
-    await log.append(RunFailed(error.code, error.message, error.cause, error.fix, reason, 0, Usage(), 0.0))
-    await log.close()
+async def _end(claimed: ClaimedRun, error: NexiError) -> None:
+    """End a run that does not go on, with what it has used until now."""
+    replies = [fact for _, fact in claimed.read.facts if isinstance(fact, ModelReplied)]
+    usage = sum((reply.usage for reply in replies), Usage())
+    reason, seconds = StopReason.API_ERROR, claimed.read.seconds
+    await claimed.log.append(RunFailed(error.code, error.message, error.cause, error.fix, reason, len(replies), usage, seconds))
+    await claimed.log.close()

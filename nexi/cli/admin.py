@@ -97,6 +97,7 @@ def _link_user(person: str) -> None:
     with _open_people() as people:
         found = people.find(person)
         people.record(None, "add_link", found)
+        people.record(found, "link_made_by", "nexi admin")
         _print_rows([(f"/login/link/{people.add_link(found)}",)])
 
 
@@ -323,7 +324,6 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
     async def run() -> list[tuple[Any, ...]]:
         config = load_config()
         team = Team(config, await asyncio.to_thread(open_database, config))
-        await team.open()
         try:
             return await work(team)
         finally:

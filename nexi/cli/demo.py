@@ -12,8 +12,15 @@ from nexi.cli.runner import follow_run
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
-    from nexi.config import Config
     from nexi.output import Screen
+
+NEXT_STEPS = """
+Nothing was saved: the demo uses a temporary folder. What to do next:
+  nexi "your question"    ask the web, without a key or a model
+  nexi config setup       add a model and a search service
+  nexi index notes        add your own files, here the folder notes
+  nexi serve              open the web page
+"""
 
 
 @click.command("demo")
@@ -21,23 +28,35 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
 def demo_command(question: str | None, verbose: bool, plain: bool) -> None:
-    """Ask nexi's own handbook: no API key, no network."""
+    """Ask nexi's own handbook three questions, or yours: no API key, no network."""
     with report_errors():
         _run_demo(question, verbose, plain)
 
 
 def _run_demo(question: str | None, verbose: bool, plain: bool) -> None:
+    from nexi.demo import QUESTIONS, serve_handbook
+    from nexi.output import Screen, set_plain_mode, write
+
+    set_plain_mode(plain)
+    with Interrupts() as interrupts, serve_handbook() as address:
+        write(f"Serving nexi's handbook on {address}.\n", sys.stderr)
+        for asked in (question,) if question else QUESTIONS:
+            write(f"\nQuestion: {asked}\n", sys.stderr)
+            screen = Screen(verbose=verbose, usage=True)
+            screen.finish(_search_handbook(address, asked, screen, interrupts))
+    write(NEXT_STEPS, sys.stderr)
+
+
+def _search_handbook(address: str, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
+    """One search in a home of its own, so that no question is answered from the pages of the one before."""
+    import asyncio
     import tempfile
     from pathlib import Path
 
+    from nexi.app import Nexi
     from nexi.config import Config
-    from nexi.demo import QUESTION, serve_handbook
-    from nexi.output import Screen, set_plain_mode, write
 
-    question = question or QUESTION
-    set_plain_mode(plain)
-    folder = tempfile.TemporaryDirectory(prefix="nexi-demo-")
-    with Interrupts() as interrupts, serve_handbook() as address, folder as home:
+    async def search(home: str) -> RunResult:
         config = Config(
             model="extractive",
             searxng_url=f"http://{address}",
@@ -46,20 +65,8 @@ def _run_demo(question: str | None, verbose: bool, plain: bool) -> None:
             allow_private=(address,),
             home=Path(home),
         )
-        write(f"Serving nexi's handbook on {address}.\nQuestion: {question}\n", sys.stderr)
-        screen = Screen(verbose=verbose, usage=True)
-        result = _search_handbook(config, question, screen, interrupts)
-        screen.finish(result)
-        write("Nothing was saved: the demo uses a temporary folder.\n", sys.stderr)
-
-
-def _search_handbook(config: Config, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
-    import asyncio
-
-    from nexi.app import Nexi
-
-    async def search() -> RunResult:
         async with Nexi(config) as nexi:
             return await follow_run(nexi.search(question), screen, interrupts)
 
-    return asyncio.run(search())
+    with tempfile.TemporaryDirectory(prefix="nexi-demo-") as home:
+        return asyncio.run(search(home))

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @click.option("--repair", is_flag=True, help="First repair a damaged knowledge base and damaged run logs.")
 @click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
+@click.option("--services", "calls_services", is_flag=True, help="Call every open service once instead, and say which answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor_command(as_json: bool, repair: bool, tests_judge: bool) -> None:
+def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
     """Check the setup and suggest fixes.
 
     Sends one small request to the configured model and to each search service. Exits with 1 if a search cannot work.
@@ -26,8 +27,10 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool) -> None:
     with report_errors(as_json=as_json):
         import asyncio
 
-        from nexi.doctor import examine_setup
+        from nexi.doctor import examine_services, examine_setup
 
+        if calls_services:
+            return _print_services(asyncio.run(examine_services()), as_json=as_json)
         if repair:
             from nexi.cli.knowledge import repair_store
             from nexi.output import write
@@ -36,7 +39,7 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool) -> None:
             write(_repair_logs(), sys.stderr)
         if tests_judge:
             asyncio.run(_test_judge())
-        _print_report(asyncio.run(examine_setup()), as_json=as_json)
+        return _print_report(asyncio.run(examine_setup()), as_json=as_json)
 
 
 async def _test_judge() -> None:
@@ -69,6 +72,16 @@ def _describe_log_repair(repair: LogRepair) -> str:
     facts = f"{repair.facts} fact{'s' * (repair.facts != 1)} saved"
     numbers = f": {', '.join(map(str, repair.lost[:10]))}{' ...' * (len(repair.lost) > 10)}" if repair.lost else ""
     return f"Run {repair.run}: {facts}, {len(repair.lost)} lost{numbers}. The damaged log is {repair.kept_aside}.\n"
+
+
+def _print_services(report: DoctorReport, *, as_json: bool) -> None:
+    from nexi.output import print_json, write
+
+    if as_json:
+        return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in report.checks]})
+    width = max((len(check.name) for check in report.checks), default=0)
+    total = f"\n{sum(check.ok for check in report.checks)} of {len(report.checks)} open services answer.\n"
+    return write("".join(_check_lines(check, width) for check in report.checks) + total)
 
 
 def _print_report(report: DoctorReport, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MAX_HITS = 100
 
-FOCUS_KINDS = ("docs", "discussions", "papers", "code")
+FOCUS_KINDS = ("docs", "discussions", "papers", "code", "news", "places")
 
 
 def filter_options(command: Command) -> Command:

@@ -27,10 +27,13 @@ MAX_NAMED_LOSSES = 20
 @click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
 @click.option("--watch", is_flag=True, help="Keep running and index changes in the folder.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
+@click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
 @click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def index_command(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed: bool, as_json: bool) -> None:
-    """Index files, folders, URLs or a sitemap.
+def index_command(
+    targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], sitemap: bool, reembed: bool, as_json: bool
+) -> None:
+    """Index files, folders, URLs, feeds or a sitemap.
 
     Reads text, Markdown, HTML, code, PDF, EPUB, Office and OpenDocument files, CSV, e-mail, notebooks, RTF, LaTeX, subtitles
     and web archives. Unchanged sources are skipped, and files deleted from a folder are removed from the index. Links, files
@@ -45,10 +48,17 @@ def index_command(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], 
 
         from nexi.config import load_config
 
-        taken = asyncio.run(_index_targets(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
+        config = load_config()
+        taken = asyncio.run(
+            _index_targets(config, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json)
+        )
         _print_intake(taken, as_json=as_json)
         if taken.reasons and not taken.outcomes:
-            raise SystemExit(EXIT_FAILURE)  # nothing was indexed
+            if not as_json:
+                from nexi.output import print_error
+
+                print_error("nothing was indexed")
+            raise SystemExit(EXIT_FAILURE)
 
 
 def _print_intake(taken: Intake, *, as_json: bool) -> None:
@@ -61,20 +71,20 @@ def _print_intake(taken: Intake, *, as_json: bool) -> None:
 
 
 async def _index_targets(
-    config: Any, targets: Sequence[str], tags: Sequence[str], *, watch: bool, reembed: bool, as_json: bool
+    config: Any, targets: Sequence[str], tags: Sequence[str], *, watch: bool, sitemap: bool, reembed: bool, as_json: bool
 ) -> Intake:
     from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing
     from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
-        with _open_progress(quiet=as_json) as shown:
+        with open_progress(quiet=as_json) as shown:
             taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=shown.show_step, on_status=shown.show_status)
             if watch:
                 async for taken in taking.watch(targets[0]):
                     _print_intake(taken, as_json=as_json)
             for target in targets:
-                await taking.take(target)
+                await (taking.take_sitemap(target) if sitemap else taking.take(target))
             await _embed_rest(nexi, taking, afresh=reembed)
         for warning in taking.taken.warnings:
             print_warning(warning)
@@ -111,7 +121,7 @@ def _summarise_intake(taken: Intake) -> str:
     return f"{', '.join(parts)}; {taken.chunks:,} new passage{'s' * (taken.chunks != 1)}\n"
 
 
-class _QuietProgress:
+class QuietProgress:
     """Shows no progress, for --json."""
 
     def show_step(self, step: Step) -> None:
@@ -121,7 +131,7 @@ class _QuietProgress:
         return None
 
 
-class _LineProgress(_QuietProgress):
+class _LineProgress(QuietProgress):
     """A line for each document, off a terminal."""
 
     def show_step(self, step: Step) -> None:
@@ -130,7 +140,7 @@ class _LineProgress(_QuietProgress):
         write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
 
 
-class _BarProgress(_QuietProgress):
+class _BarProgress(QuietProgress):
     """A progress bar with the current document."""
 
     def __init__(self, bar: Any) -> None:
@@ -148,11 +158,11 @@ class _BarProgress(_QuietProgress):
 
 
 @contextmanager
-def _open_progress(*, quiet: bool) -> Iterator[_QuietProgress]:
+def open_progress(*, quiet: bool) -> Iterator[QuietProgress]:
     from nexi.output import is_tty
 
     if quiet or not is_tty(sys.stderr):
-        yield _QuietProgress() if quiet else _LineProgress()
+        yield QuietProgress() if quiet else _LineProgress()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -315,7 +325,7 @@ def _repair_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of a repair; off a terminal one line for each batch."""
     from nexi.app.intake import Step
 
-    with _open_progress(quiet=quiet) as shown:
+    with open_progress(quiet=quiet) as shown:
         yield lambda done, total: shown.show_step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
 
 

@@ -39,23 +39,25 @@ def _http_command(host: str, port: int) -> None:
 
 @mcp_command.command("install", context_settings=HELP)
 @click.argument("client", type=click.Choice(["claude", "cursor", "codex"]))
-@click.option("--write", "writes", is_flag=True, help="Write the entry to the client's config file.")
+@click.option("--print", "only_prints", is_flag=True, help="Print the entry and write nothing.")
+@click.option("--write", is_flag=True, hidden=True, expose_value=False)  # what it does anyway
 @click.option(
     "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Use this config file instead of the default."
 )
-def _install_command(client: str, writes: bool, path: Path | None) -> None:
-    """Print the entry for a client's config file, or add it with --write."""
+def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
+    """Add nexi to a client's config file, and show what was added."""
     from nexi.mcp_server import entries
     from nexi.output import print_note, print_success, write
 
     with report_errors():
         place = path or entries.place_of(client)
-        if not writes:
+        if only_prints:
             write(entries.entry_text(client))
-            print_note(f"Add this to {place}, or run: nexi mcp install {client} --write")
+            print_note(f"Add this to {place}, or run: nexi mcp install {client}")
             return
         done = entries.install_entry(client, place)
-        print_success(f"{place} {done.told}.")
+        print_success(f"{place} {done.told}:")
+        print_note(entries.entry_text(client))
         if done.backup:
             print_note(f"Saved a backup of the file as {done.backup}.")
         print_note(f"Restart {entries.NAMES[client]} to use it.")

@@ -52,7 +52,7 @@ SLASH_COMMANDS: Mapping[str, str] = {
     "/cost": "/cost                show time, tokens and cost of this conversation",
     "/model": "/model [NAME]        switch to another model, or show the current one",
     "/effort": "/effort [s|m|l]      set the effort, or show it: quick, balanced or thorough",
-    "/focus": "/focus [KIND]        prefer docs, discussions, papers or code; `/focus none` to stop",
+    "/focus": "/focus [KIND]        prefer docs, discussions, papers, code, news or places; `/focus none` to stop",
     "/file": "/file [PATH|URL]     also use this file, folder or URL; `/file none` removes all",
     "/setup": "/setup               set up a model and a search service",
     "/help": "/help                show this list",

@@ -23,7 +23,7 @@ __all__ = ["config_command", "edit_config", "format_window", "print_config_path"
 
 
 SCHEMA = "nexi-config-1"
-LIST_SETTINGS = ("search_backend", "content_fetcher", "allow_private")
+LIST_SETTINGS = ("search_backend", "services", "searxng_instances", "content_fetcher", "allow_private")
 TEXT_SETTINGS = (
     "base_url",
     "api_key",
@@ -32,6 +32,7 @@ TEXT_SETTINGS = (
     "default_effort",
     "tokenizer_encoding",
     "searxng_url",
+    "contact",
     "http_proxy",
     "https_proxy",
     "no_proxy",
@@ -204,7 +205,7 @@ def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
         return name, (model, side) if model and side in ("input", "output") else (rest,)
     if name == "roles":
         return name, tuple(rest.split(".", 1))
-    if name == "api_keys":
+    if name in ("api_keys", "service_urls"):
         return name, (rest,)
     raise ConfigError(f"unknown setting {key}", cause=f"{name} has no parts", fix=f"nexi config set {name} VALUE")
 
@@ -214,7 +215,7 @@ def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
     last = parts[-1] if len(parts) == 2 else name
     if name == "api_keys" and parts:
         return _parse_json(word, word) if word.startswith("[") else word
-    if last in TEXT_SETTINGS:
+    if last in TEXT_SETTINGS or (name == "service_urls" and parts):
         return word
     if last in LIST_SETTINGS:
         return _parse_names(last, word)
@@ -225,7 +226,7 @@ def _parse_names(name: str, word: str) -> Any:
     if word.strip().startswith("["):
         return _parse_json(word, word)
     names = [part.strip() for part in word.split(",") if part.strip()]
-    return names if name == "allow_private" or len(names) > 1 else (names or [""])[0]
+    return names if name in ("allow_private", "searxng_instances") or len(names) > 1 else (names or [""])[0]
 
 
 def _parse_json(word: str, otherwise: Any) -> Any:
@@ -366,8 +367,8 @@ def run_setup() -> Config:
     write(f"Looking for {_join_names(list(PORTS))} on this machine ...\n", sys.stderr)
     offers = local_model_offers(report=True)
     by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
-    order = ("base_url", "api_key", "model", "searxng_url", "jina_key", "default_effort")
-    return run_first_time_setup(
+    order = ("base_url", "api_key", "model", "searxng_url")
+    config = run_first_time_setup(
         offers=offers,
         questions=[by_name[name] for name in order],
         window=detect_window,
@@ -375,6 +376,8 @@ def run_setup() -> Config:
         find_failures=_find_failures,
         say=lambda text: write(f"{text}\n", sys.stderr),
     )
+    write("More, if you want it: nexi config set default_effort l, nexi config set jina_key KEY\n", sys.stderr)
+    return config
 
 
 def local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool = False) -> list[ModelOffer]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nexi.tables.cells import ValueTable
 
 FORMS = ("md", "csv", "xlsx", "json")
+MAX_SILENT = 3  # documents without progress
 
 
 @click.command("table", context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,7 +59,7 @@ def table_command(
         raise click.UsageError("a workbook needs a name: add -o FILE.xlsx")
     with report_errors(as_json=form == "json"):
         limits = RunLimits(time_target=time_target, max_cost=max_cost, max_tokens=max_tokens)
-        table = _fill_table(TableRequest((columns, *more), documents, local, True, limits))
+        table = _fill_table(TableRequest((columns, *more), documents, local, True, limits), quiet=form == "json")
         _deliver(render_table(table, form), output)
         if not any(cell.is_stated for row in table.rows for cell in row.cells):
             raise SystemExit(EXIT_NOT_ANSWERED)
@@ -69,15 +70,18 @@ def _form_of_name(output: str | None) -> str:
     return suffix if suffix in FORMS else "md"
 
 
-def _fill_table(request: TableRequest) -> ValueTable:
+def _fill_table(request: TableRequest, *, quiet: bool) -> ValueTable:
+    """Fill the table, with progress on stderr where there are many documents."""
     import asyncio
 
     from nexi.app import Nexi
+    from nexi.cli.knowledge import open_progress
     from nexi.config import load_config
 
     async def go() -> ValueTable:
         async with Nexi(load_config()) as nexi:
-            return await nexi.table(request)
+            with open_progress(quiet=quiet) as shown:
+                return await nexi.table(request, lambda step: shown.show_step(step) if step.total > MAX_SILENT else None)
 
     return asyncio.run(go())
 

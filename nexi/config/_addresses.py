@@ -50,6 +50,16 @@ def parse_proxy_url(proxy: str) -> str:
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
+def complete_url(address: str) -> str:
+    """A typed address with the scheme that people leave out: http for a port or an IP address, https for other hosts."""
+    address = address.strip()
+    host, has_port, _ = address.partition("/")[0].partition(":")
+    is_near = bool(has_port) or host == "localhost" or host.replace(".", "").isdecimal()
+    if "://" in address or not (is_near or "." in host):
+        return address
+    return f"{'http' if is_near else 'https'}://{address}"
+
+
 def hide_password(url: str) -> str:
     parts = split_url(url)
     if parts is None:

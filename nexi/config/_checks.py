@@ -6,6 +6,7 @@ The file, the flags, the environment and code are checked alike. Which setting h
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -149,6 +150,24 @@ def check_api_keys(name: str, value: Any) -> Iterator[str]:
             yield f"{name}.{provider} must be a key or a list of keys, each one line of ASCII text"
 
 
+def check_service_urls(name: str, value: Any) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        yield f"{name} must be an object of service names and addresses"
+        return
+    for service, url in value.items():
+        if not _is_web_url(url):
+            yield f"{name}.{service} must start with http:// or https:// and name a host"
+
+
+def check_url_list(name: str, value: Any) -> Iterator[str]:
+    if not isinstance(value, list | tuple):
+        yield f"{name} must be a list of addresses (got {quote_value(value)})"
+        return
+    for url in value:
+        if not _is_web_url(url):
+            yield f"{name} must have addresses that start with http:// or https:// and name a host"
+
+
 def check_roles(name: str, value: Any) -> Iterator[str]:
     if not isinstance(value, Mapping):
         yield f"{name} must be an object with any of {', '.join(ROLES)} (got {quote_value(value)})"
@@ -200,6 +219,10 @@ LINE = _make_check("must be a non-empty string on one line", _is_line)
 OPTIONAL_LINE = _make_check("must be a string on one line", lambda v: isinstance(v, str) and v.strip().isprintable())
 TEXT = _make_check("must be a string", _is_encodable)
 PROMPT = _make_check("must be text", lambda v: v is None or _is_encodable(v), secret=True)
+OPTIONAL_EMAIL = _make_check(
+    "must be empty, or an email address",
+    lambda v: isinstance(v, str) and (not v.strip() or re.fullmatch(r"[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", v.strip()) is not None),
+)
 NAME_LIST = _make_check("must be a name or a list of names", _is_name_list)
 HOST_LIST = _make_check("must be a list of host names", _is_host_list)
 FILE = _make_check("must be empty, or name a file", _is_path)

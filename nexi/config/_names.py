@@ -17,8 +17,30 @@ EMBEDDING_LIBRARIES = ("e5:", "minilm:", "model2vec:", "fastembed:")  # prefixes
 ROLES = ("answer", "extract", "judge")
 REQUIRED = ("base_url", "api_key", "model", "default_effort", "max_output_tokens")
 OLD_NAMES = {"max_timeout": "time_target"}
-FREE_BACKENDS = ("duckduckgo", "wikipedia")
-SERVICE_NAMES = {"duckduckgo": "DuckDuckGo", "searxng": "SearXNG", "arxiv": "arXiv", "stackexchange": "Stack Exchange"}
+FREE_BACKENDS = ("services",)
+SERVICE_NAMES = {
+    "services": "open services",
+    "duckduckgo": "DuckDuckGo",
+    "searxng": "SearXNG",
+    "arxiv": "arXiv",
+    "stackexchange": "Stack Exchange",
+    "openalex": "OpenAlex",
+    "europepmc": "Europe PMC",
+    "pubmed": "PubMed",
+    "semanticscholar": "Semantic Scholar",
+    "doaj": "DOAJ",
+    "clinicaltrials": "ClinicalTrials.gov",
+    "hackernews": "Hacker News",
+    "github": "GitHub",
+    "pypi": "PyPI",
+    "npm": "npm",
+    "crates": "crates.io",
+    "yacy": "YaCy",
+    "gdelt": "GDELT",
+    "archive": "Internet Archive",
+    "wayback": "Wayback Machine",
+    "openlibrary": "Open Library",
+}
 KEYED_BACKENDS = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 KEY_HOSTS = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
 KEY_VARIABLES = {

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nexi.config._addresses import mask_key
+from nexi.config._addresses import complete_url, mask_key, parse_site
 from nexi.config._files import load_config
 from nexi.config._names import PLACE_VARIABLES
 from nexi.config._saving import save_config
 from nexi.config.fields import CHECKS
 from nexi.config.settings import Config
 from nexi.errors import ConfigError
+from nexi.net.addresses import is_loopback_url
 
 Ask: TypeAlias = Callable[[str], str]
 
@@ -127,12 +128,29 @@ class _Dialogue:
 
     def ask_all(self, offers: Sequence[ModelOffer], questions: Sequence[SetupQuestion]) -> dict[str, Any]:
         answers = self._choose_offer(offers)
+        names: Sequence[str] = ()
         for question in questions:
-            if question.name == "model" and "model" not in answers:
-                answers["model"] = self._ask_model(question, answers)
+            if question.name == "api_key" and "base_url" in answers and "api_key" not in answers:
+                answers["api_key"], names = self._ask_key(question, answers["base_url"])
+            elif question.name == "model" and "model" not in answers:
+                answers["model"] = self._ask_model(question, names)
             elif question.name not in answers:
                 answers[question.name] = self._ask_question(question)
         return answers
+
+    def _ask_key(self, question: SetupQuestion, base_url: str) -> tuple[str, Sequence[str]]:
+        """The key of a server with the models it lists; a server on this machine is asked without one first."""
+        if not self._list_models:
+            return self._ask_question(question), ()
+        if is_loopback_url(base_url):
+            is_same = parse_site(base_url) == parse_site(self._config.base_url)
+            known = self._config.api_key if is_same else ""
+            if names := self._list_models(base_url, known):
+                return known, names
+            given = self._ask_question(question, known)
+            return given, self._list_models(base_url, given) if given != known else ()
+        given = self._ask_question(question)
+        return given, self._list_models(base_url, given)
 
     def wants_to_save(self) -> bool:
         return self._ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
@@ -150,9 +168,8 @@ class _Dialogue:
             self._say(f"There is no number {given[:20]}.")
         return {}
 
-    def _ask_model(self, question: SetupQuestion, answers: Mapping[str, Any]) -> str:
+    def _ask_model(self, question: SetupQuestion, names: Sequence[str]) -> str:
         """Ask for the model, by its number if the server lists its models."""
-        names = self._list_models(answers["base_url"], answers["api_key"]) if self._list_models else ()
         if not names:
             return self._ask_question(question)
         shown = names[:MAX_LISTED_MODELS]
@@ -170,6 +187,7 @@ class _Dialogue:
         while True:
             given = ask(f"{question.text} [{shown}]: ").strip() or current
             given = "" if question.secret and given == REMOVE else given
+            given = complete_url(given) if question.name in ("base_url", "searxng_url") else given
             problems = list(CHECKS[question.name](question.name, given))
             if not problems:
                 return given

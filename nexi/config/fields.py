@@ -118,6 +118,19 @@ class Settings:
     api_keys: Mapping[str, str | tuple[str, ...]] = setting(
         {}, _checks.check_api_keys, "Further keys by provider, each a key or a list of keys.", mask=mask_api_keys
     )
+    contact: str = setting(
+        "",
+        _checks.OPTIONAL_EMAIL,
+        "An email address that open services are told, so that they can write to you instead of blocking you.",
+    )
+    services: str | tuple[str, ...] = setting(
+        "",
+        _checks.NAME_LIST,
+        "Open services that may be asked: names, or names to leave out with `-` before each; empty means all.",
+    )
+    service_urls: Mapping[str, str] = setting(
+        {}, _checks.check_service_urls, "Addresses of open services by name: a YaCy peer, or mirrors of the others."
+    )
     searxng_url: str = setting(
         "",
         _checks.SEARXNG_URL,
@@ -125,6 +138,11 @@ class Settings:
         variables=("SEARXNG_URL", "SEARXNG_API_URL", "SEARXNG_QUERY_URL", "SEARX_URL"),
         normalize=parse_searxng_url,
         mask=hide_password,
+    )
+    searxng_instances: tuple[str, ...] = setting(
+        (),
+        _checks.check_url_list,
+        "Start pages of several SearXNG instances, which take turns; one that fails rests. `searxng_url` is the first if set.",
     )
     searxng_autostart: bool = setting(
         False, _checks.BOOLEAN, "Whether the first search starts a SearXNG container if no address is set."
@@ -142,7 +160,9 @@ class Settings:
         {}, _checks.check_roles, "Other endpoints for the roles answer, extract and judge.", mask=mask_roles
     )
     prices: Mapping[str, Mapping[str, float]] = setting(
-        {}, _checks.check_prices, "Prices by model: input and output, in US dollars per million tokens."
+        {},
+        _checks.check_prices,
+        "Prices by model: input and output, in US dollars per million tokens; `*` is for models without one.",
     )
     allow_private: tuple[str, ...] = setting(
         (),
@@ -279,6 +299,12 @@ class Settings:
         0,
         _checks.NON_NEGATIVE_INT,
         "Maximum parallel calls to one model server by all servers and workers of a team; 0 means no limit.",
+    )
+    team_models: tuple[str, ...] = setting(
+        (),
+        _checks.NAME_LIST,
+        "Models that people of a team server may ask for beside the configured one; empty means any.",
+        normalize=parse_names,
     )
     serve_hosts: tuple[str, ...] = setting(
         (),

@@ -217,10 +217,18 @@ class Config(Settings):
         """The search backends to try, in order."""
         if configured := parse_names(self.search_backend):
             return configured
-        if self.searxng_url:
+        if self.searxng_url or self.searxng_instances:
             return ("searxng",)
         others = tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
         return ("searxng", *others) if self.searxng_autostart else others
+
+    def searxng_urls(self) -> tuple[str, ...]:
+        """The instances of SearXNG in the order in which they take turns, each once."""
+        return tuple(dict.fromkeys(url for url in (self.searxng_url, *self.searxng_instances) if url))
+
+    def service_names(self) -> tuple[str, ...]:
+        """The open services that are chosen by hand; those to leave out begin with a minus."""
+        return parse_names(self.services)
 
     def fetch_chain(self) -> tuple[str, ...]:
         """The fetchers to try, in order. Jina sees which pages are read, so without a key it is used only if configured."""

@@ -36,7 +36,10 @@ def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
         )
     if status in (404, 410):
         raise FetchError(
-            f"{url.href[:200]} does not exist", cause=f"HTTP {status}", fix="search for its new place", status=status
+            f"{url.href[:200]} does not exist",
+            cause=f"HTTP {status}",
+            fix="ask in other words, or search for its new address",
+            status=status,
         )
     if not 200 <= status < 300 or status in (204, 205):
         raise FetchError(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
+from nexi.text.blocks import parse_blocks
 from nexi.text.chunking import SIZE, TextChunk, chunk_markdown, heading_path
 from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
 from nexi.urls import host_of
@@ -38,9 +38,8 @@ MAX_CONTEXT = 400
 LONG = 100_000  # characters; cutting so many takes a few milliseconds
 LEAD_WITHIN = 4_000
 LEAD_CHARS = 150
+MIN_LEAD_CHARS = 40
 PLAIN_CODE = "code"  # the language of a fence that names none
-
-_LEAD = re.compile(r"^(?!\s*(?:[#*+|>`~-]|\d+[.)])).{40,}", re.MULTILINE)
 
 Outcome = Literal["stored", "unchanged", "linked", "empty"]
 
@@ -240,8 +239,10 @@ def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple
 
 def _lead_of(text: str) -> tuple[int, str]:
     """Where the first paragraph of prose stands, and its beginning."""
-    found = _LEAD.search(text, 0, LEAD_WITHIN)
-    return (found.start(), found[0][:LEAD_CHARS].strip()) if found else (0, "")
+    for block in parse_blocks(text[:LEAD_WITHIN]):
+        if block.kind == "prose" and len(line := text[block.start : block.end].partition("\n")[0]) >= MIN_LEAD_CHARS:
+            return block.start, line[:LEAD_CHARS].strip()
+    return 0, ""
 
 
 def _code_of(piece: TextChunk) -> str:

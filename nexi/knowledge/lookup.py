@@ -16,6 +16,7 @@ from nexi.knowledge.coverage import assess_coverage
 from nexi.ports import Emit
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH, Assessment
+from nexi.text.whole import asks_about_whole
 from nexi.types import Failure, Hit, Passage, Query
 
 PAGES = 4
@@ -72,6 +73,8 @@ class Lookup:
 
     def _assess_hits(self, hits: Sequence[Hit]) -> Assessment:
         """Words alone cannot tell that a better page is not out there, so by them what is known is never enough."""
+        if hits and self._is_about_question and asks_about_whole(self._question):
+            return Assessment(1.0, "the question is about these files as a whole")
         passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in hits]
         found = assess_coverage(self._question, passages) if passages else Assessment(0.0)
         return found if self._is_about_question else replace(found, score=min(found.score, UNSURE))

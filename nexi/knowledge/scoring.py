@@ -26,6 +26,7 @@ MENTIONING = 2  # how many of the first pages may name others
 POOL = 60
 SHINGLE = 4
 ALIKE = 0.8
+_VALUE = re.compile(r"\d+(?:[.,]\d+)*|\b[A-Z]\w+")  # numbers and names: a text with another one is no copy
 
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+| \(")
 
@@ -99,15 +100,15 @@ def _join_roots(text: str) -> str:
 
 
 def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:
-    """The first `count` passages, leaving out those that say nearly what an earlier one says."""
-    kept: list[tuple[Passage, set[tuple[str, ...]]]] = []
+    """The first `count` passages, leaving out those that say nearly what an earlier one says, with the same values."""
+    kept: list[tuple[Passage, set[tuple[str, ...]], set[str]]] = []
     for passage in ranked:
         if len(kept) == count:
             break
-        own = _word_shingles(passage.text)
-        if not any(_are_alike(own, other) for _, other in kept):
-            kept.append((passage, own))
-    return [passage for passage, _ in kept]
+        own, values = _word_shingles(passage.text), set(_VALUE.findall(passage.text))
+        if not any(_are_alike(own, other) and (values <= others or others <= values) for _, other, others in kept):
+            kept.append((passage, own, values))
+    return [passage for passage, *_ in kept]
 
 
 def _word_shingles(text: str) -> set[tuple[str, ...]]:

@@ -174,7 +174,7 @@ class ResearchRunRegistry:
     async def latest_runs(self, count: int = LISTED) -> Sequence[RunSummary]:
         """Past runs, newest first; none where the folder cannot be read."""
         try:
-            return (await asyncio.to_thread(self.nexi.runs().list_runs))[:count]
+            return await asyncio.to_thread(self.nexi.runs().list_runs, count)
         except (OSError, StoreError):
             return ()
 

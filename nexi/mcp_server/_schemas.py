@@ -26,7 +26,10 @@ class FoundAnswer(BaseModel):
     id: str = Field(description="The id of the run; nexi://runs/{id} has everything about it.")
     question: str
     answer: str = Field(description="Markdown; [n] names a source.")
-    answered: str = Field(default="", description="Whether the pages answer the question: yes, likely or no.")
+    answered: str = Field(
+        default="",
+        description="Whether the pages answer the question: yes, likely, no, or depends where it can mean several things.",
+    )
     sources: list[CitedSource]
     verified: str = Field(description="How many sentences the cited pages support, or contain.")
     stop: str = Field(description="Why the search ended; final_answer unless a limit was reached.")

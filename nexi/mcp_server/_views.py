@@ -67,7 +67,7 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     took = f"{told.iterations} iterations, {told.pages} pages, {told.seconds:.1f} s, {told.tokens:,} tokens{spent}"
     parts = [
         told.answer,
-        describe_answered(result.answer.answered) if told.answered == "no" else "",
+        describe_answered(result.answer.answered) if told.answered in ("no", "depends") else "",
         _sources_markdown(told.sources),
         "\n".join(f"Warning: {warning}" for warning in told.warnings),
         " ".join(filter(None, [told.verified, f"*{took}; run {told.id}, model {told.model}.*"])),

@@ -28,7 +28,7 @@ class RateLimiter:
         self._max_keys = max_keys
         self._evicts = evicts
         self._full_at: dict[str, float] = {}
-        self._queues: dict[str, _Queue] = {}
+        self._queues: dict[str, WaitingLine] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class RateLimiter:
         """Take a token when there is one, in the order of asking. A caller that is cancelled takes none; others move up."""
         if key not in self._queues and not self.try_take(key):
             return
-        queue = self._queues.setdefault(key, _Queue())
+        queue = self._queues.setdefault(key, WaitingLine())
         queue.waiting += 1
         try:
             async with queue.lock:
@@ -68,7 +68,7 @@ class RateLimiter:
             self._full_at = {key: full_at for key, full_at in self._full_at.items() if full_at > now}
 
 
-class _Queue:
+class WaitingLine:
     """Callers that wait for a token of one key; the one that holds the lock is next."""
 
     def __init__(self) -> None:

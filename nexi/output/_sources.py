@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 if TYPE_CHECKING:
     from nexi.types import Conflict, Source
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 def source_json(source: Source) -> dict[str, Any]:
     """A source; `link` opens it at its evidence, author and date are what the page states."""
     about = source.imprint
+    record = {"paper": asdict(about.paper)} if about.paper else {}
     return {
         "n": source.number,
         "url": source.url,
@@ -22,6 +25,7 @@ def source_json(source: Source) -> dict[str, Any]:
         "modified": about.updated,
         "site": about.site,
         "accessed": about.accessed,
+        **record,
     }
 
 
@@ -29,8 +33,16 @@ def conflict_json(conflict: Conflict) -> dict[str, Any]:
     return {
         "kind": conflict.kind,
         "subject": conflict.subject,
+        "settled": conflict.is_settled,
         "readings": [
-            {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote}
+            {
+                "value": r.value,
+                "sources": list(r.numbers),
+                "independent": r.origins,
+                "quote": r.quote,
+                "date": r.day,
+                "standing": r.standing,
+            }
             for r in conflict.readings
         ],
     }

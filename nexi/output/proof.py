@@ -100,21 +100,23 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def figures_line(review: Review | None) -> str:
-    """The verification line of an answer; "" if it claims nothing."""
+def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) -> str:
+    """The verification line of an answer, with its sources and their disagreements; "" if it claims nothing."""
     if review is None or not (review.proof.checked or review.dropped):
         return ""
+    counted = f" · {sources} source{'s' * (sources != 1)}" if sources else ""
+    counted += f" · sources disagree on {conflicts} point{'s' * (conflicts != 1)}" if conflicts else ""
     marked = f", {len(review.marked)} marked [unverified]" if review.marked else ""
     rejected = sum(bool(c.judge) and c.verdict.value in REJECTED for c in review.proof.checked)
     marked += f", {rejected} rejected by the judge" if rejected else ""
     left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
     gap = f" {clean_line(review.gap).rstrip('.')}." if review.gap else ""
-    return f"Checked: {review.proof.figures()}{marked}{left_out}.{gap}"
+    return f"Checked: {review.proof.figures()}{marked}{left_out}{counted}.{gap}"
 
 
-def print_figures(review: Review | None, plain: bool | None = None) -> None:
+def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, plain: bool | None = None) -> None:
     """Print the verification line to stdout, as part of the answer."""
-    line = figures_line(review)
+    line = figures_line(review, sources, conflicts)
     if not line or review is None:
         return None
     if not takes_colors(sys.stdout, plain):

@@ -219,7 +219,7 @@ class Screen:
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         print_answered(result.answer.answered)
         if is_tty():
-            print_figures(review)
+            print_figures(review, len(result.answer.sources), len(result.finished.conflicts))
         self.sum_up(result, with_figures=not is_tty())
 
     def sum_up(self, result: RunResult, *, with_figures: bool = True) -> None:

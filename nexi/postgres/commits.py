@@ -28,11 +28,13 @@ __all__ = ["Committer", "FactBatch", "FactRow", "taken_error"]
 _WANTED = """
 with wanted as (
     select * from json_to_recordset(%(batches)s::json) as w(run text, epoch bigint, last int, size int, state text,
-        question text, mode text, tokens bigint, cost float8)
+        question text, words text, mode text, tokens bigint, cost float8, progress boolean)
 )"""
 _CHANGE = """, held as (
-    update runs set last = wanted.last, bytes = bytes + wanted.size, state = coalesce(wanted.state, runs.state),
-        question = coalesce(wanted.question, runs.question), mode = coalesce(wanted.mode, runs.mode),
+    update runs set last = wanted.last, losses = case when wanted.progress then 0 else losses end,
+        bytes = bytes + wanted.size, state = coalesce(wanted.state, runs.state),
+        question = coalesce(wanted.question, runs.question),
+        words = coalesce(wanted.words, runs.words), mode = coalesce(wanted.mode, runs.mode),
         lease_until = case when wanted.state is null then lease_until end
     from wanted where runs.run = wanted.run and {is_mine} returning runs.run, runs.owner
 )"""
@@ -45,8 +47,9 @@ _APPEND_MANY = _LOCK + _CHANGE.format(is_mine="runs.run in (select run from lock
 _CREATE = """, entered as (
     delete from admissions where ctid = (select ctid from admissions where owner = %(owner)s order by at limit 1 for update)
 ), held as (
-    insert into runs (run, owner, header, question, mode, state, epoch, holder, lease_until, last, bytes)
-    select run, %(owner)s, %(header)s, coalesce(question, ''), coalesce(mode, ''), coalesce(state, 'running'), epoch,
+    insert into runs (run, owner, header, question, words, mode, state, epoch, holder, lease_until, last, bytes)
+    select run, %(owner)s, %(header)s, coalesce(question, ''), coalesce(words, ''),
+        coalesce(mode, ''), coalesce(state, 'running'), epoch,
         %(holder)s, now() + make_interval(secs => %(lease)s), last, size from wanted
     returning run, owner
 )"""
@@ -58,7 +61,7 @@ _REFERENCES = """, named as (
 _SPENDING = """, spent as (
     insert into usage (owner, day, tokens, cost)
     select held.owner, (now() at time zone 'utc')::date, sum(tokens), sum(cost)
-    from held join wanted using (run) group by held.owner
+    from held join wanted using (run) group by held.owner order by held.owner
     on conflict (owner, day) do update set tokens = usage.tokens + excluded.tokens,
         cost = usage.cost + excluded.cost
 )"""
@@ -198,9 +201,11 @@ def _describe_batch(batch: FactBatch) -> dict[str, Any]:
         "size": sum(len(row.line) for row in batch.rows),
         "state": batch.ended_state,
         "question": clean_text(start.query) if start else None,
+        "words": clean_text(start.query.casefold()) if start else None,
         "mode": start.mode if start else None,
         "tokens": usage.total,
         "cost": usage.cost or 0.0,
+        "progress": any(isinstance(row.fact, events.PROGRESS) for row in batch.rows),
     }
 
 

@@ -19,16 +19,38 @@ from typing import Any, Protocol, TypeVar
 
 from nexi.errors import ConfigError, StoreError
 from nexi.install import install_command
+from nexi.net.limits import WaitingLine
 
-__all__ = ["DEFAULT_LEASE_S", "MAX_RETRY_S", "UNLIMITED", "Database", "HeldRun", "clean_text", "list_migrations"]
+__all__ = [
+    "DEFAULT_LEASE_S",
+    "MAX_RETRY_S",
+    "MAX_ROWS",
+    "MAX_STATEMENT_S",
+    "UNLIMITED",
+    "Database",
+    "HeldRun",
+    "clean_text",
+    "list_migrations",
+]
 
 T = TypeVar("T")
 DEFAULT_LEASE_S = 4.0  # a worker that is lost is replaced after this, and a sweep
 MAX_CONNECTIONS = 8
 MAX_RETRY_S = 30.0  # a restart of the database takes less
 MAX_STATEMENT_S = 60.0  # a database that is slower than that is as good as none
+MAX_WAIT_S = 10.0  # for the reply to one statement: a connection may be dead without a word
+MAX_POOL_WAIT_S = 5.0  # for a connection that is free
+WATCH_EVERY_S = 0.25
+CHECK_LISTENER_S = 10.0
+TCP_LIMITS = {  # a peer that has gone silent is given up within seconds, not after the two hours of the kernel
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+MAX_ROWS = 1 << 62  # for a limit that is none
 MIGRATION_LOCK = 0x6E657869
-JOBS_STEP = 2  # whose text is the library's
 CHANNEL = "nexi_facts"
 _NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
 _RENEWALS_PER_LEASE = 4
@@ -71,6 +93,7 @@ class Database:
         max_connections: int = MAX_CONNECTIONS,
         patience_s: float = 10.0,
         statement_s: float = MAX_STATEMENT_S,
+        wait_s: float = MAX_WAIT_S,
     ) -> None:
         self._driver, self._pool_module = _load_driver()
         self.url, self.lease_s, self._patience_s, self._statement_s = url, lease_s, patience_s, statement_s
@@ -80,10 +103,16 @@ class Database:
 
         self.committer = Committer(self)
         self._pool: Any = None
+        self._wait_s = wait_s
+        self._waits: dict[object, tuple[float, Any]] = {}  # statements under way: when to give up, and their connections
+        self._watcher: threading.Thread | None = None
+        self._closed = threading.Event()
         self._max_connections = max_connections
         self._held: dict[str, HeldRun] = {}
+        self._renewed = 0.0
         self._notices: dict[str, int] = {}
         self._waiters: dict[str, set[Callable[[], None]]] = {}
+        self.lines: dict[str, WaitingLine] = {}  # of everybody in this process who waits for the pace of a host
         self._guard = threading.Lock()
         self._closing = threading.Event()
         self._keeper: threading.Thread | None = None
@@ -91,7 +120,7 @@ class Database:
 
     def open(self) -> Database:
         """Connect and migrate. Raises ConfigError when the database cannot be used."""
-        options = {"autocommit": True, "application_name": "nexi"}
+        options = {"autocommit": True, "application_name": "nexi", **TCP_LIMITS}
         self._pool = self._pool_module.ConnectionPool(
             self.url,
             min_size=1,
@@ -99,7 +128,7 @@ class Database:
             kwargs=options,
             configure=self._limit_statements,
             open=False,
-            timeout=5.0,
+            timeout=MAX_POOL_WAIT_S,
         )
         try:
             self._pool.open(wait=True, timeout=self._patience_s)
@@ -124,11 +153,17 @@ class Database:
         self.threads.shutdown()
         if self._pool:
             self._pool.close()
+        self._closed.set()
 
     def is_current(self) -> bool:
         """Whether it answers and has the schema of this nexi: not before an upgrade is through, nor after a newer one."""
-        steps = {step for (step,) in self.fetch("select step from schema_steps")}
+        steps = {step for (step,) in self.fetch("select step from schema_steps", patience_s=1.0)}
         return steps == {number for number, _ in list_migrations()}
+
+    def keeps_leases(self) -> bool:
+        """Whether the runs that this process writes are still its own, as far as the last renewal says."""
+        with self._guard:
+            return not self._held or time.monotonic() - self._renewed < self.lease_s
 
     # statements
 
@@ -144,12 +179,24 @@ class Database:
             raise self._store_error(error) from error
 
     def fetch(
-        self, statement: str, values: Mapping[str, Any] | None = None, *, patience_s: float = MAX_RETRY_S
+        self,
+        statement: str,
+        values: Mapping[str, Any] | None = None,
+        *,
+        patience_s: float = MAX_RETRY_S,
+        wait_s: float | None = None,
     ) -> list[tuple[Any, ...]]:
-        """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError."""
+        """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError.
+
+        `wait_s` is for a statement that reads a great deal.
+        """
+        limit_s = wait_s or min(self._wait_s, patience_s + 1.0)
 
         def ask() -> list[tuple[Any, ...]]:
-            with self._pool.connection() as connection:
+            with (
+                self._pool.connection(timeout=min(MAX_POOL_WAIT_S, patience_s + 1.0)) as connection,
+                self._limit_wait(connection, limit_s),
+            ):
                 return _rows_of(connection.execute(statement, values))
 
         return self._try_until(ask, time.monotonic() + patience_s)
@@ -161,7 +208,7 @@ class Database:
         other such statement of hers runs meanwhile, anywhere. Raises StoreError."""
 
         def ask() -> list[tuple[Any, ...]]:
-            with self._pool.connection() as connection:
+            with self._pool.connection() as connection, self._limit_wait(connection, self._wait_s):
                 with connection.pipeline(), connection.transaction():  # all of it is one round trip
                     connection.execute(_BECOME_PERSON, (ROLE, owner))
                     if is_alone:
@@ -177,7 +224,8 @@ class Database:
             try:
                 return ask()
             except (self._driver.OperationalError, self._driver.InterfaceError, self._pool_module.PoolTimeout) as error:
-                if time.monotonic() > deadline or self._closing.is_set():
+                is_full = isinstance(error, self._driver.errors.DiskFull)  # which takes longer than anybody waits
+                if is_full or time.monotonic() > deadline or self._closing.is_set():
                     raise self._store_error(error) from error
             except self._driver.Error as error:
                 raise self._store_error(error) from error
@@ -190,6 +238,33 @@ class Database:
             "The database refused", cause=_first_line(error), fix="try again; the operator's log says more", code=code
         )
 
+    @contextmanager
+    def _limit_wait(self, connection: Any, seconds: float) -> Iterator[None]:
+        """End the connection when a statement on it gets no reply in time; its caller then sees an OperationalError."""
+        key = object()
+        with self._guard:
+            self._waits[key] = (time.monotonic() + seconds, connection)
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch_waits, name="nexi-waits", daemon=True)
+                self._watcher.start()
+        try:
+            yield
+        finally:
+            with self._guard:
+                del self._waits[key]
+
+    def _watch_waits(self) -> None:
+        """The server's own limit is of no use on a connection that is dead, nor does the driver have one."""
+        while not self._closed.wait(WATCH_EVERY_S):
+            with self._guard:  # so that a connection is not given to somebody else meanwhile
+                for deadline, connection in self._waits.values():
+                    if deadline < time.monotonic():
+                        self._cut(connection)
+
+    def _cut(self, connection: Any) -> None:
+        with suppress(OSError, self._driver.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)  # unlike closing it, this wakes the thread that waits
+
     async def in_thread(self, work: Callable[..., T], *values: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *values)
 
@@ -198,6 +273,8 @@ class Database:
     def hold(self, run: HeldRun) -> None:
         """Renew the lease of a run until it is released."""
         with self._guard:
+            if not self._held:
+                self._renewed = time.monotonic()
             self._held[run.run_id] = run
             self._start_keeper()
 
@@ -218,20 +295,19 @@ class Database:
             self._keeper.start()
 
     def _keep_leases(self) -> None:
-        renewed = time.monotonic()
         while not self._closing.wait(_NOTICE_EVERY_S):
             with suppress(self._driver.Error, self._pool_module.PoolTimeout):  # the next turn tries again
                 self._send_notices()
-                if time.monotonic() - renewed >= self.lease_s / _RENEWALS_PER_LEASE:
+                if time.monotonic() - self._renewed >= self.lease_s / _RENEWALS_PER_LEASE:
                     self._renew_leases()
-                    renewed = time.monotonic()
+                    self._renewed = time.monotonic()
 
     def _send_notices(self) -> None:
         with self._guard:
             notices, self._notices = self._notices, {}
         if notices:
             payloads = [f"{run} {number}" for run, number in notices.items()]
-            with self._pool.connection(timeout=1.0) as connection:
+            with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
                 connection.execute("select pg_notify(%s, p) from unnest(%s::text[]) p", (CHANNEL, payloads))
 
     def _renew_leases(self) -> None:
@@ -239,7 +315,7 @@ class Database:
             held = dict(self._held)
         if not held:
             return
-        with self._pool.connection(timeout=1.0) as connection:
+        with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
             rows = connection.execute(_RENEW, (list(held), self.holder, self.lease_s)).fetchall()
         mine = {run: wishes for run, epoch, *wishes in rows if held[run].epoch == epoch}
         for run_id, run in held.items():
@@ -279,15 +355,21 @@ class Database:
     def _listen(self) -> None:
         while not self._closing.is_set():
             try:
-                with self._driver.connect(self.url, autocommit=True, application_name="nexi notices") as connection:
-                    connection.execute(f"listen {CHANNEL}")
+                options = {"autocommit": True, "application_name": "nexi notices", **TCP_LIMITS}
+                with self._driver.connect(self.url, **options) as connection:
+                    checked = -CHECK_LISTENER_S
                     while not self._closing.is_set():
+                        if time.monotonic() - checked > CHECK_LISTENER_S:  # a listener says nothing, so it would not notice
+                            with self._limit_wait(connection, self._wait_s):
+                                connection.execute(f"listen {CHANNEL}")
+                            checked = time.monotonic()
                         for notice in connection.notifies(timeout=0.5):
-                            self._wake_waiters(notice.payload.partition(" ")[0])
+                            self.wake_waiters(notice.payload.partition(" ")[0])
             except self._driver.Error:
                 self._closing.wait(0.5)  # followers look by themselves meanwhile
 
-    def _wake_waiters(self, run_id: str) -> None:
+    def wake_waiters(self, run_id: str) -> None:
+        """End the waits of this process for a notice about a run."""
         with self._guard:
             waiters: Sequence[Callable[[], None]] = tuple(self._waiters.get(run_id, ()))
         for wake in waiters:
@@ -332,9 +414,10 @@ def _migrate(connection: Any) -> None:
             )
         for number, text in steps:
             if number not in done:
-                connection.execute(_load_jobs_schema() if number == JOBS_STEP else text)
+                connection.execute(text)
                 connection.execute("insert into schema_steps (step) values (%s)", (number,))
         connection.execute(_ADD_VECTORS)
+        connection.execute(_ADD_TRIGRAMS)
         _prepare_role(connection)
 
 
@@ -397,11 +480,22 @@ do $$ begin
 end $$
 """
 
-
-def _load_jobs_schema() -> str:
-    from procrastinate.schema import SchemaManager
-
-    return str(SchemaManager.get_schema())
+# with the owner in the index, a word that is frequent for others costs nobody else anything
+_ADD_TRIGRAMS = """
+do $$ begin
+    if to_regclass('history_by_trigrams') is null
+        and (select count(*) from pg_available_extensions where name in ('pg_trgm', 'btree_gin')) = 2 then
+        begin
+            create extension if not exists pg_trgm;
+            create extension if not exists btree_gin;
+            create index history_by_trigrams on history using gin (owner, words gin_trgm_ops);
+            create index runs_by_trigrams on runs using gin (owner, words gin_trgm_ops);
+        exception when insufficient_privilege then
+            raise warning 'nexi may not create the extensions pg_trgm and btree_gin; old questions have no index';
+        end;
+    end if;
+end $$
+"""
 
 
 def _first_line(error: Exception) -> str:

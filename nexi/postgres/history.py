@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nexi.postgres.database import Database, clean_text
+from nexi.postgres.database import MAX_ROWS, Database, clean_text
 from nexi.types import HistoryEntry, HistoryRead
 
 __all__ = ["PostgresHistory"]
@@ -31,11 +31,9 @@ class PostgresHistory:
         limit = None if count is None else max(0, count)
         return self._read("select entry from history where owner = %(owner)s order by number desc limit %(limit)s", limit=limit)
 
-    def find(self, text: str) -> HistoryRead:
-        return self._read(
-            "select entry from history where owner = %(owner)s and strpos(words, %(text)s) > 0 order by number desc",
-            text=clean_text(text.casefold()),
-        )
+    def find(self, text: str, count: int | None = None) -> HistoryRead:
+        words = clean_text(text.casefold())
+        return self._read("select find_history(%(text)s, %(count)s)", text=words, count=MAX_ROWS if count is None else count)
 
     def get(self, entry_id: str) -> HistoryEntry | None:
         found = self._read(

@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 from nexi.errors import BackendError, StoreError
 from nexi.net import breaker
 from nexi.net.breaker import State, Suspension
-from nexi.net.limits import RateLimiter
+from nexi.net.limits import RateLimiter, WaitingLine
 from nexi.ports import Clock
 from nexi.postgres.database import Database, clean_text
 
@@ -32,6 +32,7 @@ insert into rate_limits as r (key, full_at) values (%(key)s, now() + %(step)s * 
 on conflict (key) do update set full_at = greatest(r.full_at, now()) + %(step)s * interval '1 second'
 returning extract(epoch from full_at - now())::float8
 """
+_GIVE_BACK = "update rate_limits set full_at = full_at - %(step)s * interval '1 second' where key = %(key)s"
 _TRY = """
 insert into rate_limits as r (key, full_at) values (%(key)s, now() + %(step)s * interval '1 second')
 on conflict (key) do update set full_at = greatest(r.full_at, now()) + %(step)s * interval '1 second'
@@ -53,13 +54,31 @@ class PostgresPacing:
         self._alone = RateLimiter(clock, burst=burst, rate=rate, evicts=True)
 
     async def wait(self, key: str) -> None:
-        """Reserve the next token and wait for its time. A caller that is cancelled meanwhile leaves its token unused."""
+        """Take a token when there is one, in the order of asking within a process. A caller that is cancelled takes none."""
+        name, lines = f"{self._name} {key}", self._database.lines
+        line = lines.setdefault(name, WaitingLine())
+        line.waiting += 1
+        try:
+            async with line.lock:  # so that a process never has more than one token that nobody may want in the end
+                await self._take_turn(key)
+        finally:
+            line.waiting -= 1
+            if not line.waiting:
+                del lines[name]
+
+    async def _take_turn(self, key: str) -> None:
+        """Reserve the next token and wait for its time."""
         try:
             rows = await self._fetch(_RESERVE, key)
         except StoreError:
             return await self._alone.wait(key)
         delay = rows[0][0] - self._step - self._slack
-        return await self._clock.sleep(delay) if delay > 0 else None
+        try:
+            return await self._clock.sleep(delay) if delay > 0 else None
+        except asyncio.CancelledError:
+            with suppress(StoreError):
+                await asyncio.shield(self._fetch(_GIVE_BACK, key))
+            raise
 
     async def try_take(self, key: str) -> float:
         """Take a token if there is one, and return 0.0; else the seconds after which there is."""

@@ -20,8 +20,9 @@ class PostgresPages:
             self._database.fetch,
             "with kept as (insert into pages (digest, body) values (%(digest)s, %(body)s) "
             "on conflict (digest) do update set used = now() returning digest) "
-            "insert into page_owners (digest, owner) select digest, %(owner)s from kept on conflict do nothing",
-            {"digest": digest, "body": body, "owner": self._owner},
+            "insert into page_owners (digest, owner, bytes) "
+            "select digest, %(owner)s, %(size)s from kept on conflict do nothing",
+            {"digest": digest, "body": body, "owner": self._owner, "size": len(body)},
         )
         return digest
 

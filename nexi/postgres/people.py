@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
-from nexi.postgres.database import MAX_RETRY_S, UNLIMITED, Database, clean_text
+from nexi.postgres.database import MAX_RETRY_S, MAX_STATEMENT_S, UNLIMITED, Database, clean_text
 from nexi.types import Principal, Usage
 
 __all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
@@ -347,24 +347,30 @@ class People:
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
         }
         kept: dict[str, Any] = {
-            name: [row for (row,) in self._fetch(f"select row_to_json(t)::text from ({query}) t", person=person)]  # noqa: S608
+            name: [row for (row,) in self._read_all(f"select row_to_json(t)::text from ({query}) t", person=person)]  # noqa: S608
             for name, query in tables.items()
         }
         kept = {name: [json.loads(row) for row in rows] for name, rows in kept.items()}
         kept["history"] = [
             json.loads(entry)
-            for (entry,) in self._fetch("select entry from history where owner = %(person)s order by number", person=person)
+            for (entry,) in self._read_all("select entry from history where owner = %(person)s order by number", person=person)
         ]
         kept["sources"] = [
             {"url": url, "title": title, "fetched_at": fetched_at, "passages": [json.loads(bytes(c))[0] for c in contents]}
-            for url, title, fetched_at, contents in self._fetch(_PAGES, person=person)
+            for url, title, fetched_at, contents in self._read_all(_PAGES, person=person)
         ]
-        kept["pages"] = {digest: bytes(body).decode("utf-8", "replace") for digest, body in self._fetch(_TEXTS, person=person)}
-        runs = self._fetch("select run, header from runs where owner = %(person)s order by created", person=person)
+        kept["pages"] = {
+            digest: bytes(body).decode("utf-8", "replace") for digest, body in self._read_all(_TEXTS, person=person)
+        }
+        runs = self._read_all("select run, header from runs where owner = %(person)s order by created", person=person)
         kept["runs"] = {
-            run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._fetch(_LINES, run=run))] for run, header in runs
+            run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._read_all(_LINES, run=run))]
+            for run, header in runs
         }
         return kept
+
+    def _read_all(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self.database.fetch(statement, values, patience_s=self._patience_s, wait_s=MAX_STATEMENT_S)
 
     def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         return self.database.fetch(statement, values, patience_s=self._patience_s)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact
 from nexi.ports import Clock
 from nexi.postgres.commits import FactBatch, FactRow, taken_error
-from nexi.postgres.database import Database, clean_text
+from nexi.postgres.database import MAX_ROWS, Database, clean_text
 from nexi.postgres.pages import PostgresPages
 from nexi.postgres.sharing import SHARED_WITH_ME
 from nexi.runs.log_format import (
@@ -47,6 +48,14 @@ QUOTA_STOP = (
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
 _READABLE = f"run = %(run)s and (owner = %(owner)s or {SHARED_WITH_ME})"
 _IS_RUNNING = "(state = 'waiting' or (state = 'running' and (is_queued or lease_until > now())))"
+_IN_STATE = {
+    "": "true",
+    "running": f"(state = 'waiting' or (state = 'running' and {_IS_RUNNING}))",
+    "unfinished": f"state = 'running' and not {_IS_RUNNING}",
+    "finished": "state = 'finished'",
+    "failed": "state = 'failed'",
+    "damaged": "false",  # a row is whole or not there
+}
 
 _FIRST_LINE, _LAST_LINE = (
     f"(select line from facts where facts.run = runs.run order by n {order} limit 1)"  # noqa: S608
@@ -188,13 +197,14 @@ class PostgresRuns:
         run_id = os.urandom(16).hex()
         self._database.fetch_as(
             self._owner,
-            "insert into runs (run, owner, header, question, mode, request, state, is_queued, queued_at) "
-            "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(mode)s, %(request)s, 'waiting', true, now())",
+            "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
+            "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(words)s, %(mode)s, %(request)s, 'waiting', true, now())",
             {
                 "run": run_id,
                 "owner": self._owner,
                 "header": encode_header(run_id, self._clock.now()).decode("ascii"),
                 "question": clean_text(question),
+                "words": clean_text(question.casefold()),
                 "mode": mode,
                 "request": json.dumps(request),
             },
@@ -212,7 +222,8 @@ class PostgresRuns:
     def claim(self, run_id: str) -> ClaimedRun:
         """Become the writer of a run that has none; whoever wrote it before is refused from now on."""
         taken = self._fetch_mine(
-            "update runs set epoch = epoch + 1, holder = %(holder)s, state = 'running', stop_requested = false, "
+            "update runs set epoch = epoch + 1, losses = losses + (holder is not null)::int, holder = %(holder)s, "
+            "state = 'running', stop_requested = false, "
             "lease_until = now() + make_interval(secs => %(lease)s) where {mine} and state in ('waiting', 'running') "
             "and (lease_until is null or lease_until < now()) "
             "and coalesce((select running from quotas where person = owner), 1000) > running_count(owner) "
@@ -230,25 +241,9 @@ class PostgresRuns:
         log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), worked=read.seconds)
         return ClaimedRun(log, read, question, mode, request or {})
 
-    def wake_next(self) -> None:
-        """Let the oldest run that waits be tried soon, since another one of this person has ended."""
-        self._database.fetch_as(
-            self._owner,
-            "update runs set queued_at = '-infinity' where run = (select run from runs where owner = %(owner)s "
-            "and state = 'waiting' order by created limit 1)",
-            {"owner": self._owner},
-        )
-
-    def count_claims(self, run_id: str, *, since: int = 0) -> int:
-        """How many writers a run has had since the one of that fact, or in all."""
-        statement = (
-            "select epoch - coalesce((select epoch from facts where facts.run = runs.run and n = %(since)s), 0) "
-            "from runs where {mine}"
-        )
-        rows = self._fetch_mine(statement, run_id, since=since)
-        if not rows:
-            raise no_such_run(run_id)
-        return int(rows[0][0])
+    def count_losses(self, run_id: str) -> int:
+        """How many writers of a run were lost since it last got further; one that gave it back was not."""
+        return int(self._ask("select losses + (holder is not null)::int from runs where {mine}", run_id)[0])
 
     def open_log(self, run_id: str) -> ReadLog:
         header, lines = self._ask(
@@ -261,12 +256,22 @@ class PostgresRuns:
     async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
         await self._database.wait_for_notice(run_id, min(timeout_s, 1.0))
 
-    def list_runs(self, newest: int = 0) -> list[RunSummary]:
+    def list_runs(self, newest: int = 0, *, state: str = "") -> list[RunSummary]:
+        return self._summarise(_IN_STATE[state], newest)
+
+    def find_runs(self, text: str, newest: int) -> list[RunSummary]:
+        words = clean_text(text.casefold())
+        return self._summarise("run = any(array(select find_runs(%(words)s, %(limit)s)))", newest, words=words)
+
+    def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:
+        return self._summarise("run = any(%(runs)s)", runs=list(run_ids)) if run_ids else []
+
+    def _summarise(self, condition: str, newest: int = 0, **values: Any) -> list[RunSummary]:
         rows = self._database.fetch_as(
             self._owner,
             f"select run, header, question, mode, state, {_IS_RUNNING}, bytes, {_FIRST_LINE}, {_LAST_LINE} "  # noqa: S608
-            "from runs where owner = %(owner)s order by created desc, run desc limit %(limit)s",
-            {"owner": self._owner, "limit": newest or None},
+            f"from runs where owner = %(owner)s and {condition} order by created desc, run desc limit %(limit)s",
+            {"owner": self._owner, "limit": newest or MAX_ROWS, **values},
         )
         return [
             summarise_run(

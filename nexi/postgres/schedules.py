@@ -83,13 +83,14 @@ class Schedules:
                     connection.execute(_NEXT_TIME, (None, schedule))
                     continue
                 connection.execute(
-                    "insert into runs (run, owner, header, question, mode, request, state, is_queued, queued_at) "
-                    "values (%s, %s, %s, %s, %s, %s, 'waiting', true, now())",
+                    "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
+                    "values (%s, %s, %s, %s, %s, %s, %s, 'waiting', true, now())",
                     (
                         run_id,
                         owner,
                         encode_header(run_id, self._clock.now()).decode("ascii"),
                         question,
+                        question.casefold(),
                         mode,
                         json.dumps(request),
                     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nexi.ports import Clock, KnowledgeStore
+from nexi.ports import Clock, Embedder, KnowledgeStore
 from nexi.postgres.database import Database
 from nexi.postgres.history import PostgresHistory
 from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
@@ -20,8 +20,16 @@ __all__ = ["PostgresState"]
 class PostgresState:
     """The runs, past answers, knowledge and quotas of one person."""
 
-    def __init__(self, database: Database, owner: str, clock: Clock, knowledge: KnowledgeStore) -> None:
+    def __init__(
+        self,
+        database: Database,
+        owner: str,
+        clock: Clock,
+        knowledge: KnowledgeStore,
+        local_embedders: dict[str, Embedder | None] | None = None,
+    ) -> None:
         self._database, self._clock = database, clock
+        self.local_embedders = {} if local_embedders is None else local_embedders
         self.owner = owner
         self.runs = PostgresRuns(database, owner, clock)
         self.history = PostgresHistory(database, owner)

@@ -109,9 +109,20 @@ class RunDirectory:
         """Return when there may be facts after that number, or when the time is over: a file is looked at again and again."""
         await asyncio.sleep(min(timeout_s, _POLL_S))
 
-    def list_runs(self, newest: int = 0) -> list[RunSummary]:
+    def list_runs(self, newest: int = 0, *, state: str = "") -> list[RunSummary]:
         """Runs, newest first, all of them or so many. Only the ends of each log are read: a bad line between is not seen."""
+        if state:
+            return [run for run in self.list_runs() if run.state == state][: newest or None]
         folders = sorted(self._run_folders(), key=_modification_time, reverse=True)[:newest] if newest else self._run_folders()
+        return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
+
+    def find_runs(self, text: str, newest: int) -> list[RunSummary]:
+        """So many runs whose question contains the text, whatever its case, newest first."""
+        return [run for run in self.list_runs() if text.casefold() in run.query.casefold()][:newest]
+
+    def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:
+        """The runs of these ids, as far as there are any, newest first."""
+        folders = [self._run_folder(run_id) for run_id in run_ids if self.has_run(run_id)]
         return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
 
     def check_lines(self, run: RunSummary) -> RunSummary:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from nexi.text.stopwords import STOP
 from nexi.text.words import find_words, has_unspaced
@@ -19,7 +20,7 @@ WORDS_IN_A_ROW = 3
 LETTERS_IN_A_ROW = 6  # of a script without spaces
 MIN_CODE_CHARS = 5
 
-_TOKEN = re.compile(r"[^\s,;()\[\]{}<>\"'`|]+")
+_TOKEN = re.compile(r"(?:[^\s,;()\[\]{}<>\"'`|]|(?<=\d),(?=\d))+")
 _CODE = re.compile(r"(?=.*\d).{5,}|(?=.*[A-Z]{2})(?=.+[-_./:+=]).{8,}|.+@.+|.{20,}", re.DOTALL)
 
 
@@ -40,7 +41,10 @@ class PrivateTexts:
         self._seen.add(text)
         self._words += f"{normalise_words(text)} "
         codes = (token for token in (found.strip(".:!?*_") for found in _TOKEN.findall(text)) if _CODE.fullmatch(token))
-        self._codes.update(word for code in codes for word in find_words(code.casefold()) if len(word) >= MIN_CODE_CHARS)
+        for words in (find_words(code.casefold()) for code in codes):
+            self._codes.update(word for word in words if len(word) >= MIN_CODE_CHARS)
+            if len(words) > 1:  # 12,500 can be written as two words or as one; three in a row are recognised anyway
+                self._codes.update((" ".join(words), "".join(words)))
 
     def find_quotation(self, query: str, is_public: Callable[[str], bool]) -> str:
         """The first words of a query that quote these texts; "" for none. `is_public` knows what others have said."""
@@ -49,6 +53,7 @@ class PrivateTexts:
 
     def _quotations(self, words: list[str]) -> Iterator[str]:
         yield from (word for word in words if word in self._codes)
+        yield from (pair for pair in map(" ".join, pairwise(words)) if pair in self._codes)
         for start in range(len(words) - WORDS_IN_A_ROW + 1):
             row = words[start : start + WORDS_IN_A_ROW]
             if f" {' '.join(row)} " in self._words and not all(word in STOP for word in row):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from nexi.answers.citations import CitationBook
 from nexi.runs.private import PrivateTexts, normalise_words
 from nexi.text.excerpts import LongText
-from nexi.types import Hit, Message, Page, content_digest
+from nexi.types import Hit, Message, Page, Paper, content_digest
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 
 MAX_ALLOWED_URLS = 20_000
@@ -39,6 +39,7 @@ class Session:
         self.stored_urls: set[str] = set()
         self._found: dict[str, str] = {}  # by page, the passages that a search of the knowledge store returned
         self._indexed: dict[str, LongText] = {}
+        self._papers: dict[str, Paper] = {}  # records of papers by the address that a search returned
         self.recalled_urls: set[str] = set()  # those of them that a run which searches the web has looked up
         for message in self.messages:
             if message.role == "user":
@@ -144,6 +145,15 @@ class Session:
             return any(f" {words} " in f" {normalise_words(text)} " or words in text for text in (question, *public))
 
         return self.private.find_quotation(query, is_public)
+
+    def add_papers(self, hits: Iterable[Hit]) -> None:
+        """Remember the records of papers, and allow their open copies to be fetched."""
+        papers = {hit_key(hit.url): hit.paper for hit in hits if hit.paper}
+        self._papers |= papers
+        self.allow_urls(paper.open_url for paper in papers.values() if paper.open_url)
+
+    def find_paper(self, url: str) -> Paper | None:
+        return self._papers.get(hit_key(url))
 
     def find_page(self, url: str) -> Page | None:
         return self.pages.get(hit_key(url))

@@ -24,6 +24,7 @@ MAX_ITEMS = 50
 MAX_FETCH_PAGES = 20
 MAX_CONTEXT_CHARS = 400_000
 MAX_TIME_MS = 120_000
+MAX_REDIRECTS = 20
 MAX_RETRIES = 5
 FULL_MODE_PAGES = 3
 LANGUAGE = r"^([A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}|all|auto)?$"
@@ -265,7 +266,7 @@ def _page_limits(budget: Mapping[str, Any], timeout_s: float) -> FetchLimits:
         max_bytes=usual.max_bytes if most is None else min(most, usual.max_pdf_bytes),
         max_pdf_bytes=usual.max_pdf_bytes if most is None else min(most, usual.max_pdf_bytes),
         max_chars=min(_read_number(budget, "max_extract_chars_per_page", usual.max_chars), usual.max_chars),
-        max_redirects=min(_read_number(budget, "max_redirects", usual.max_redirects), 20),
+        max_redirects=min(_read_number(budget, "max_redirects", usual.max_redirects), MAX_REDIRECTS),
         timeout_s=timeout_s,
         content_types=usual.content_types if types is None else tuple(t.partition(";")[0].strip().lower() for t in types),
     )

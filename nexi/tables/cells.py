@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from nexi.checking.links import page_number
 from nexi.errors import QuestionError
+from nexi.text.blocks import parse_blocks
 
 __all__ = ["Cell", "Column", "Row", "ValueTable", "parse_columns", "place_quote"]
 
@@ -19,9 +21,8 @@ MAX_COLUMNS = 40
 MAX_COLUMN_CHARS = 300
 NOT_STATED = "not stated"
 
-_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
-_BETWEEN_WORDS = r"(?:\W|_){1,40}"
+_WORD = re.compile(r"[^\W_]+")
+_BETWEEN_WORDS = r"[\W_]{1,40}"
 
 
 class Column(Struct, frozen=True):
@@ -89,15 +90,15 @@ def parse_columns(texts: Iterable[str]) -> tuple[Column, ...]:
 
 def place_quote(text: str, value: str, quote: str, start: int) -> Cell:
     """A cell whose quote begins at a place of its document."""
-    pages = _PAGE_MARK.findall(text, 0, start)
-    headings = _HEADING.findall(text, 0, start)
-    return Cell(value, quote, int(pages[-1]) if pages else 0, headings[-1] if headings else "")
+    trail = next((block.trail for block in parse_blocks(text) if block.start <= start <= block.end), ())
+    return Cell(value, quote, page_number(text, start), trail[-1] if trail else "")
 
 
 def find_quote(text: str, quote: str) -> tuple[int, int] | None:
     """Where the words of a quote stand in a text, whatever markup is between them; None where they do not."""
-    words = re.findall(r"[^\W_]+", quote)
+    words = _WORD.findall(quote)
     if not words:
         return None
-    match = re.search(_BETWEEN_WORDS.join(map(re.escape, words)), text)
+    whole = _BETWEEN_WORDS.join(map(re.escape, words))
+    match = re.search(rf"(?<![^\W_])(?<!\d[.,]){whole}(?![^\W_])(?![.,]\d)", text)
     return match.span() if match else None

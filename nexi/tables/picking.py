@@ -114,11 +114,13 @@ def pick_value(column: Column, saying: Saying) -> str:
     wanted = frozenset(question_roots(column.text))
     places = [m.span() for m in _WORD.finditer(sentence) if wanted & frozenset(question_roots(m.group()))]
     nearest = min(values, key=lambda value: _distance(value, places)) if places else values[0]
-    around = _CURRENCY.search(sentence, 0, nearest.start) if isinstance(nearest, Number) and not nearest.unit else None
-    behind = (
-        _UNKNOWN_UNIT.match(sentence, nearest.end) if not around and isinstance(nearest, Number) and not nearest.unit else None
-    )
-    return sentence[around.start() if around else nearest.start : behind.end() if behind else nearest.end].strip()
+    start, end = nearest.start, nearest.end
+    if isinstance(nearest, Number) and not nearest.unit:  # a currency or a unit whose name is not known
+        if currency := _CURRENCY.search(sentence, 0, start):
+            start = currency.start()
+        elif unit := _UNKNOWN_UNIT.match(sentence, end):
+            end = unit.end()
+    return sentence[start:end].strip()
 
 
 def kinds_wanted(column: Column) -> frozenset[str]:

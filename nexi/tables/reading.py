@@ -23,6 +23,7 @@ __all__ = ["ask_row"]
 DOCUMENT_BYTES = 24_000  # of one document that are shown
 TOKENS_PER_CELL = 160
 MAX_QUOTE_CHARS = 1_000
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 async def ask_row(llm: LLM, prompt: str, page: Page, columns: Sequence[Column], deadline: float | None) -> list[Cell | None]:
@@ -67,10 +68,7 @@ def _check_cell(text: str, given: object) -> Cell | None:
     if not value and not quote:
         return Cell()
     span = find_quote(text, quote[:MAX_QUOTE_CHARS])
-    if not value or span is None or not set(_digits(value)) <= set(_digits(quote)):
+    if not value or span is None or not set(_NUMBER.findall(value)) <= set(_NUMBER.findall(quote)):
         return None
-    return place_quote(text, value, strip_markdown(text[slice(*span)]) if "|" not in quote else quote, span[0])
-
-
-def _digits(text: str) -> list[str]:
-    return re.findall(r"\d+", text)
+    said = text[slice(*span)]
+    return place_quote(text, value, said if "|" in said else strip_markdown(said), span[0])

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
         web_get,
         web_search,
     )
+    from nexi.tools.specs import TOOLS
 
 __all__ = [
+    "TOOLS",
     "ContentFetcher",
     "JinaContentFetcher",
     "JinaSearchBackend",

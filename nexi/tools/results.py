@@ -38,13 +38,14 @@ def _render_hit(hit: Any) -> dict[str, str]:
 
 
 def render_pages(views: Sequence[PageView]) -> dict[str, Any]:
-    """Render pages as the seeds' JSON: `[n] url`, a line, the text."""
+    """Render pages as the seeds' JSON: `[n] url`, a line, the text; with the day of the text where it is known."""
     pages = []
     for view in views:
         if view.error:
             pages.append({"url": view.url, "content": "", "error": view.error})
         else:
-            pages.append({"url": view.url, "title": view.title, "content": _render_page_text(view.number, view.url, view.text)})
+            form = {"url": view.url, "title": view.title, "content": _render_page_text(view.number, view.url, view.text)}
+            pages.append({**form, "date": view.day} if view.day else form)
     return {"pages": pages}
 
 

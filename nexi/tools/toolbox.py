@@ -23,6 +23,7 @@ from nexi.reader import NOT_RECORDED, Reader
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH
+from nexi.text.scope import plausible_day
 from nexi.tools.extra import build_query
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import LOCAL_SEARCH, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
@@ -129,6 +130,7 @@ class Toolbox(Struct, frozen=True):
         outcomes = _drop_repeated_hits([t.result() for t in tasks])
         for outcome in outcomes:
             self.session.allow_urls(h.url for h in outcome.hits if is_web_url(h.url))
+            self.session.add_papers(outcome.hits)
             stored = [h for h in outcome.hits if h.backend == LOCAL_BACKEND]
             self.session.allow_stored_urls(h.url for h in stored)
             self.session.recalled_urls.update(h.url for h in stored if searcher is not self.searcher)
@@ -203,7 +205,7 @@ class Toolbox(Struct, frozen=True):
             except TimeoutError:
                 return PageView(url, error=OUT_OF_TIME), None
             text = await self.extract_text(page, arguments, share)
-        return PageView(url, title=page.title, text=_cut_to_bytes(text, share)), page
+        return PageView(url, title=page.title, text=_cut_to_bytes(text, share), day=plausible_day(page.imprint)), page
 
     async def _number_page(self, viewed: tuple[PageView, Page | None]) -> PageView:
         """Give a page its citation number when it is handed to the model."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app import Nexi
 from nexi.app.documents import MAX_BYTES, in_fences
@@ -20,6 +21,7 @@ from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import StoredSource
+from nexi.urls import find_urls
 from tests.denial import deny_access
 from tests.raising import has_code
 
@@ -193,8 +195,6 @@ async def test_what_is_neither_a_path_nor_an_address_says_so(make_config: Make, 
 
 
 async def test_a_page_and_the_pages_of_a_sitemap_are_taken(make_config: Make) -> None:
-    from msgspec.structs import replace
-
     class Site(FakeWeb):
         async def fetch(self, url: str, limits: object) -> object:  # type: ignore[override]
             page = await super().fetch(url, limits)  # type: ignore[arg-type]
@@ -212,6 +212,65 @@ async def test_a_page_and_the_pages_of_a_sitemap_are_taken(make_config: Make) ->
     assert dict(taken.outcomes) == {"stored": 2}
     assert taken.skipped == [("https://docs.example/gone", "the page does not exist")]
     assert sorted(source.url for source in await known(config)) == ["https://docs.example/a", "https://docs.example/b"]
+
+
+class Blog(FakeWeb):
+    """A site whose XML has the type and the links that the fetcher gives it."""
+
+    async def fetch(self, url: str, limits: object) -> object:  # type: ignore[override]
+        page = await super().fetch(url, limits)  # type: ignore[arg-type]
+        if not url.endswith(".xml"):
+            return page
+        links = () if "sitemap" in url else tuple(find_urls(page.text))
+        return replace(page, content_type="application/rss+xml; charset=utf-8", links=links)
+
+
+BLOG = {
+    "https://blog.example/feed.xml": "# Blog\n\nhttps://blog.example/a\n\nhttps://blog.example/b",
+    "https://blog.example/a": "The post about apples says how they are grown.",
+    "https://blog.example/b": "The post about bread says how it is baked.",
+}
+
+
+async def test_the_pages_of_a_feed_are_taken(make_config: Make) -> None:
+    config = make_config()
+    taken = await take(config, "https://blog.example/feed.xml", web=Blog(BLOG))
+    assert dict(taken.outcomes) == {"stored": 2}
+    assert sorted(source.url for source in await known(config)) == ["https://blog.example/a", "https://blog.example/b"]
+    again = await take(config, "https://blog.example/feed.xml", web=Blog(BLOG))
+    assert dict(again.outcomes) == {"unchanged": 2}
+
+
+async def test_a_feed_whose_pages_cannot_be_read_is_taken_itself(make_config: Make) -> None:
+    config = make_config()
+    feed = {url: text for url, text in BLOG.items() if url.endswith(".xml")}
+    taken = await take(config, "https://blog.example/feed.xml", web=Blog(feed))
+    assert (dict(taken.outcomes), len(taken.skipped)) == ({"stored": 1}, 2)
+    assert [source.url for source in await known(config)] == ["https://blog.example/feed.xml"]
+
+
+async def test_a_feed_that_lists_itself_ends(make_config: Make) -> None:
+    loop = {"https://blog.example/feed.xml": "# Loop\n\nhttps://blog.example/feed.xml"}
+    taken = await take(make_config(), "https://blog.example/feed.xml", web=Blog(loop))
+    assert dict(taken.outcomes) == {"stored": 1}
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"https://blog.example/sitemap.xml": "https://blog.example/a"},
+        {
+            "https://blog.example/robots.txt": "User-agent: *\nSitemap: https://blog.example/maps/sitemap-1.xml\n",
+            "https://blog.example/maps/sitemap-1.xml": "https://blog.example/a",
+        },
+    ],
+    ids=["usual place", "robots.txt"],
+)
+async def test_the_sitemap_of_a_site_is_found(make_config: Make, pages: dict[str, str]) -> None:
+    config, web = make_config(), Blog(BLOG | pages)
+    async with Nexi(config, fetchers=[web], backends=[web]) as nexi:
+        await DocumentIndexing(nexi, nexi.knowledge(), embeds=False).take_sitemap("https://blog.example/about")
+    assert [source.url for source in await known(config)] == ["https://blog.example/a"]
 
 
 async def test_a_watched_folder_follows_what_happens_in_it(make_config: Make, tmp_path: Path) -> None:

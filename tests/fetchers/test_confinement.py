@@ -84,6 +84,27 @@ async def test_the_reader_has_its_limit_of_computing_time_and_of_memory() -> Non
     assert (computing_s, core, 0 < room < 2_000_000_000) == (MAX_CPU_S, 0, True)
 
 
+@linux_only
+@pytest.mark.parametrize(
+    ("lack", "limits"),
+    [
+        ("pathlib.Path.read_text = lambda *_: open('/proc/none')", [True, False]),
+        ("sys.modules['resource'] = None", [False, False]),
+    ],
+    ids=["no /proc, as on macOS", "no limits, as on Windows"],
+)
+async def test_a_system_that_lacks_a_limit_keeps_the_others(lack: str, limits: list[bool]) -> None:
+    program = (
+        f"{apart._FIND_NEXI}import json, pathlib, resource; from nexi.extract import worker; known = resource;"
+        "find = lambda: [known.getrlimit(kind)[0] for kind in (known.RLIMIT_CPU, known.RLIMIT_AS)]; before = find();"
+        f"{lack}; worker._limit_resources(1_000_000);"
+        "changes = [old != new for old, new in zip(before, find(), strict=True)];"
+        "sys.stdout.write(json.dumps({'read': {'text': json.dumps(changes)}}))"
+    )
+    changes = (await apart.read_apart(b"", "x/y", 1_000, origin="web", program=program)).text
+    assert json.loads(changes) == limits
+
+
 async def test_the_recogniser_gets_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_tesseract(tmp_path, monkeypatch, "cat >/dev/null; env")
     for name in ("OPENAI_API_KEY", "SEARXNG_URL", "NEXI_DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "HOME"):

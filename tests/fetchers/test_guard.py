@@ -82,6 +82,10 @@ def test_public_addresses_are_allowed(address: str) -> None:
     assert forbidden_reason(address) == ""
 
 
+def test_an_address_behind_a_nat64_prefix_of_a_networks_own_is_not_recognised() -> None:
+    assert forbidden_reason("2a00:64:ff9b::7f00:1") == ""
+
+
 @pytest.mark.parametrize(
     ("url", "cause"),
     [
@@ -89,6 +93,7 @@ def test_public_addresses_are_allowed(address: str) -> None:
         ("file:///etc/passwd", "only http and https"),
         ("javascript:alert(1)", "only http and https"),
         ("http://user:secret@example.com/", "user name or password"),
+        ("http://example.com:22/", "port 22"),
         ("http://example.com:25/", "port 25"),
         ("http://127.0.0.1/", "loopback"),
         ("http://127.1/", "loopback"),

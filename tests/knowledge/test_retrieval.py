@@ -105,8 +105,15 @@ async def test_a_question_about_code_prefers_code_when_enabled(tmp_path: Path) -
 async def test_near_copies_are_left_out(tmp_path: Path) -> None:
     library = Library(tmp_path)
     text = "The barn owl hunts voles and mice by night over open fields and hedges of the valley"
-    await library.fill({f"http://m{i}.test/": ("Owl", f"{text} {i}.") for i in range(4)})
+    await library.fill({f"http://m{i}.test/": ("Owl", f"{text}{' still' * i}.") for i in range(4)})
     assert len(await library.urls("barn owl voles")) == 1
+
+
+async def test_a_passage_with_another_number_is_no_copy(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    text = "The barn owl hunts voles and mice by night over open fields and takes"
+    await library.fill({f"http://m{i}.test/": ("Owl", f"{text} {i + 4} of them.") for i in range(2)})
+    assert sorted(await library.urls("barn owl voles")) == ["http://m0.test/", "http://m1.test/"]
     await library.store.aclose()
 
 

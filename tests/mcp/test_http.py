@@ -107,13 +107,13 @@ async def test_cancelling_over_http_stops_the_run(web: str, tmp_path: Path) -> N
     ],
 )
 async def test_other_hosts_and_origins_are_refused(web: str, tmp_path: Path, headers: dict[str, str], status: int) -> None:
-    async with door(web, tmp_path) as (url, _), httpx2.AsyncClient() as http:
+    async with door(web, tmp_path) as (url, _), httpx2.AsyncClient(timeout=120) as http:
         reply = await http.post(url, json=HELLO, headers={**KNOWN, **headers})
     assert reply.status_code == status
 
 
 async def test_a_token_is_asked_for_and_told_how_to_send(web: str, tmp_path: Path) -> None:
-    async with door(web, tmp_path, token=TOKEN) as (url, _), httpx2.AsyncClient() as http:
+    async with door(web, tmp_path, token=TOKEN) as (url, _), httpx2.AsyncClient(timeout=120) as http:
         wrong = [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"authorization": "Basic " + TOKEN}]
         refused = [await http.post(url, json=HELLO, headers={**ACCEPT, **headers}) for headers in wrong]
         welcome = await http.post(url, json=HELLO, headers={**ACCEPT, "authorization": f"bearer {TOKEN}"})
@@ -126,7 +126,7 @@ async def test_a_token_is_asked_for_and_told_how_to_send(web: str, tmp_path: Pat
 
 async def test_without_a_token_of_its_own_the_door_wants_the_owners(web: str, tmp_path: Path) -> None:
     owner = OwnerToken(config_for(web, tmp_path).state_dir)
-    async with door(web, tmp_path, token="") as (url, _), httpx2.AsyncClient() as http:
+    async with door(web, tmp_path, token="") as (url, _), httpx2.AsyncClient(timeout=120) as http:
         first = owner.read()
         sent = ("x", "any word", "caf\u00e9", f"{first}x", first)
         for_old = [{**ACCEPT, "authorization": f"Bearer {token}".encode()} for token in sent]
@@ -156,7 +156,7 @@ def test_off_loopback_a_token_is_needed(web: str, tmp_path: Path, host: str) -> 
     ids=["empty", "torn", "list", "null", "text", "bytes", "nothing", "deep", "large"],
 )
 async def test_bad_bodies_are_refused_with_a_client_error(web: str, tmp_path: Path, body: bytes) -> None:
-    async with door(web, tmp_path) as (url, _), httpx2.AsyncClient() as http:
+    async with door(web, tmp_path) as (url, _), httpx2.AsyncClient(timeout=120) as http:
         reply = await http.post(url, content=body, headers={**KNOWN, "content-type": "application/json"})
     assert 400 <= reply.status_code < 500
     assert "Traceback" not in reply.text
@@ -179,7 +179,7 @@ async def running_command(web: str, home: Path, capsys: pytest.CaptureFixture[st
 
 
 async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async with running_command(web, tmp_path, capsys) as (port, said), httpx2.AsyncClient() as http:
+    async with running_command(web, tmp_path, capsys) as (port, said), httpx2.AsyncClient(timeout=120) as http:
         reply = await http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=KNOWN)
     assert said == f"MCP at http://127.0.0.1:{port}/mcp, with the token\n"
     assert json.loads(reply.text.partition("data: ")[2])["result"]["serverInfo"]["name"] == "nexi"
@@ -228,7 +228,10 @@ async def test_a_web_server_mounts_the_door_under_a_guard_of_its_own(web: str, t
 async def test_nexi_serve_offers_mcp_behind_its_own_guard(web: str, tmp_path: Path) -> None:
     from nexi.web import create_app
 
-    async with listening(create_app(config_for(web, tmp_path, token=TOKEN))) as address, httpx2.AsyncClient() as http:
+    async with (
+        listening(create_app(config_for(web, tmp_path, token=TOKEN))) as address,
+        httpx2.AsyncClient(timeout=120) as http,
+    ):
         url = f"{address}/mcp"
         refused = await http.post(url, json=HELLO, headers=ACCEPT)
         evil = await http.post(url, json=HELLO, headers={**KNOWN, "host": "evil.example"})

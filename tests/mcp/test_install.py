@@ -26,22 +26,23 @@ def nexi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 @pytest.mark.parametrize("client", ["claude", "cursor"])
 def test_the_entry_is_printed_as_json_and_nothing_is_written(nexi: Command, client: str) -> None:
-    done = nexi("mcp", "install", client)
+    done = nexi("mcp", "install", client, "--print")
     assert (done.code, json.loads(done.out)) == (0, {"mcpServers": {"nexi": COMMAND}})
-    assert f"nexi mcp install {client} --write" in done.err
+    assert f"run: nexi mcp install {client}" in done.err
     assert not place_of(client).exists()
 
 
 def test_the_entry_for_codex_is_toml(nexi: Command) -> None:
-    done = nexi("mcp", "install", "codex")
+    done = nexi("mcp", "install", "codex", "--print")
     assert tomllib.loads(done.out) == {"mcp_servers": {"nexi": {**COMMAND, "tool_timeout_sec": 120}}}
 
 
 @pytest.mark.parametrize("client", ["claude", "cursor", "codex"])
 def test_a_file_is_made_where_there_is_none_and_the_second_time_left_alone(nexi: Command, client: str) -> None:
-    first, second = nexi("mcp", "install", client, "--write"), nexi("mcp", "install", client, "--write")
+    first, second = nexi("mcp", "install", client), nexi("mcp", "install", client, "--write")
     assert (first.code, second.code) == (0, 0)
     assert "has the entry now" in first.err
+    assert entry_text(client).split()[1] in first.err  # what was added is shown
     assert "has the entry already" in second.err
     assert place_of(client).read_text() == entry_text(client)
 

@@ -108,8 +108,9 @@ async def test_what_the_judge_accepts_is_supported_and_names_the_judge(config: C
 async def test_an_answer_that_a_judge_supports_whole_is_answered_whatever_words_it_shares_with_the_question(
     config: Config,
 ) -> None:
-    judged, refused = [await world_of(config, step).ask(QUESTION) for step in (judging(), judging("330"))]
-    unjudged = await world_of(config.override(verify_judge=False)).ask(QUESTION)
+    question = f"Which landmarks do {BRIDGE} and {TOWER} portray?"
+    judged, refused = [await world_of(config, step).ask(question) for step in (judging(), judging("330"))]
+    unjudged = await world_of(config.override(verify_judge=False)).ask(question)
     assert [result.answer.answered for result in (judged, refused, unjudged)] == ["yes", "likely", "likely"]
 
 
@@ -315,7 +316,13 @@ class SilentJudge:
 async def test_a_judge_that_never_replies_is_given_up(config: Config) -> None:
     world = world_of(config)
     world.roles["judge"] = SilentJudge()  # type: ignore[assignment]
-    review = await review_of(world, time_target=0.05)
+
+    def answer_late(_: Sequence[Message]) -> Reply:
+        world.clock.advance(599.95)
+        return answering(ANSWER)
+
+    world.llm.steps[-1] = answer_late
+    review = await review_of(world, time_target=600)
     assert (words(review), review.gap) == (
         ["found"] * 3,
         "The sentences were not judged: the time for checking was used up",

@@ -10,7 +10,7 @@ import pytest
 
 from nexi.app.knowledge import Knowledge
 from nexi.config import Config
-from nexi.errors import NexiError, StoreError
+from nexi.errors import BackendError, NexiError, StoreError
 from nexi.events import KnowledgeSearched, PageFetched, Warned
 from nexi.llm.extractive.model import Extractive
 from nexi.testing import FakeWeb, answering, calling, reading, searching
@@ -241,6 +241,68 @@ async def test_a_model_is_asked_with_passages_of_the_files_that_came_with_the_qu
     async with world.nexi() as nexi:
         replay = await nexi.replay(result.id)
     assert (result.answer.text, replay.is_same) == ("It lies in Stralsund. [1]", True)
+
+
+class DeadWeb(CountingWeb):
+    """A web whose search service is down."""
+
+    async def search(self, query: Any) -> Any:
+        raise BackendError("the service is down", code="refused", fix="start it")
+
+
+async def test_a_file_is_answered_from_by_a_model_whose_search_service_is_down(make_config: Make, tmp_path: Path) -> None:
+    (tmp_path / "boat.md").write_text("# Boat\n\nThe boat lies in the harbour of Stralsund.")
+    world = World(make_config(), searching("boat"), answering("It lies in Stralsund. [1]"), web=DeadWeb())
+    result = await world.ask("Where does the boat lie?", attachments=(str(tmp_path / "boat.md"),))
+    assert (result.answer.text, len(result.answer.sources)) == ("It lies in Stralsund. [1]", 1)
+
+
+HARBOUR = """# Harbour
+
+## Traffic
+
+Container traffic rose by 4 percent in 2025. Ferries carried 1.2 million passengers.
+
+## Works
+
+The north quay is closed until May. Dredging costs 3.1 million euros.
+"""
+
+
+@pytest.mark.parametrize("question", ["Summarise this", "What does it say?", "Résume ce document", "要約してください"])
+async def test_a_question_about_a_file_as_a_whole_is_answered_by_what_its_sections_say_and_not_by_the_web(
+    make_config: Make, tmp_path: Path, question: str
+) -> None:
+    (tmp_path / "harbour.md").write_text(HARBOUR)
+    web = CountingWeb()
+    result = await extractive(make_config(model="extractive"), web).ask(question, attachments=(str(tmp_path / "harbour.md"),))
+    assert result.answer.text == (
+        "Container traffic rose by 4 percent in 2025. [1] Ferries carried 1.2 million passengers. [1] "
+        "The north quay is closed until May. [1] Dredging costs 3.1 million euros. [1]"
+    )
+    assert (result.answer.answered, web.asked) == ("yes", [])
+
+
+async def test_a_long_file_is_summarised_by_the_first_sentences_of_all_its_sections(make_config: Make, tmp_path: Path) -> None:
+    chapters = [
+        f"## Chapter {n}\n\nChapter {n} begins with this sentence. {'It goes on with quite a few more words. ' * 30}"
+        for n in range(1, 5)
+    ]
+    (tmp_path / "book.md").write_text("\n\n".join(("# Book", *chapters)))
+    result = await extractive(make_config(model="extractive"), CountingWeb()).ask(
+        "key points", attachments=(str(tmp_path / "book.md"),)
+    )
+    assert all(f"Chapter {n} begins with this sentence. [1]" in result.answer.text for n in range(1, 5))
+    assert len(result.answer.text.split()) < 250
+
+
+async def test_a_model_is_given_the_beginning_of_a_file_where_the_question_shares_no_word_with_it(
+    make_config: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "harbour.md").write_text(HARBOUR)
+    world = World(make_config(), answering("The north quay is closed until May. [1]"))
+    await world.ask("Sum it up", attachments=(str(tmp_path / "harbour.md"),))
+    assert "Container traffic rose by 4 percent in 2025." in world.llm.requests[0][-1].content
 
 
 async def test_a_question_that_was_asked_before_is_replayed_as_it_was(make_config: Make) -> None:

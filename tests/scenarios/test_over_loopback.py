@@ -128,7 +128,7 @@ def test_nothing_found_is_exit_five_with_the_reason(nexi: Run) -> None:
 def test_a_search_service_that_is_down_is_named_with_a_fix(nexi: Run) -> None:
     done = nexi("--plain", QUESTION, SEARXNG_URL="http://127.0.0.1:9")
     assert done.returncode == 5
-    assert "searxng" in done.stderr
+    assert "SearXNG refused the connection: nothing listens at" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -177,11 +177,26 @@ async def test_with_nothing_to_read_there_is_no_answer(make_config: Make) -> Non
     assert world.llm.requests == []
 
 
-async def test_a_model_that_answers_before_it_calls_a_tool_gets_passages_at_once(make_config: Make) -> None:
-    world = World(make_config(), Reply("I just know it."), Reply(SENTENCE))
+async def test_a_model_that_answers_before_it_calls_a_tool_is_told_once_and_then_gets_passages(make_config: Make) -> None:
+    world = World(make_config(), Reply("I just know it."), Reply("I do know it."), Reply(SENTENCE))
     assert (await world.ask()).answer.text == SENTENCE
-    assert [bool(names) for names in world.llm.offered] == [True, False]
+    assert [bool(names) for names in world.llm.offered] == [True, True, False]
     assert warnings_of(world) == ["guided"]
+
+
+@pytest.mark.parametrize("first", [Reply("I just know it."), answering("I just know it.")])
+async def test_a_model_that_answers_in_its_first_turn_and_reads_when_told_is_not_guided(
+    make_config: Make, first: Reply
+) -> None:
+    world = World(make_config(), first, searching("moon"), reading(MOON), answering(SENTENCE))
+    assert (await world.ask()).answer.text == SENTENCE
+    assert warnings_of(world) == []
+
+
+async def test_at_the_iteration_limit_the_question_itself_is_searched_for(make_config: Make) -> None:
+    world = World(make_config(), searching("qqq zzz"), searching("xxx"))
+    result = await world.ask(max_iterations=2)
+    assert (result.answer.text, result.answer.stop) == (QUOTATION, StopReason.MAX_ITERATIONS)
 
 
 async def test_a_model_that_has_called_a_tool_is_told_to_read_first(make_config: Make) -> None:
@@ -226,12 +241,12 @@ async def test_a_call_that_trickles_ends_after_five_timeouts(make_config: Make) 
 
 
 async def test_the_pages_of_an_earlier_question_are_archived_and_stay_citable(make_config: Make) -> None:
-    world = World(make_config(), Reply("I just know it."), Reply(SENTENCE))
+    world = World(make_config(), Reply("I just know it."), Reply("I do know it."), Reply(SENTENCE))
     result = await world.ask()
     world.llm.steps += [answering("It has no air [1].")]
     again = await world.ask("Has the Moon air?", session=result.session)
     assert again.answer.text == "It has no air [1]."
-    archived = [m.content for m in world.llm.requests[2] if m.role == "tool"]
+    archived = [m.content for m in world.llm.requests[3] if m.role == "tool"]
     assert archived == [
         "[archived: this result was left out to save room; call the tool again to see it]",
         f"[archived: the pages [1] {MOON}, [2] {MARS}, [3] {VENUS} were read; call the tool again to see it]",

@@ -28,9 +28,9 @@ OWN = {"searxng_url": "http://127.0.0.1:9"}
         (OWN, SearcherSettings(fallback=False), "duckduckgo", ["duckduckgo"]),
         (OWN, SearcherSettings(backends=("wikipedia", "searxng")), "", ["wikipedia", "searxng"]),
         (OWN, SearcherSettings(backends=("searxng",)), "duckduckgo", ["searxng"]),
-        ({}, SearcherSettings(), "", ["duckduckgo", "wikipedia"]),
-        ({}, SearcherSettings(), "searxng", ["duckduckgo", "wikipedia"]),
-        ({}, SearcherSettings(), "wikipedia", ["wikipedia", "duckduckgo"]),
+        ({}, SearcherSettings(), "", ["services"]),
+        ({}, SearcherSettings(), "searxng", ["services"]),
+        ({}, SearcherSettings(), "wikipedia", ["services"]),
         ({}, SearcherSettings(backends=("searxng", "tavily", "nobody", "wikipedia")), "", ["wikipedia"]),
     ],
 )

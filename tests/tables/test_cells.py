@@ -99,3 +99,13 @@ def test_a_quote_is_found_across_markup_and_placed_on_its_page() -> None:
     assert place_quote(text, "40 euros", "q", span[0]) == place_quote(text, "40 euros", "q", span[0])
     assert (place_quote(text, "40", "q", span[0]).page, place_quote(text, "40", "q", span[0]).heading) == (2, "Costs")
     assert find_quote(text, "The list price is 50 euros") is None
+
+
+@pytest.mark.parametrize("quote", ["5.1 kg", "1 kg", "The weight is 15.1 k"])
+def test_a_quote_that_cuts_a_number_or_a_word_does_not_stand_in_the_document(quote: str) -> None:
+    assert find_quote("The weight is 15.1 kg today.", quote) is None
+
+
+def test_a_comment_in_code_is_no_heading() -> None:
+    text = "## Costs\n\n```\n# not a heading\n```\n\nThe price is 40 euros."
+    assert place_quote(text, "40 euros", "The price is 40 euros.", text.index("The")).heading == "Costs"

@@ -96,3 +96,17 @@ async def test_pages_of_the_web_are_rows_and_local_scope_refuses_them(tmp_path: 
         with pytest.raises(NexiError, match="local scope"):
             await nexi.table(TableRequest(COLUMNS, (page,), is_local=True))
     assert [(row.url, row.cells[1].value) for row in table.rows] == [(page, "5.1 kg")]
+
+
+async def test_a_cell_that_spans_rows_and_columns_gives_its_value_to_each(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "birds.html").write_text(
+        "<html><body><h1>Birds</h1><p>What the two birds of the marsh weigh and cost is shown here.</p><table>"
+        "<tr><th rowspan=2>Bird</th><th colspan=2>Offer</th></tr><tr><th>Price</th><th>Weight</th></tr>"
+        "<tr><td>Heron</td><td rowspan=2>CHF 8,900</td><td>5.1 kg</td></tr>"
+        "<tr><td>Stork</td><td>3.2 kg</td></tr></table></body></html>"
+    )
+    async with Nexi(Config(home=tmp_path / "home", model="extractive")) as nexi:
+        table = await nexi.table(TableRequest(("stork price, stork weight, heron weight",), (str(folder),), reads_files=True))
+    assert [cell.value for cell in table.rows[0].cells] == ["CHF 8,900", "3.2 kg", "5.1 kg"]

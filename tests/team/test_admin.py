@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,13 @@ def test_without_the_library_the_command_that_installs_it_is_named(admin: Any, m
     monkeypatch.setitem(sys.modules, "psycopg", None)
     done = admin("users")
     assert (done.exit_code, "not installed" in done.stderr, "install" in done.stderr) == (2, True, True)
+
+
+def test_a_port_that_is_taken_is_said_in_one_sentence(postgres: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_DATABASE_URL", postgres.url)
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        result = CliRunner().invoke(main, ["work", "--port", str(port)])
+    assert result.exit_code == 2, result.output
+    assert f"nexi cannot listen on 127.0.0.1:{port}: something else listens there" in result.output

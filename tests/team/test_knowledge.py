@@ -14,6 +14,7 @@ from nexi import cli
 from nexi.app.team import People
 from nexi.postgres.database import Database
 from nexi.types import TEAM
+from tests.conftest import REFUSED
 from tests.team.world import ServedTeam, serving_team
 
 TREASURE = "The xylophone is kept in the cellar of the house in Bergen, behind the third shelf. "
@@ -57,6 +58,23 @@ async def test_a_local_question_in_a_worker_reads_ones_own_and_the_teams_pages(
         assert "half past eleven" in shared
         assert "cellar" not in none
         assert not (tmp_path / "home" / "people" / ada / "knowledge.db").exists()
+
+
+async def test_a_local_question_reaches_no_model_and_no_search_service_elsewhere(
+    postgres: Any, tmp_path: Path, make_person: Callable[..., str]
+) -> None:
+    elsewhere = {
+        "base_url": "http://192.0.2.7:8000/v1",
+        "api_key": "sk-remote",
+        "model": "remote",
+        "searxng_url": "http://192.0.2.8",
+    }
+    ada = make_person("Ada")
+    async with serving_team(postgres.url, tmp_path / "home", **elsewhere) as served:
+        await store_text(served, ada, tmp_path, "xylophone.txt", TREASURE)
+        REFUSED.clear()
+        assert "cellar" in await ask_local(served, ada, "Where is the xylophone kept?")
+    assert REFUSED == []
 
 
 async def test_what_is_the_teams_is_listed_for_everybody_and_removed_by_nobody_else(
@@ -107,3 +125,13 @@ async def test_an_export_has_the_pages_of_a_person_and_deleting_her_deletes_them
     left = database.fetch("select count(*) from collections where owner = %(owner)s", {"owner": ada})
     assert left == [(0,)]
     assert database.fetch("select count(*) from chunks where content like %(text)s", {"text": b'%["one"%'}) == [(0,)]
+
+
+async def test_people_of_one_process_share_what_makes_vectors_on_this_machine(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    ada, bob = make_person("Ada"), make_person("Bob")
+    async with serving_team(postgres.url, tmp_path) as served:
+        embedders = [served.team.build_nexi(person).ports.embedder() for person in (ada, bob)]
+    assert embedders[0] is not None
+    assert embedders[0] is embedders[1]

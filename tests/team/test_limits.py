@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from nexi import cli
+from nexi.app import SystemClock
 from nexi.app.limited_model import LimitedModel
 from nexi.app.team import Schedules, Team
 from nexi.config import Config
@@ -59,6 +60,20 @@ async def test_a_burst_is_free_and_then_each_waits_for_its_turn(database: Databa
     assert clock.slept == []
     await pacing.wait("a.example")
     assert clock.slept == [pytest.approx(10.0, abs=1.0)]
+
+
+async def test_callers_that_give_up_leave_no_debt_behind_for_the_next(database: Database) -> None:
+    pacings = [PostgresPacing(database, SystemClock(), "debt", burst=2, rate=0.01) for _ in range(3)]  # of three people
+    waiting = [asyncio.create_task(pacings[number % 3].wait("a.example")) for number in range(60)]
+    async with asyncio.timeout(120):
+        while sum(task.done() for task in waiting) < 2:
+            await asyncio.sleep(0.01)
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
+    assert sum(not task.cancelled() for task in waiting) == 2
+    assert await pacings[0].try_take("a.example") <= 200.0  # 100 s for each token, and one that was being reserved
+    assert database.lines == {}
 
 
 async def test_without_its_database_a_process_keeps_the_pace_by_itself(

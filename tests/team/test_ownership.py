@@ -122,7 +122,17 @@ async def test_nothing_of_somebody_else_is_shown_at_any_door(served: ServedTeam,
 
 
 async def test_every_door_but_the_public_ones_wants_to_know_who_asks(served: ServedTeam) -> None:
-    public = {"/healthz", "/readyz", "/", "/runs/{id}", "/static/{name}", "/static/sentences", "/shared/{key}", *page.PANELS}
+    public = {
+        "/healthz",
+        "/readyz",
+        "/",
+        "/runs/{id}",
+        "/static/{name}",
+        "/static/sentences",
+        "/static/opensearch.xml",
+        "/shared/{key}",
+        *page.PANELS,
+    }
     async with served.client() as nobody:
         statuses = {(m, p): (await send(nobody, m, p, "0" * 32)).status_code for m, p in every_route()}
     assert {row for row, status in statuses.items() if status != 401} == {row for row in every_route() if row[1] in public}

@@ -331,3 +331,23 @@ async def test_a_request_that_is_refused_for_something_else_costs_nothing(
         ]
     assert [reply.status_code for reply in refused] == [404, 400]
     assert served.people.usage_of(person).runs == 0
+
+
+async def test_people_ask_for_the_models_that_are_offered_and_a_refusal_costs_nothing(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person = make_person()
+    async with (
+        serving_team(postgres.url, tmp_path, team_models=("small", "extractive")) as served,
+        served.client_of(person) as client,
+    ):
+        refused = await client.post("/v1/runs", json={"question": QUESTION, "options": {"model": "gpt-99-unpriced"}})
+        runs = served.people.usage_of(person).runs
+        await ask(client, options={"model": "extractive"})
+    assert (refused.status_code, runs) == (403, 0)
+    error = refused.json()["error"]
+    assert (error["code"], error["message"], error["fix"]) == (
+        "model_refused",
+        "the model gpt-99-unpriced is not offered here",
+        "use one of small, extractive, or leave it out",
+    )

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi, RunRequest
-from nexi.app.team import Team
-from nexi.app.worker import MAX_IDLE_CLAIMS, TeamWorker
+from nexi.app.team import People, Quotas, Team
+from nexi.app.worker import MAX_LOSSES, TeamWorker
 from nexi.config import Config
-from nexi.events import ModelReplied, RunFailed, RunFinished, RunResumed
+from nexi.events import ModelAsked, ModelReplied, RunFailed, RunFinished, RunResumed, RunStarted
 from nexi.postgres.database import Database
-from nexi.testing import FakeWeb
+from nexi.postgres.queue import RunPicker
+from nexi.postgres.runs import PostgresRuns
+from nexi.testing import FakeClock, FakeWeb
+from nexi.types import Usage
 from rig.team_worker import ANSWER, PAGES, QUESTION, STEPS, make_model
 
 
@@ -39,7 +42,6 @@ def make_team(postgres: Any, database: Database, make_config: Callable[..., Conf
 
 @asynccontextmanager
 async def working(team: Team, *, drain_s: float = 5.0) -> AsyncIterator[TeamWorker]:
-    await team.open()
     worker, stopping = TeamWorker(team, drain_s=drain_s), asyncio.Event()
     task = asyncio.create_task(worker.work(stopping))
     try:
@@ -127,14 +129,68 @@ async def test_a_run_that_loses_every_worker_without_progress_is_given_up(
     make_team: Callable[..., Team], make_person: Callable[..., str]
 ) -> None:
     owner, team = make_person(), make_team()
-    await team.open()
-    run_id = await team.queue_of(owner).submit(RunRequest(QUESTION, door="http"))
-    claims = {"run": run_id, "claims": MAX_IDLE_CLAIMS}
-    team.database.fetch("update runs set epoch = %(claims)s, state = 'running' where run = %(run)s", claims)
+    log = team.state_of(owner).runs.create()
+    await log.append(RunStarted(QUESTION, "m", "scripted"))
+    for _ in range(2):
+        await log.append(ModelReplied(1, "hm", (), Usage(600, 20, cost=0.25), "stop", 0.1))
+    team.database.release(log)
+    losses = {"run": log.run_id, "losses": MAX_LOSSES - 1}  # and the writer that has it now
+    team.database.fetch(
+        "update runs set losses = %(losses)s, lease_until = now(), is_queued = true, queued_at = now() where run = %(run)s",
+        losses,
+    )
     async with working(team):
-        facts = await wait_for_end(team, owner, run_id)
+        facts = await wait_for_end(team, owner, log.run_id)
     assert isinstance(facts[-1], RunFailed)
-    assert facts[-1].code == "given_up"
+    assert (facts[-1].code, facts[-1].usage) == ("given_up", Usage(1_200, 40, cost=0.5))
+
+
+async def test_a_run_whose_workers_are_drained_one_after_the_other_is_never_given_up(
+    make_team: Callable[..., Team], make_person: Callable[..., str]
+) -> None:
+    owner, patient = make_person(), make_team()
+    run_id = await patient.queue_of(owner).submit(RunRequest(QUESTION, door="http"))
+    for number in range(1, MAX_LOSSES + 2):
+        async with working(make_team(60.0), drain_s=0.0):  # a call that takes longer than any of them stays
+            await wait_for_facts(patient, owner, run_id, RunResumed if number > 1 else ModelAsked, max(1, number - 1))
+    assert patient.state_of(owner).runs.count_losses(run_id) == 0
+    async with working(patient):
+        facts = await wait_for_end(patient, owner, run_id)
+    assert (type(facts[-1]), facts[-1].answer) == (RunFinished, ANSWER)
+
+
+def test_the_next_run_is_that_of_the_person_with_the_fewest_and_lost_ones_come_first(
+    database: Database, make_person: Callable[..., str]
+) -> None:
+    ada, bob, eve = (make_person(name) for name in ("Ada", "Bob", "Eve"))
+    stores = {owner: PostgresRuns(database, owner, FakeClock()) for owner in (ada, bob, eve)}
+    People(database).set_quotas(eve, Quotas(running=1))
+    runs = {
+        owner: [stores[owner].submit("why?", "search", {}) for _ in range(count)]
+        for owner, count in ((ada, 6), (bob, 2), (eve, 2))
+    }
+    picker = RunPicker(database)
+    picks = [picker.pick() for _ in range(5)]
+    assert picks == [(runs[owner][n], owner) for owner, n in ((ada, 0), (bob, 0), (eve, 0), (ada, 1), (bob, 1))]
+    assert picker.pick(is_lost=True) is None
+    lost = {"run": runs[ada][0]}
+    database.fetch("update runs set state = 'running', lease_until = now(), queued_at = now() where run = %(run)s", lost)
+    assert picker.pick(is_lost=True) == (runs[ada][0], ada)
+    assert [picker.pick() for _ in range(5)] == [*((run_id, ada) for run_id in runs[ada][2:]), None]  # Eve may have one at once
+
+
+async def test_one_question_does_not_wait_for_the_many_of_somebody_else(
+    make_team: Callable[..., Team], make_person: Callable[..., str]
+) -> None:
+    ada, bob, team = make_person("Ada"), make_person("Bob"), make_team()
+    for _ in range(30):
+        await team.queue_of(ada).submit(RunRequest(QUESTION, door="http"))
+    run_id = await team.queue_of(bob).submit(RunRequest(QUESTION, door="http"))
+    async with working(team):
+        await wait_for_end(team, bob, run_id)
+        count = "select count(*) from runs where owner = %(ada)s and state = 'waiting'"
+        waiting = team.database.fetch(count, {"ada": ada})[0][0]
+    assert waiting > 0
 
 
 async def test_a_run_that_gets_further_each_time_is_never_given_up(
@@ -144,11 +200,11 @@ async def test_a_run_that_gets_further_each_time_is_never_given_up(
     async with working(first, drain_s=0.0):
         run_id = await first.queue_of(owner).submit(RunRequest(QUESTION, door="http"))
         await wait_for_facts(first, owner, run_id, ModelReplied, 2)
-    claims = {"run": run_id, "claims": 5 * MAX_IDLE_CLAIMS}
-    second.database.fetch("update runs set epoch = %(claims)s where run = %(run)s", claims)
-    second.database.fetch("update facts set epoch = %(claims)s where run = %(run)s", claims)  # each of them got further
+    losses = {"run": run_id, "losses": MAX_LOSSES - 1}
+    second.database.fetch("update runs set losses = %(losses)s where run = %(run)s", losses)
     async with working(second):
         facts = await wait_for_end(second, owner, run_id)
+        assert second.database.fetch("select losses from runs where run = %(run)s", {"run": run_id}) == [(0,)]
     assert (type(facts[-1]), facts[-1].answer) == (RunFinished, ANSWER)
 
 

@@ -52,7 +52,7 @@ def test_a_verdict_stands_once_and_no_warning_stands_inside_the_answer(env: dict
     with asking(env, web, answer=f"## What is said\n\n{LIE}\n\n{ANSWER}") as screen:
         assert screen.ending() == 0
     shown = without_links(screen.raw)
-    verdict = "○ Checked: 1 of 2 sentences found in the cited pages."
+    verdict = "○ Checked: 1 of 2 sentences found in the cited pages · 1 source."
     assert f"cheese [1].\n\n{ANSWER}\n\nSources\n" in shown
     assert shown.count("1 of 2 sentences") == 2  # of the answer, and of the source
     assert [line for line in shown.splitlines() if "Checked" in line] == [verdict], shown

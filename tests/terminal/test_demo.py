@@ -24,8 +24,11 @@ def test_the_demo_answers_from_the_handbook_and_names_nothing_that_cannot_be_sho
         screen.expect("Question: Which addresses does nexi refuse to fetch?")
         assert screen.ending() == 0
     shown = Picture(screen.raw).text
+    assert shown.count("Question: ") == shown.count("Sources\n") == 3
+    assert "Then a judge, a model that has passed a test, decides" in shown
     assert "Nexi refuses to fetch loopback, private, link-local" in shown
-    assert shown.rstrip().endswith("Nothing was saved: the demo uses a temporary folder.")
+    assert "Nothing was saved: the demo uses a temporary folder. What to do next:\n" in shown
+    assert shown.rstrip().endswith("nexi serve              open the web page")
     assert re.findall(r"--show|nexi export|nexi evidence|History|tool_call|->", shown) == []
     assert not Path(env["NEXI_HOME"]).exists()
 

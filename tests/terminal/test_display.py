@@ -52,7 +52,7 @@ def test_an_answer_is_drawn_as_markdown_with_sources_and_what_it_took(env: dict[
         " • It is near to the Earth [1]\n • far\n\n"
         "שלום 👩‍🚀 is how a letter to the Moon ends [1].\n\n"
         f"Sources\n[1] Moon facts  127.0.0.1  4 of 4 sentences found\n    {web}/moon.test/facts\n\n"
-        "○ Checked: 4 of 4 sentences found in the cited pages."
+        "○ Checked: 4 of 4 sentences found in the cited pages · 1 source."
     )
     assert "\x1b[1m384,400 km\x1b[0m" in screen.raw
     assert "Starting" in screen.raw  # how much more is drawn depends on how quick it all is

@@ -105,6 +105,7 @@ def test_slash_words(env: dict[str, str], tmp_path: Path) -> None:
         screen.type("q" + ENTER)
         assert screen.ending() == 0
     text = saved.read_text(encoding="utf-8")
+    assert saved.stat().st_mode & 0o777 == 0o600
     assert text.startswith(f"# {QUESTION}\n\n")
     assert "384,400 km" in text
     assert "Sources:\n[1] Moon facts - http" in text
@@ -185,7 +186,7 @@ def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Pa
         screen.expect(PROMPT)
         screen.type("/setup" + ENTER)
         screen.expect("Looking for Ollama")
-        for asked in ("URL of the model", "API key", "Model", "SearXNG", "Jina", "ffort"):
+        for asked in ("URL of the model", "API key", "Model", "SearXNG"):
             screen.expect(asked)
             screen.expect("]: ")
             screen.type(ENTER)

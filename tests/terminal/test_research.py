@@ -172,12 +172,11 @@ def test_research_within_a_conversation_is_remembered_by_what_follows(env: dict[
     assert len(reports(here)) == 2
 
 
-def test_a_report_goes_beside_folders_of_notes_and_not_into_them(env: dict[str, str], here: Path) -> None:
-    """What `nexi index notes` reads is the person's own; a report of nexi would become a source of its next answer."""
+def test_a_report_goes_into_the_folder_for_documents_before_the_one_for_notes(env: dict[str, str], here: Path) -> None:
     for name in ("notes", "docs"):
         (here / name).mkdir()
     with researching(env) as screen:
         assert screen.ending() == 0
     (saved,) = (path.relative_to(here) for path in here.rglob("*.md"))
-    assert (saved.parent, len(saved.name) <= 50) == (Path(), True)
+    assert (saved.parent, len(saved.name) <= 50) == (Path("docs"), True)
     assert f"Saved the report to{here / saved}." in Picture(screen.raw).text.replace("\n", "").replace("to ", "to")

@@ -1,1 +1,1 @@
--- The tables of procrastinate, from the schema that it brings; see JOBS_STEP in database.py.
+-- The tables of a former queue were made here; since 037_queue.sql the table of runs is the queue.

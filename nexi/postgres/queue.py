@@ -1,0 +1,58 @@
+"""The queue of runs: which one a worker takes next. It is the table of runs itself, so there is one truth.
+
+The worker above does the work; below is `database`. A run that is picked is reserved for a moment; the claim that its worker
+makes decides who may write it. Runs whose writer is lost come first, then those of the person with the fewest in progress.
+"""
+
+from __future__ import annotations
+
+from nexi.postgres.database import Database
+
+__all__ = ["RunPicker"]
+
+RESERVED_S = 5.0  # for a worker to claim what it picked
+NOTICE = "queue"  # in place of a run's id, among the notices of the database
+
+# a database that has just started waits for the writers that are still alive
+_PICK = """
+with busy as (
+    select owner, count(*) as n from runs
+    where (state = 'running' and lease_until > now())
+        or (is_queued and state in ('waiting', 'running') and queued_at > now())
+    group by owner
+)
+update runs set queued_at = now() + make_interval(secs => %(reserved)s) where run = (
+    select run from runs left join busy using (owner) left join quotas on person = owner
+    where is_queued and state in ('waiting', 'running') and queued_at <= now() and (lease_until is null or lease_until < now())
+        and (state = 'running' or not %(is_lost)s)
+        and (state = 'waiting' or pg_postmaster_start_time() < now() - make_interval(secs => %(lease)s))
+        and coalesce(quotas.running, 1000) > coalesce(busy.n, 0)
+    order by state = 'running' desc, coalesce(busy.n, 0), queued_at, run
+    limit 1 for update of runs skip locked
+) returning run, owner
+"""
+
+
+class RunPicker:
+    """What the workers of a team take their runs from."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def pick(self, *, is_lost: bool = False) -> tuple[str, str] | None:
+        """A run to go on with and its owner; with `is_lost`, one whose writer is gone. It blocks. Raises StoreError."""
+        values = {"is_lost": is_lost, "reserved": RESERVED_S, "lease": self._database.lease_s}
+        rows = self._database.fetch(_PICK, values)
+        return (rows[0][0], str(rows[0][1])) if rows else None
+
+    def announce(self) -> None:
+        """Tell the workers that there is something to pick."""
+        self._database.announce(NOTICE, 0)
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when there may be something to pick, or when the time is over."""
+        await self._database.wait_for_notice(NOTICE, timeout_s)
+
+    def wake(self) -> None:
+        """End the wait of this process, which has room again."""
+        self._database.wake_waiters(NOTICE)

@@ -1,0 +1,112 @@
+"""Files of several periods, versions and standings: one value for the time that is asked for, and the others in their place."""
+
+from __future__ import annotations
+
+from evals.own_documents import ask_documents
+from nexi.types import Answer
+
+RESULTS = {2024: ("14.2", "1,180"), 2025: ("27.5", "1,960"), 2026: ("46.9", "3,120")}
+QUARTERS = {
+    f"finance/q1-{year}.md": f"# Veltrix Q1 {year} results\n\n"
+    f"Veltrix reported revenue of ${revenue}M for the first quarter.\n\n"
+    f"At the end of the quarter {robots} robots were deployed.\n"
+    for year, (revenue, robots) in RESULTS.items()
+}
+PLANS = {
+    "archive/launch-plan.md": "# SUPERSEDED: VLX-500 launch plan\n\nTarget launch: Q2 2026 at list price $52,000.\n",
+    "plans/vlx-500.md": "# VLX-500 launch plan\n\nThe VLX-500 will launch in Q4 2026 at a list price of $58,500.\n",
+}
+TAXES = (
+    "# Taxes in Zorbia\n\nSmall firms in Zorbia pay a tax rate of 12 percent.\n",
+    "# Zorbia guide\n\nThe tax rate for small firms in Zorbia is 15 percent.\n",
+)
+
+
+def ask(files: dict[str, str], question: str) -> Answer:
+    answer = ask_documents(files, question)
+    assert isinstance(answer, Answer), answer
+    return answer
+
+
+def test_a_question_about_a_quarter_gets_the_value_of_that_quarter_and_no_disagreement() -> None:
+    answer = ask(QUARTERS, "What was the Q1 2025 revenue of Veltrix?")
+    assert answer.text == "Veltrix reported revenue of $27.5M for the first quarter. [1]"
+    assert answer.conflicts == ()
+
+
+def test_a_document_that_says_it_is_superseded_is_not_the_answer() -> None:
+    answer = ask(PLANS, "What is the list price of the VLX-500?")
+    assert "$58,500" in answer.text
+    assert "$52,000" not in answer.text.partition("Older sources")[0]
+
+
+def test_a_superseded_document_is_quoted_where_it_is_asked_for() -> None:
+    assert "$52,000" in ask(PLANS, "What list price did the superseded plan for the VLX-500 have?").text
+
+
+def test_two_files_that_contradict_each_other_in_other_words_are_shown_as_a_disagreement() -> None:
+    answer = ask({"a.md": TAXES[0], "b.md": TAXES[1]}, "What is the tax rate for small firms in Zorbia?")
+    assert [[(r.value, r.numbers) for r in c.readings] for c in answer.conflicts] == [
+        [("12 percent", (1,)), ("15 percent", (2,))]
+    ]
+    assert "Sources disagree on “Small firms in Zorbia pay a tax rate of …”: 12 percent [1] and 15 percent [2]." in answer.text
+
+
+def test_of_two_dated_files_the_newer_holds_and_the_older_is_named_as_older() -> None:
+    files = {"a.md": f"---\ndate: 2022-03-01\n---\n{TAXES[0]}", "b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}
+    answer = ask(files, "What is the tax rate for small firms in Zorbia?")
+    assert answer.text.startswith("The tax rate for small firms in Zorbia is 15 percent.")
+    assert "Older sources differ on “The tax rate for small firms in Zorbia is …”: 12 percent [1] (2022-03-01)." in answer.text
+    assert [conflict.is_settled for conflict in answer.conflicts] == [True]
+
+
+def test_what_only_the_older_version_says_can_still_be_quoted() -> None:
+    files = {
+        "handbook-v1.md": "# Handbook v1\n\nThe Ewell office opens at 8 am. Parking permits are issued by Ada Lund.\n",
+        "handbook-v2.md": "# Handbook v2\n\nThe Ewell office opens at 9 am.\n",
+    }
+    assert "Ada Lund" in ask(files, "Who issues parking permits at the Ewell office?").text
+    assert "9 am" in (text := ask(files, "When does the Ewell office open?").text)
+    assert "8 am" not in text.partition("Older sources")[0]
+
+
+def test_a_question_without_a_period_is_answered_for_each_period_in_a_line() -> None:
+    answer = ask(QUARTERS, "What is the revenue of Veltrix?")
+    assert answer.text.splitlines() == [
+        "- Q1 2026: Veltrix reported revenue of $46.9M for the first quarter. [1]",
+        "- Q1 2025: Veltrix reported revenue of $27.5M for the first quarter. [2]",
+        "- Q1 2024: Veltrix reported revenue of $14.2M for the first quarter. [3]",
+    ]
+    assert (answer.answered, answer.conflicts) == ("depends", ())
+
+
+def test_two_people_of_one_name_are_kept_apart() -> None:
+    files = {
+        "a.md": "# Michael Jordan (basketball)\n\nMichael Jordan was born on 17 February 1963 in Brooklyn.\n",
+        "b.md": "# Michael Jordan (footballer)\n\nMichael Jordan was born on 7 April 1986 in Cheshunt.\n",
+    }
+    answer = ask(files, "When was Michael Jordan born?")
+    assert sorted(line[: line.index(":")] for line in answer.text.splitlines()) == [
+        "- Michael Jordan (basketball)",
+        "- Michael Jordan (footballer)",
+    ]
+    assert (answer.answered, answer.conflicts) == ("depends", ())
+
+
+def test_a_question_about_now_says_the_date_of_its_newest_source() -> None:
+    answer = ask({"b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}, "What is the current tax rate for small firms in Zorbia?")
+    assert "\n\n**As of 1 February 2025, " in answer.text
+
+
+def test_a_thing_that_was_never_named_is_asked_back() -> None:
+    files = {"a.md": "# Ewell library\n\nThe library in Ewell lends 12 books.\n"}
+    answer = ask(files, "How many books does this library lend?")
+    assert answer.answered == "depends"
+    assert "The question does not say which library is meant; this answer is about Ewell library [1]." in answer.text
+
+
+def test_of_many_versions_the_newest_is_read_and_quoted() -> None:
+    files = {f"price-v{n}.md": f"# Orsa price list v{n}\n\nThe Orsa ticket costs {n + 100} crowns.\n" for n in range(1, 13)}
+    answer = ask(files, "What does the Orsa ticket cost?")
+    assert answer.text.startswith("The Orsa ticket costs 112 crowns.")
+    assert all(conflict.is_settled for conflict in answer.conflicts)
