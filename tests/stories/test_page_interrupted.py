@@ -102,11 +102,11 @@ def test_a_server_that_is_killed_and_started_again_goes_on_with_the_run(world: W
     world.web.is_open.set()
     person.sees("Connection lost: reconnecting", "#status")
     server.start()
-    person.page.wait_for_selector("#stop", state="hidden")
+    person.finished()
     if not person.text("#answer"):
         person.sees("This run stopped half-way. Resume it", "#notes")
         person.page.click("text='Resume this run'")
-        person.finished()
+        person.sees(ANSWER)
     assert person.text("#answer") == ANSWER
 
 
