@@ -14,9 +14,13 @@ from msgspec.structs import replace
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import SystemClock
-from nexi.events import RunFinished
+from nexi.events import RunFinished, RunStarted
 from nexi.exports import export_run
 from nexi.runs.directory import RunDirectory
+from nexi.types import Verdict
+from nexi.web.page.export import Exported, export_html
+from nexi.web.page.printing import print_to_pdf
+from nexi.web.page.view import AnsweredRun
 from rig.served import Stage, stage
 from tests.browser.scene import PAGES, QUESTION, Telling, Watched
 from tests.web import samples
@@ -99,6 +103,33 @@ def test_no_heading_and_no_head_of_evidence_is_the_last_line_of_a_printed_page(t
             lines,
             last,
         )
+
+
+def test_no_block_of_evidence_is_torn_between_two_printed_pages() -> None:
+    import pypdfium2
+
+    sentences = [f"Bridge {n} carries a road across the water [1]." for n in range(14)]
+    quotes = [
+        f"opening-{n} {'Its builders kept a record of every day of the work. ' * (n % 5 + 20)}closing-{n}" for n in range(14)
+    ]
+    page, answer = "\n\n".join(quotes), "\n\n".join(sentences)
+    cited = samples.sources(("https://bridges.example/", "Bridges", page))
+    claims = [
+        samples.claim(n, sentence, answer, Verdict.FOUND, (cited[0], page, quotes[n])) for n, sentence in enumerate(sentences)
+    ]
+    facts = samples.finished("Which bridges are there?", answer, cited, claims)
+    start, end = facts[0], facts[-1]
+    assert isinstance(start, RunStarted)
+    assert isinstance(end, RunFinished)
+    made = export_html(Exported(AnsweredRun("1", start, end, tuple(facts)), opened=True))
+    with ThreadPoolExecutor(1) as apart:
+        document = pypdfium2.PdfDocument(apart.submit(asyncio.run, print_to_pdf(made)).result())
+    pages = [document[at].get_textpage().get_text_bounded() for at in range(len(document))]
+    places = [
+        [at for at, text in enumerate(pages) if mark in text] for n in range(14) for mark in (f"opening-{n} ", f"closing-{n}\r")
+    ]
+    assert len(pages) > 3
+    assert places[::2] == places[1::2]
 
 
 def test_the_html_opens_from_disk_with_the_network_off_and_asks_for_nothing(files: dict[str, Path], look: Look) -> None:

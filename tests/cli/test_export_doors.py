@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import shutil
 import sys
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -190,6 +193,19 @@ async def test_a_pandoc_that_fails_in_its_sandbox_is_kept_from_images(tmp_path: 
     )
     install_pandoc(tmp_path, monkeypatch, copy)
     assert await convert_to_docx("# Moon") == b"PKfunction Image(image) return image.caption end"
+
+
+@pytest.mark.skipif(shutil.which("pandoc") is None, reason="needs pandoc: apt-get install pandoc")
+async def test_the_installed_pandoc_writes_headings_tables_and_links_and_opens_no_file(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(picture := tmp_path / "private.png")
+    text = f"# Moon\n\n| moon | km |\n|---|---|\n| Phobos | 22 |\n\nFar [1](https://moon.example/a).\n\n![a map]({picture})"
+    made = ZipFile(BytesIO(await convert_to_docx(text)))
+    words, links = (made.read(f"word/{name}").decode() for name in ("document.xml", "_rels/document.xml.rels"))
+    assert all(part in words for part in ("Heading1", "<w:tbl>", "Phobos", "a map"))
+    assert "https://moon.example/a" in links
+    assert [name for name in made.namelist() if "media/" in name] == []
 
 
 async def test_a_pandoc_that_fails_or_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,7 +242,8 @@ def _render_quote(claim: Claim, one: Evidence, known: Mapping[int, Source], text
     badge = f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>'
     told = [badge, _escape_text(describe_evidence(one))]
     head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
-    return f'{head}{_render_passage(one, source, text)}<p class="soft">{" · ".join(t for t in told if t)}</p>'
+    below = f'<p class="soft">{" · ".join(t for t in told if t)}</p>'
+    return f'<div class="quote">{head}{_render_passage(one, source, text)}{below}</div>'
 
 
 def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
