@@ -72,6 +72,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.forms $(if $(SAVE),--save)
 	$(BIN)/python -m evals.sentences $(if $(SAVE),--save)
 	$(BIN)/python -m evals.dates $(if $(SAVE),--save)
+	$(BIN)/python -m evals.encodings $(if $(SAVE),--save)
 	$(BIN)/python -m evals.fluent $(if $(SAVE),--save)
 	$(BIN)/python -m evals.check_cost $(if $(SAMPLE),--sample 2) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.small_models $(if $(SAVE),--save)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from unicodedata import category
+from unicodedata import category, name
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -30,16 +30,35 @@ _WEB_CODECS = {
     "iso8859-11": "cp874",
 }
 _MAX_LOST = 0.01  # share of a declared text that may fit nothing: a stray byte does not make another charset of a page
-# East Asian charsets with where their everyday ideographs end, as lead bytes of the national standard.
-_EAST_ASIAN = {
-    "cp949": ("", 0),
-    "cp932": ("euc_jp", 0xD0),
-    "euc_jp": ("euc_jp", 0xD0),
-    "gb18030": ("gb2312", 0xD8),
-    "big5hkscs": ("big5", 0xC9),
+# Charsets that a text without a declaration may be in, with the bits by which each is less likely than what the
+# detector says: those that are left to short files and old pages, before the ones that no one writes any more.
+_CANDIDATES = {"cp1252": 2, "cp1251": 3, "cp932": 3, "cp949": 3, "gb18030": 3} | dict.fromkeys(
+    ("big5hkscs", "euc_jp", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp874", "koi8_r"), 6
+)
+# Where everyday ideographs end, as lead bytes of the national standard, and their bits: the more there are, the more.
+_EVERYDAY_IDEOGRAPHS = {
+    "cp949": ("", 0, 0.0),
+    "cp932": ("euc_jp", 0xD0, 10.0),
+    "euc_jp": ("euc_jp", 0xD0, 10.0),
+    "gb18030": ("gb2312", 0xD8, 10.0),
+    "big5hkscs": ("big5", 0xC9, 12.0),
 }
-_SAMPLE_BYTES = 16_384
-_MIN_IDEOGRAPHS, _MIN_FIT = 8, 0.7
+_FREQUENT_IDEOGRAPHS = frozenset(
+    "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生会自着去好高小京北南西東东日本月元円名前新社"
+    "部長田山川電話番号市区県都府水火木金土分间間個國來時為說們這後后發发经經學学关關系對对三二四五六七八九十百千万"
+)
+_FREQUENT_HANGUL = frozenset(
+    "이다는의에가고을하지한로사도기서어나리인시아자스를대해부일정수보제은전있과게주구라그원장안여상만소오유선동마면세공모비무조경관회년"
+    "니물중요신명용화것국내들성치"
+)
+_ORDINARY_SIGNS = frozenset("’“”„«»–—…€£°№¿¡،؟\xa0")
+_CASED_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
+_ALPHABETS = _CASED_SCRIPTS | {"HEBREW", "ARABIC", "THAI"}
+_WORD_WITH_SIGNS = re.compile(rb"[\x21-\x7e]{0,9}(?:[\x80-\xff]+[\x21-\x7e]{0,9})+")
+_SEARCHED_BYTES, _SAMPLE_BYTES = 65_536, 2_048
+_RARE_BITS, _BROKEN_BITS = 15.0, 40.0
+_MIXTURE_BITS = 8.0  # two scripts, a letter and a sign, or a capital after a small letter, with nothing between them
+_SWITCH_BITS = 2.0  # for a word in another alphabet than the word before it
 
 
 def decode_body(data: bytes, content_type: str = "") -> str:
@@ -72,19 +91,19 @@ def guess_utf16(data: bytes) -> str:
     sample = sample[: len(sample) - len(sample) % 2]
     if b"\0" not in sample:
         return ""
-    texts = {name: sample.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
-    name, text = max(texts.items(), key=lambda item: len(_USUAL.findall(item[1])))
+    texts = {codec: sample.decode(codec, "replace") for codec in ("utf-16-le", "utf-16-be")}
+    order, text = max(texts.items(), key=lambda item: len(_USUAL.findall(item[1])))
     odd = sum(category(char) in _ODD_CATEGORIES for char in text if char not in "\r\n\t")
-    return name if odd <= len(text) * _MAX_ODD and len(_USUAL.findall(text)) >= len(text) * _MIN_USUAL else ""
+    return order if odd <= len(text) * _MAX_ODD and len(_USUAL.findall(text)) >= len(text) * _MIN_USUAL else ""
 
 
 def _declared_encoding(data: bytes, content_type: str) -> str:
     if header := _HEADER.search(content_type):
         return _python_name(header[1])
     if meta := _META.search(data[:_META_WINDOW]):
-        name = _python_name((meta[1] or meta[2]).decode("ascii", "replace"))
+        codec = _python_name((meta[1] or meta[2]).decode("ascii", "replace"))
         # A tag that could be read as ASCII is not in UTF-16, whatever it says.
-        return "utf-8" if name.startswith("utf-16") else name
+        return "utf-8" if codec.startswith("utf-16") else codec
     return ""
 
 
@@ -92,60 +111,91 @@ def _python_name(label: str) -> str:
     """A codec for a label of the web, or "" for one the web does not know (Python knows many that are no charsets)."""
     from resiliparse.parse.encoding import map_encoding_to_html5
 
-    name = map_encoding_to_html5(label, fallback_utf8=False) or ""
-    return _WEB_CODECS.get(name, name)
+    codec = map_encoding_to_html5(label, fallback_utf8=False) or ""
+    return _WEB_CODECS.get(codec, codec)
 
 
 def _decode_strictly(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        # A body cut at its size limit may end inside a character.
-        if error.start >= len(data) - 4 and error.reason.startswith(("unexpected end", "incomplete", "truncated")):
+        # A body cut at its size limit may end inside a character, but a single sign at the end is no evidence.
+        is_cut = error.reason.startswith(("unexpected end", "incomplete", "truncated"))
+        if is_cut and error.start >= len(data) - 4 and not data[: error.start].isascii():
             return data[: error.start].decode(encoding)
         return None
 
 
 def _guess_encoding(data: bytes) -> str:
-    """The detector's word, unless the bytes are clearly a text in an East Asian charset, of which it misses some."""
+    """The charset in which the bytes are the most ordinary text; where several are as good, what the detector says."""
     from resiliparse.parse.encoding import EncodingDetector
 
-    sample = data[:_SAMPLE_BYTES]
-    fit, name = max((_east_asian_fit(sample, name), name) for name in _EAST_ASIAN)
-    if fit >= _MIN_FIT:
-        return name
     detector = EncodingDetector()  # the library's shared one is not for threads
     detector.update(data[:131_072])
-    detected = detector.encoding(html5_compatible=True) or "utf-8"
-    return _WEB_CODECS.get(detected, detected)
+    detected: str = detector.encoding(html5_compatible=True) or "utf-8"
+    costs = _CANDIDATES | {_WEB_CODECS.get(detected, detected): 0}
+    sample = b" ".join(_WORD_WITH_SIGNS.findall(data, 0, _SEARCHED_BYTES))[:_SAMPLE_BYTES]
+    return min(costs, key=lambda encoding: costs[encoding] + _text_bits(sample, encoding))
 
 
-def _east_asian_fit(sample: bytes, encoding: str) -> float:
-    """How much of what is not ASCII reads as everyday text of that charset's language, from 0 to 1."""
-    letters = [char for char in sample.decode(encoding, "replace") if not char.isascii()]
-    if len(letters) < _MIN_IDEOGRAPHS or letters.count("\ufffd") > max(1, _MAX_LOST * len(letters)):
-        return 0.0
-    return sum(_letter_fit(char, encoding) for char in letters) / len(letters)
+def _text_bits(sample: bytes, encoding: str) -> float:
+    """About how many bits a text takes in a charset: few where its signs are usual ones and stand beside their like."""
+    bits, last_script, word_script, was_small = 0.0, "", "", False
+    signs: dict[str, tuple[float, str]] = {}
+    for char in sample.decode(encoding, "replace"):
+        if char not in signs:
+            signs[char] = _east_asian_sign(char, encoding) if encoding in _EVERYDAY_IDEOGRAPHS else _alphabetic_sign(char)
+        sign_bits, script = signs[char]
+        bits += sign_bits
+        if script and last_script:
+            is_odd_capital = was_small and script in _CASED_SCRIPTS and char.isupper()
+            bits += _MIXTURE_BITS * (script != last_script or is_odd_capital)
+        if script in _ALPHABETS:
+            bits += _SWITCH_BITS * (bool(word_script) and script != word_script)
+            word_script = script
+        last_script, was_small = script, char.islower()
+    return bits
 
 
-def _is_everyday_hangul(char: str) -> bool:
-    """Whether it is one of the syllables in use; the wide charset has every other one, and any bytes may read as those."""
+def _alphabetic_sign(char: str) -> tuple[float, str]:
+    """The bits of a sign, and the script that its neighbours have too ("" next to which anything may stand)."""
+    if char.isascii():
+        return 5.0, "LATIN" if char.isalpha() else ""
+    if char == "\ufffd" or category(char) in _ODD_CATEGORIES:
+        return _BROKEN_BITS, "broken"
+    if char in _ORDINARY_SIGNS:
+        return 7.0, ""
+    script = name(char, "").partition(" ")[0]
+    if script in _ALPHABETS - _CASED_SCRIPTS:
+        return 5.0, script
+    if not char.isalpha():
+        return 11.0, "sign"
+    if script not in _CASED_SCRIPTS:
+        return _RARE_BITS, "rare"
+    return (7.0 if script == "LATIN" else 5.0) + char.isupper(), script
+
+
+def _east_asian_sign(char: str, encoding: str) -> tuple[float, str]:
+    if char.isascii() or char == "\ufffd" or category(char) in _ODD_CATEGORIES:
+        return _alphabetic_sign(char)
+    if "\u3041" <= char <= "\u30ff":  # the Chinese charsets have kana too, for quoting
+        return 6.0 if encoding in ("cp932", "euc_jp") else _RARE_BITS, "ideographs"
+    if "\u3000" <= char <= "\u303f" or "\uff01" <= char <= "\uff5e":  # punctuation, wide letters
+        return 8.0, ""
+    if "\uff61" <= char <= "\uff9f":
+        return 10.0, "halfwidth"
+    if "\uac00" <= char <= "\ud7a3":  # the wide charset has every syllable, and any bytes may read as the unused ones
+        is_everyday = _fits_standard(char, "euc_kr", 0xFF)
+        return (7.0 if char in _FREQUENT_HANGUL else 10.0 if is_everyday else _RARE_BITS), "ideographs"
+    standard, end, bits = _EVERYDAY_IDEOGRAPHS[encoding]
+    if "\u4e00" <= char <= "\u9fff" and _fits_standard(char, standard, end):
+        return (7.0 if char in _FREQUENT_IDEOGRAPHS else bits), "ideographs"
+    return _RARE_BITS, "ideographs" if char.isalpha() else ""
+
+
+def _fits_standard(char: str, standard: str, end: int) -> bool:
     try:
-        return len(char.encode("euc_kr")) == 2
+        data = char.encode(standard) if standard else b""
     except UnicodeEncodeError:
         return False
-
-
-def _letter_fit(char: str, encoding: str) -> float:
-    if "\u3041" <= char <= "\u30ff":
-        return 1.0 if encoding in ("cp932", "euc_jp") else 0.2  # the Chinese charsets have kana too, for quoting
-    if "\uac00" <= char <= "\ud7a3":
-        return 1.0 if _is_everyday_hangul(char) else 0.2
-    if "\u3000" <= char <= "\u303f" or "\uff01" <= char <= "\uff5e":  # punctuation, wide letters
-        return 0.8
-    standard, end = _EAST_ASIAN[encoding]
-    try:
-        is_everyday = bool(standard) and "\u4e00" <= char <= "\u9fff" and char.encode(standard)[0] < end
-    except UnicodeEncodeError:
-        is_everyday = False
-    return 0.9 if is_everyday else 0.2
+    return len(data) == 2 and data[0] < end

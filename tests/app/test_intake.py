@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from evals.encodings import PAGES
 from nexi.app import Nexi
 from nexi.app.documents import MAX_BYTES, in_fences
 from nexi.app.folders import Folders
@@ -78,6 +79,17 @@ async def test_a_folder_is_taken_whole_and_every_file_left_out_is_counted_with_i
     }
     titles = {source.title: source.tags for source in await known(config)}
     assert titles == dict.fromkeys(("Garden", "Ponds", "boat.py", "latin.txt"), ("home",))
+
+
+async def test_files_in_old_charsets_are_stored_as_they_read(make_config: Make, tmp_path: Path) -> None:
+    for number, page in enumerate(PAGES):
+        (tmp_path / f"{number}.txt").write_bytes(page.sentence.encode(page.codec))
+    config = make_config()
+    await take(config, tmp_path)
+    async with Nexi(config) as nexi:
+        knowledge = nexi.knowledge()
+        pages = [await knowledge.page(source.url) async for source in knowledge.sources()]
+    assert sorted(page.text.strip() for page in pages if page) == sorted(page.sentence for page in PAGES)
 
 
 async def test_a_second_time_nothing_is_stored_and_tags_stay(make_config: Make, tmp_path: Path) -> None:

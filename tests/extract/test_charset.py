@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evals.encodings import PAGES, WAYS, LegacyPage
 from nexi.extract import charset
 
 KOREAN = "서울은 대한민국의 수도이자 최대 도시이다. 한강을 끼고 있으며 인구는 약 천만 명이다."
@@ -26,6 +27,33 @@ def test_a_declared_charset_is_read_as_browsers_read_it(declared: str, encoding:
     body = f'<html><head><meta charset="{declared}"></head><body>{text}</body></html>' if place == "meta" else text
     content_type = f"text/html; charset={declared}" if place == "header" else "text/html"
     assert text in charset.decode_body(body.encode(encoding), content_type)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.label)
+@pytest.mark.parametrize("way", WAYS)
+def test_twelve_pages_with_signs_of_vendors_are_whole_declared_or_not_and_as_files(page: LegacyPage, way: str) -> None:
+    assert WAYS[way](page)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp932", "髙橋"),
+        ("cp932", "東京都"),
+        ("cp932", "Name,City\nTaro,東京\n"),
+        ("cp949", "안녕하세요"),
+        ("cp949", "이름,나이\n홍길동,30\n"),
+        ("gb18030", "北京"),
+        ("gb18030", "姓名,年龄\n张三,30\n"),
+        ("cp1251", "№ 5"),
+        ("cp1251", "Цена: 100 руб."),
+        ("cp1252", "café"),
+        ("cp1252", "Ñandú: ¿qué?"),
+        ("cp1252", "“It’s 5 €” – naïve…"),
+    ],
+)
+def test_a_file_of_a_few_bytes_is_read_in_the_charset_in_which_it_is_ordinary_text(encoding: str, text: str) -> None:
+    assert charset.decode_body(text.encode(encoding)) == text
 
 
 def test_one_stray_byte_does_not_make_another_charset_of_a_declared_page() -> None:
