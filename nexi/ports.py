@@ -24,6 +24,7 @@ from nexi.types import (
     HistoryRead,
     Hit,
     IndexedPage,
+    KnowledgeOffer,
     Message,
     Page,
     PairScore,
@@ -383,7 +384,15 @@ class KnowledgeSharing(Protocol):
         ...
 
     def list_owners(self) -> dict[str, str]:
-        """The people whose knowledge base she may read, their names by their ids."""
+        """The people whose knowledge base she reads, since they share it and she has accepted it: names by ids."""
+        ...
+
+    def list_offers(self) -> list[KnowledgeOffer]:
+        """What others share with her, and what she has said to it."""
+        ...
+
+    def answer_offer(self, owner: str, *, is_accepted: bool) -> None:
+        """Accept the knowledge base of somebody, or mute it. Raises NexiError where it is not shared with her."""
         ...
 
 

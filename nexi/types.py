@@ -505,7 +505,10 @@ class Chunk(Struct, frozen=True):
 
 
 class StoredSource(Struct, frozen=True):
-    """A page the knowledge store keeps. `digest` is the hash of its content, `fetched_at` an ISO 8601 time."""
+    """A page the knowledge store keeps. `digest` is the hash of its content, `fetched_at` an ISO 8601 time.
+
+    `owner` is the name of whoever shares it, where it is somebody else's.
+    """
 
     url: str
     title: str = ""
@@ -518,6 +521,15 @@ class StoredSource(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     published: str = ""
     updated: str = ""
+    owner: str = ""
+
+
+class KnowledgeOffer(Struct, frozen=True):
+    """The knowledge base of somebody who lets one read it; it is searched once it is accepted."""
+
+    owner: str
+    name: str
+    state: Literal["offered", "accepted", "muted"]
 
 
 class IndexedPage(Struct, frozen=True):
@@ -564,6 +576,7 @@ class Passage(Struct, frozen=True):
     start: int = 0
     published: str = ""
     updated: str = ""
+    owner: str = ""
 
 
 class Embedded(Struct, frozen=True):

@@ -7,7 +7,7 @@ here. Nothing is imported or opened until it is asked for, so a search that know
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,7 +110,7 @@ class Knowledge:
         config = self.config
         if config.qdrant_url:
             state = self._ports.shared.state
-            remote: KnowledgeStore = _open_qdrant(config, state.knowledge_sharing.list_owners if state else tuple)
+            remote: KnowledgeStore = _open_qdrant(config, state.knowledge_sharing.list_owners if state else dict)
             return remote
         if state := self._ports.shared.state:
             return state.knowledge
@@ -210,11 +210,16 @@ class Knowledge:
         return await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
 
 
+def title_with_owner(title: str, owner: str) -> str:
+    """The title as a reader sees it: what is somebody else's says whose it is."""
+    return f"{title} (shared by {owner})" if owner else title
+
+
 def page_of(source: StoredSource, text: str) -> Page:
     return Page(
         source.url,
         text,
-        title=source.title,
+        title=title_with_owner(source.title, source.owner),
         language=source.language,
         published=source.published,
         updated=source.updated,
@@ -239,7 +244,7 @@ def _store_size(config: Config) -> int:
     return size_of(config.knowledge_path) if config.knowledge_path.exists() else 0
 
 
-def _open_qdrant(config: Config, list_owners: Callable[[], Iterable[str]] = tuple) -> Any:
+def _open_qdrant(config: Config, list_owners: Callable[[], Mapping[str, str]] = dict) -> Any:
     try:
         from nexi.stores.qdrant import QdrantStore
     except ImportError as error:

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from nexi.app.gate import ModelGate
-from nexi.app.knowledge import Knowledge
+from nexi.app.knowledge import Knowledge, title_with_owner
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
@@ -61,7 +61,7 @@ class LocalBackend:
             if hits or not self._is_about_question:
                 return hits
             sources = [source async for source in self._knowledge.sources(scope)]
-            return [Hit(s.url, s.title, "", s.published, NAME) for s in sources[: query.count]]
+            return [Hit(s.url, title_with_owner(s.title, s.owner), "", s.published, NAME) for s in sources[: query.count]]
         except StoreError as error:
             raise BackendError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
 
@@ -109,7 +109,10 @@ def _hits_of(passages: Sequence[Passage], count: int, query: str = "") -> list[H
     found = list(pages.values())
     scopes = [read_scope(p[0].title, p[0].url, "", (p[0].updated or p[0].published)[:10]) for p in found]
     best = [found[n] for n in order_versions(query, scopes)[:count]]
-    return [Hit(p[0].url, p[0].title, _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME) for p in best]
+    return [
+        Hit(p[0].url, title_with_owner(p[0].title, p[0].owner), _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME)
+        for p in best
+    ]
 
 
 def _render_passages(passages: Sequence[Passage]) -> str:
@@ -145,7 +148,7 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
     oldest = knowledge.clock.now() - timedelta(seconds=knowledge.config.page_cache_ttl_s)
     if not sources or len(sources) < len(urls) or not all(_is_fresh(source, oldest) for source in sources):
         return ()
-    return tuple(Hit(s.url, s.title, "", s.published, NAME) for s in sources)
+    return tuple(Hit(s.url, title_with_owner(s.title, s.owner), "", s.published, NAME) for s in sources)
 
 
 def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:

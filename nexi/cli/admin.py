@@ -45,6 +45,7 @@ def _users_group(ctx: click.Context) -> None:
 def _add_user(name: str, administrator: bool) -> None:
     """Add a person, and print a first token."""
     with _open_people() as people:
+        people.check_new_name(name)
         person = people.add(name, "administrator" if administrator else "user")
         token = people.add_token(person, "first")
         people.record(None, "add_user", person)

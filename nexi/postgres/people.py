@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
 from nexi.postgres.database import MAX_RETRY_S, MAX_STATEMENT_S, UNLIMITED, Database, clean_text
+from nexi.text.controls import clean_line
 from nexi.types import Principal, Usage
 
 __all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
@@ -70,6 +71,11 @@ class People:
         return str(
             self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)[0][0]
         )
+
+    def check_new_name(self, name: str) -> None:
+        """Raise NexiError where somebody has this name or id already: what is shared names its owner."""
+        if self._fetch("select 1 from people where name = %(name)s or id::text = %(name)s", name=clean_text(name)):
+            raise NexiError(f"there is already a person named {name}", fix="choose another name", code="bad_request")
 
     def list_all(self) -> list[tuple[str, str, str, bool]]:
         """Id, name and role of everybody, and whether she is disabled."""
@@ -243,10 +249,13 @@ class People:
                     "update identities set email = %s where issuer = %s and subject = %s", (clean_text(email), *key)
                 )
                 return str(found[0])
+            shown = _clean_name(name or email or subject)
+            if connection.execute("select 1 from people where name = %s or id::text = %s", (shown, shown)).fetchone():
+                shown = _clean_name(f"{shown} ({email or subject})")
             (person,) = connection.execute(
                 "insert into people (name, role) select %s, case when exists (select from people where role = 'administrator') "
                 "then 'user' else 'administrator' end returning id",
-                (clean_text(name or email or subject)[:200],),
+                (shown,),
             ).fetchone()
             connection.execute("insert into identities values (%s, %s, %s, %s)", (*key, person, clean_text(email)))
             return str(person)
@@ -342,6 +351,8 @@ class People:
             "where person = %(person)s",
             "shares": "select run, person, created from shares where owner = %(person)s order by created",
             "knowledge_shares": "select person, created from knowledge_shares where owner = %(person)s order by created",
+            "knowledge_answers": "select owner, is_accepted, created from knowledge_answers "
+            "where person = %(person)s order by created",
             "schedules": "select question, mode, every, next_at from schedules where owner = %(person)s order by id",
             "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
@@ -400,6 +411,11 @@ def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
 
 
 _LINES = "select line from facts where run = %(run)s order by n"
+
+
+def _clean_name(name: str) -> str:
+    """A name as it is shown: one line, nothing that turns or hides what stands beside it."""
+    return clean_text(clean_line(name)).strip()[:200] or "nobody"
 
 
 def _digest(secret: str) -> str:

@@ -6,10 +6,11 @@ what is shared.
 
 from __future__ import annotations
 
+from nexi.errors import NexiError
 from nexi.postgres.database import Database
 from nexi.postgres.people import People
 from nexi.runs.log_format import check_run_id, no_such_run
-from nexi.types import RunAudience, SharedRun
+from nexi.types import KnowledgeOffer, RunAudience, SharedRun
 
 __all__ = ["SHARED_WITH_ME", "PostgresKnowledgeSharing", "PostgresSharing"]
 
@@ -101,9 +102,33 @@ class PostgresKnowledgeSharing:
         self._people.record(self._owner, "share_knowledge", "team" if audience.team else " ".join(ids))
 
     def list_owners(self) -> dict[str, str]:
+        rows = self._database.fetch_as(self._owner, "select accepted_owners()")
+        return self._people.find_names([str(owner) for (owner,) in rows])
+
+    def list_offers(self) -> list[KnowledgeOffer]:
         rows = self._database.fetch_as(
             self._owner,
-            "select distinct owner from knowledge_shares where owner <> %(owner)s and (person = %(owner)s or person is null)",
-            {"owner": self._owner},
+            "select shares.owner, answers.is_accepted from (select owner, min(created) as created from knowledge_shares "
+            "where owner <> %(owner)s and (person = %(owner)s or person is null) group by owner) shares "
+            "left join knowledge_answers answers on answers.owner = shares.owner and answers.person = %(owner)s "
+            "order by shares.created, shares.owner limit %(limit)s",
+            {"owner": self._owner, "limit": MAX_LISTED},
         )
-        return self._people.find_names([str(owner) for (owner,) in rows])
+        names = self._people.find_names([str(owner) for owner, _ in rows])
+        return [
+            KnowledgeOffer(str(owner), names[str(owner)], "offered" if answer is None else "accepted" if answer else "muted")
+            for owner, answer in rows
+        ]
+
+    def answer_offer(self, owner: str, *, is_accepted: bool) -> None:
+        if owner not in {offer.owner for offer in self.list_offers()}:
+            raise NexiError(
+                "this knowledge base is not shared with you", cause="it never was, or it was taken back", code="not_found"
+            )
+        self._database.fetch_as(
+            self._owner,
+            "insert into knowledge_answers (person, owner, is_accepted) values (%(person)s, %(owner)s, %(is_accepted)s) "
+            "on conflict (person, owner) do update set is_accepted = excluded.is_accepted, created = now()",
+            {"person": self._owner, "owner": owner, "is_accepted": is_accepted},
+        )
+        self._people.record(self._owner, "accept_knowledge" if is_accepted else "mute_knowledge", owner)

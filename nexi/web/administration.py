@@ -98,8 +98,7 @@ class AdministrationDoor:
         name = fields.get("name", "").strip()
         if not 0 < len(name) <= MAX_NAME_CHARS:
             raise NexiError("a person needs a name", fix=f"give one of at most {MAX_NAME_CHARS} characters", code="bad_request")
-        if any(other == name for _, other, _, _ in self._people.list_all()):
-            raise NexiError(f"there is already a person named {name}", fix="choose another name", code="bad_request")
+        self._people.check_new_name(name)
         person = self._people.add(name, "administrator" if fields.get("administrator") else "user")
         return self._describe_link(person, name), person
 

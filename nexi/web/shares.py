@@ -32,6 +32,12 @@ AUDIENCE: dict[str, Any] = {
         "people": {"type": "array", "maxItems": MAX_PEOPLE, "items": {"type": "string", "maxLength": 200}},
     },
 }
+ANSWER: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["accepted"],
+    "properties": {"accepted": {"type": "boolean"}},
+}
 
 
 def routes() -> list[Route]:
@@ -42,6 +48,7 @@ def routes() -> list[Route]:
         Route("/v1/knowledge/shares", _show_knowledge_audience, methods=["GET"]),
         Route("/v1/knowledge/shares", _set_knowledge_audience, methods=["PUT"]),
         Route("/v1/shared-knowledge", _list_shared_knowledge, methods=["GET"]),
+        Route("/v1/shared-knowledge/{owner}", _answer_offer, methods=["PUT"]),
     ]
 
 
@@ -99,6 +106,15 @@ async def _set_knowledge_audience(request: Request) -> Response:
 
 
 async def _list_shared_knowledge(request: Request) -> Response:
-    """The names of those whose knowledge base is searched with one's own."""
-    owners = await asyncio.to_thread(_knowledge_sharing_of(request).list_owners)
-    return json_reply({"people": sorted(owners.values())})
+    """Whose knowledge bases one may read, and the names of those whose are searched with one's own, since one accepted them."""
+    offers = await asyncio.to_thread(_knowledge_sharing_of(request).list_offers)
+    people = sorted(offer.name for offer in offers if offer.state == "accepted")
+    return json_reply({"people": people, "offers": [msgspec.to_builtins(offer) for offer in offers]})
+
+
+async def _answer_offer(request: Request) -> Response:
+    """Accept the knowledge base of somebody, so that it enters one's answers, or mute it."""
+    answer = await read_json(request, ANSWER)
+    sharing, owner = _knowledge_sharing_of(request), request.path_params["owner"]
+    await asyncio.to_thread(lambda: sharing.answer_offer(owner, is_accepted=answer["accepted"]))
+    return await _list_shared_knowledge(request)

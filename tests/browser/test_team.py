@@ -148,8 +148,17 @@ def test_a_knowledge_base_is_searched_by_those_it_is_shared_with_until_it_is_tak
     ada.page.fill("#knowledge-people", "bob")
     ada.page.click("#knowledge-share button")
     ada.sees("Shared with: bob.", "#knowledge-shared")
+    assert search_knowledge(bob, "cellar") == []
+    bob.sees("ada shares a knowledge base with you; it enters no answer until you accept it.", "#knowledge-offers")
+    bob.page.click("#knowledge-offers >> text='Accept'")
+    bob.sees("You search the knowledge base of ada.", "#knowledge-offers")
     assert len(search_knowledge(bob, "cellar")) == 1
-    bob.sees("You also search what these people share: ada.", "#knowledge-others")
+    bob.sees("shared by ada", "#knowledge-list")
+    bob.page.click("#knowledge-offers >> text='Mute'")
+    bob.sees("The knowledge base of ada is muted.", "#knowledge-offers")
+    assert search_knowledge(bob, "cellar") == []
+    bob.page.click("#knowledge-offers >> text='Accept'")
+    bob.sees("You search the knowledge base of ada.", "#knowledge-offers")
     ada.page.fill("#knowledge-people", "")
     ada.page.click("#knowledge-share button")
     ada.sees("Not shared.", "#knowledge-shared")

@@ -502,6 +502,8 @@ async def make_sharing_stores(
 
     def share(is_shared: bool) -> None:
         PostgresKnowledgeSharing(database, ada).set_audience(RunAudience(people=(eve,) if is_shared else ()))
+        if is_shared:
+            PostgresKnowledgeSharing(database, eve).answer_offer(ada, is_accepted=True)
 
     if kind == "qdrant":
         client = pytest.importorskip("qdrant_client").AsyncQdrantClient(":memory:")

@@ -28,6 +28,7 @@ EXPORTED = {  # each table that names a person, and where its rows are in the ex
     "page_owners": "pages",
     "shares": "shares",
     "knowledge_shares": "knowledge_shares",
+    "knowledge_answers": "knowledge_answers",
     "schedules": "schedules",
     "collections": "sources",
     "sign_in_links": "",  # a secret that works once
@@ -65,6 +66,8 @@ async def fill_account(served: ServedTeam, person: str, other: str) -> str:
     people.add_link(person)
     served.team.state_of(person).sharing.set_audience(run_id, RunAudience(people=(other,)))
     served.team.state_of(person).knowledge_sharing.set_audience(RunAudience(people=(other,)))
+    served.team.state_of(other).knowledge_sharing.set_audience(RunAudience(people=(person,)))
+    served.team.state_of(person).knowledge_sharing.answer_offer(other, is_accepted=True)
     served.team.add_schedule(person, "What is new?", timedelta(days=1), datetime.now(UTC) + timedelta(days=1))
     database.fetch(
         "insert into identities values ('https://id.example', %(p)s::text, %(p)s::uuid, 'ada@example.org')", {"p": person}

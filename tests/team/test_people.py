@@ -78,6 +78,25 @@ def test_an_identity_is_its_issuer_and_subject_and_never_its_address(people: Peo
     assert people.sign_in("https://other.example", "1", "Eve", "ada@example.org") != ada
 
 
+def test_names_of_people_who_sign_in_are_told_apart_and_hide_nothing(people: People) -> None:
+    (name,) = people.find_names([people.sign_in("https://id.example", "n1", "Grace N.", "grace@one.example")]).values()
+    (same,) = people.find_names([people.sign_in("https://id.example", "n2", "Grace N.", "grace@two.example")]).values()
+    (turned,) = people.find_names(
+        [people.sign_in("https://id.example", "n3", "Yvonne\u202e\x1b[31m", "eve@one.example")]
+    ).values()
+    assert (name, same, turned) == ("Grace N.", "Grace N. (grace@two.example)", "Yvonne")
+    someone = people.find("Grace N.")
+    (posing,) = people.find_names([people.sign_in("https://id.example", "n4", someone, "mallory@one.example")]).values()
+    assert posing == f"{someone} (mallory@one.example)"
+    assert people.find(someone) == someone
+
+
+def test_a_name_that_somebody_has_is_not_given_twice(people: People) -> None:
+    people.add("Ada of the names")
+    with pytest.raises(NexiError, match="there is already a person named Ada of the names"):
+        people.check_new_name("Ada of the names")
+
+
 def test_the_audit_log_is_only_added_to(people: People, database: Database) -> None:
     people.record(None, "add_user", "somebody")
     for change in ("delete from audit", "update audit set action = 'x'", "truncate audit"):

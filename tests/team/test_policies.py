@@ -30,6 +30,7 @@ PERSONAL = {
     "usage",
     "quotas",
     "knowledge_shares",
+    "knowledge_answers",
     "schedules",
     *KNOWLEDGE,
 }
@@ -55,6 +56,7 @@ async def keep_everything_of(database: Database, owner: str) -> str:
     )
     state.knowledge_sharing.set_audience(RunAudience(people=(owner,)))
     database.fetch("insert into knowledge_shares values (%(owner)s, %(owner)s)", {"owner": owner})
+    database.fetch("insert into knowledge_answers values (%(owner)s, %(owner)s, true)", {"owner": owner})
     database.fetch(
         "insert into schedules (owner, question, mode, request, every, next_at) "
         "values (%(owner)s, 'why?', 'search', '{}', '1 day', now() + interval '1 day')",
@@ -156,6 +158,8 @@ async def test_knowledge_is_found_and_changed_by_its_owner_even_where_a_statemen
     store = PgvectorStore(database, ada)
     assert {source.title for source in await store.sources()} == {"embedded", "unembedded"}
     database.fetch_as(ada, "insert into knowledge_shares values (%(ada)s, %(eve)s)", {"ada": ada, "eve": eve})
+    assert database.fetch_as(eve, found, {"term": term}) == [(0,)]  # shared, and not accepted yet
+    database.fetch_as(eve, "insert into knowledge_answers values (%(eve)s, %(ada)s, true)", {"ada": ada, "eve": eve})
     assert database.fetch_as(eve, found, {"term": term}) == [(2,)]
     assert database.fetch_as(eve, "delete from sources returning 1") == []  # to read is not to change
 

@@ -30,7 +30,7 @@ READING = {
 async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
     async with serving_team(postgres.url, tmp_path) as team:
         yield team
-        for table in ("shares", "knowledge_shares"):
+        for table in ("shares", "knowledge_shares", "knowledge_answers"):
             team.team.database.fetch(f"delete from {table}")  # noqa: S608  # what is for the whole team is for the people of other tests too
 
 
@@ -133,6 +133,10 @@ async def test_a_run_that_was_shared_goes_with_its_owner_and_a_reader_goes_witho
         assert (await reader.get("/v1/shared-runs")).json() == {"runs": []}
 
 
+async def answer_offer(client: httpx2.AsyncClient, owner: Any, accepted: bool) -> httpx2.Response:
+    return await client.put(f"/v1/shared-knowledge/{owner}", json={"accepted": accepted})
+
+
 async def test_a_knowledge_base_is_searched_by_those_it_is_shared_with_and_changed_by_none_of_them(
     served: ServedTeam, make_person: Callable[..., str]
 ) -> None:
@@ -149,18 +153,33 @@ async def test_a_knowledge_base_is_searched_by_those_it_is_shared_with_and_chang
         assert [await found_by(client) for client in (reader, other)] == [(False, False)] * 2
         shared = await ada.put("/v1/knowledge/shares", json={"people": ["Grace K."]})
         assert (shared.status_code, shared.json()) == (200, {"team": False, "people": ["Grace K."]})
+        assert [await found_by(client) for client in (reader, other)] == [(False, False), (False, False)]
+        offer = {"owner": str(owner), "name": "Ada", "state": "offered"}
+        assert (await reader.get("/v1/shared-knowledge")).json() == {"people": [], "offers": [offer]}
+        assert (await other.get("/v1/shared-knowledge")).json() == {"people": [], "offers": []}
+        assert (await answer_offer(other, owner, True)).status_code == 404
+        accepted = await answer_offer(reader, owner, True)
+        assert accepted.json() == {"people": ["Ada"], "offers": [{**offer, "state": "accepted"}]}
         assert [await found_by(client) for client in (reader, other)] == [(True, True), (False, False)]
-        assert (await reader.get("/v1/shared-knowledge")).json() == {"people": ["Ada"]}
-        assert (await other.get("/v1/shared-knowledge")).json() == {"people": []}
+        muted = await answer_offer(reader, owner, False)
+        assert muted.json() == {"people": [], "offers": [{**offer, "state": "muted"}]}
+        assert await found_by(reader) == (False, False)
+        await answer_offer(reader, owner, True)
         (source,) = (await reader.get("/page/knowledge?q=xylophone")).json()["sources"]
+        (own,) = (await ada.get("/page/knowledge?q=xylophone")).json()["sources"]
+        assert (source["owner"], own["owner"]) == ("Ada", "")
         assert (await reader.post("/page/knowledge/forget", json={"urls": [source["url"]]})).status_code == 404
         assert (await ada.put("/v1/knowledge/shares", json={"team": True})).json() == {"team": True, "people": []}
-        assert [await found_by(client) for client in (reader, other)] == [(True, True)] * 2
+        assert [await found_by(client) for client in (reader, other)] == [(True, True), (False, False)]
+        await answer_offer(other, owner, True)
+        assert await found_by(other) == (True, True)
         assert (await ada.put("/v1/knowledge/shares", json={})).json() == {"team": False, "people": []}
         assert [await found_by(client) for client in (ada, reader, other)] == [(True, True), (False, False), (False, False)]
         refused = await ada.put("/v1/knowledge/shares", json={"people": ["Nobody At All"]})
         assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_found")
-    assert [row[2] for row in served.people.read_audit(3)] == ["share_knowledge"] * 3
+    actions = [row[2] for row in served.people.read_audit(7)]
+    assert actions[:3] == ["share_knowledge", "accept_knowledge", "share_knowledge"]
+    assert actions.count("mute_knowledge") == 1
 
 
 async def test_a_question_from_the_knowledge_base_alone_reads_what_others_share(
@@ -172,4 +191,7 @@ async def test_a_question_from_the_knowledge_base_alone_reads_what_others_share(
     async with served.client_of(str(owner)) as ada:
         assert "cellar" not in await ask_local(served, eve, f"Where is the {WORD}?")
         await ada.put("/v1/knowledge/shares", json={"people": [eve]})
+        assert "cellar" not in await ask_local(served, eve, f"Where is the {WORD}?")
+        async with served.client_of(eve) as reader:
+            await answer_offer(reader, owner, True)
         assert "cellar" in await ask_local(served, eve, f"Where is the {WORD}?")

@@ -37,8 +37,14 @@ from nexi.types import (
 
 __all__ = ["PgvectorStore"]
 
-_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
-_PASSAGE = "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content, s.published, s.updated"
+_SOURCE = (
+    "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated, "
+    "name_of_sharer(s.collection)"
+)
+_PASSAGE = (
+    "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content, s.published, s.updated, "
+    "name_of_sharer(s.collection)"
+)
 _SOURCES = "from sources s join bodies b on b.id = s.body where s.collection = any(%(collections)s)"
 
 
@@ -194,12 +200,11 @@ class PgvectorStore:
         )
 
     def _list_collections(self) -> list[ReadCollection]:
-        """Those that this person reads, her own first: the team's, and what others share with her."""
+        """Those that this person reads, her own first: the team's, and what others share and she has accepted."""
         rows = self._fetch(
             "select id, owner is not distinct from %(owner)s::uuid as own, generation, chunks, terms, pages, bytes "
-            "from collections where owner is null or owner = any(array(select %(owner)s::uuid union select s.owner "
-            "from knowledge_shares s where s.person = %(owner)s::uuid "
-            "or (s.person is null and %(owner)s::uuid is not null))) order by own desc, id",
+            "from collections where (owner is null and %(owner)s::uuid is null) "
+            "or id = any((select readable_collections())::bigint[]) order by own desc, id",
             {"owner": self._owner},
         )
         return [ReadCollection(*row) for row in rows]
@@ -566,7 +571,7 @@ def _parse_source(row: Sequence[Any]) -> StoredSource:
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, title, domain, language, fetched_at, tags, content, published, updated = row
+    chunk, url, title, domain, language, fetched_at, tags, content, published, updated, owner = row
     text, heading, context, code, start = msgspec.json.decode(bytes(content))
     return Passage(
         id=str(chunk),
@@ -585,4 +590,5 @@ def _parse_passage(row: Sequence[Any], score: float) -> Passage:
         start=start,
         published=published,
         updated=updated,
+        owner=owner,
     )

@@ -124,7 +124,7 @@ def indexed_texts(payload: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return payload["sources"][0]["title"], payload["heading"], payload["context"], payload["text"]
 
 
-def stored_source(payload: Mapping[str, Any]) -> StoredSource:
+def stored_source(payload: Mapping[str, Any], owner: str = "") -> StoredSource:
     return StoredSource(
         payload["url"],
         payload["title"],
@@ -137,10 +137,11 @@ def stored_source(payload: Mapping[str, Any]) -> StoredSource:
         tuple(payload["tags"]),
         payload.get("published", ""),  # older points have no dates
         payload.get("updated", ""),
+        owner,
     )
 
 
-def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], score: float) -> Passage:
+def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], score: float, owner: str = "") -> Passage:
     return Passage(
         id=point,
         url=source["url"],
@@ -158,6 +159,7 @@ def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, A
         start=payload["start"],
         published=source.get("published", ""),
         updated=source.get("updated", ""),
+        owner=owner,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from qdrant_client import AsyncQdrantClient, models
@@ -69,11 +69,12 @@ class QdrantStore:
         shards: int | None = None,
         replicas: int = 1,
         person: str = "",
-        list_owners: Callable[[], Iterable[str]] = tuple,
+        list_owners: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`list_owners` names the people who let `person` read what is theirs; it may block."""
+        """`list_owners` has the names of those who let `person` read what is theirs, by their ids; it may block."""
         self._client = client
         self._person, self._list_owners = person, list_owners
+        self._names: Mapping[str, str] = {}
         self._others: tuple[str, ...] = (TEAM,)
         prefix = prefix or ("nexi_team" if person else "nexi")
         self._sources = f"{prefix}_sources"
@@ -230,7 +231,7 @@ class QdrantStore:
     async def source(self, url: str) -> StoredSource | None:
         await self._load_state()
         known = await self._find_readable(key_of(url))
-        return None if known is None else points.stored_source(known)
+        return None if known is None else points.stored_source(known, self._name_of_sharer(known))
 
     @_translate_errors
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
@@ -242,7 +243,7 @@ class QdrantStore:
             limit=min(count + skip, MOST),
             order_by=newest,
         )
-        return [points.stored_source(point.payload or {}) for point in found[skip:]]
+        return [points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in found[skip:]]
 
     @_translate_errors
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
@@ -254,7 +255,8 @@ class QdrantStore:
         whose = [filters.match_value("person", known["person"])] if self._person else []
         within = models.Filter(must=[filters.match_value("digest", known["digest"]), numbers, *whose])
         found = [
-            points.build_passage(str(p.id), p.payload, known, 0.0) for p in await self._all_points(state["collection"], within)
+            points.build_passage(str(p.id), p.payload, known, 0.0, self._name_of_sharer(known))
+            for p in await self._all_points(state["collection"], within)
         ]
         return sorted(found, key=lambda passage: passage.number)
 
@@ -318,6 +320,9 @@ class QdrantStore:
 
     def _marked(self, payload: Payload) -> Payload:
         return {**payload, "person": self._person} if self._person else payload
+
+    def _name_of_sharer(self, payload: Payload) -> str:
+        return self._names.get(payload.get("person", ""), "")
 
     def _own(self, **values: str | bool) -> models.Filter:
         return _filter_by(**values, **({"person": self._person} if self._person else {}))
@@ -433,7 +438,8 @@ class QdrantStore:
     async def _load_state(self) -> Payload:
         """Which collection is in use and which model made its vectors; the collections are there after this."""
         if self._person not in ("", TEAM):
-            self._others = (TEAM, *await asyncio.to_thread(self._list_owners))
+            self._names = await asyncio.to_thread(self._list_owners)
+            self._others = (TEAM, *self._names)
         if not self._ready:
             if not await self._client.collection_exists(self._sources):
                 await self._create_collection(self._sources, {}, {})
@@ -528,7 +534,9 @@ class QdrantStore:
         for point in found.points:
             source = filters.first_in_scope(point.payload["sources"], scope)
             if source is not None:
-                passages.append(points.build_passage(str(point.id), point.payload, source, point.score))
+                passages.append(
+                    points.build_passage(str(point.id), point.payload, source, point.score, self._name_of_sharer(point.payload))
+                )
         return passages
 
     async def _find_source(self, key: str) -> Payload | None:

@@ -35,7 +35,7 @@ const titleOf = (title, url) => isWeb(url)
   : element("span", { textContent: title || url, dir: "auto" });
 
 function sourceRow(source) {
-  const about = [source.domain, source.fetched, say("count.passages", { n: source.passages }), ...source.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
+  const about = [source.owner && say("knowledge.shared_by", { name: source.owner }), source.domain, source.fetched, say("count.passages", { n: source.passages }), ...source.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
   const forget = element("button", { type: "button", textContent: say("knowledge.forget"), className: "quiet" });
   forget.setAttribute("aria-label", say("knowledge.forget_one", { name: source.title || source.url }).slice(0, 120));
   const row = element("li", {}, element("div", {}, titleOf(source.title, source.url), element("p", { className: "state", textContent: about, dir: "auto" }),
@@ -75,7 +75,18 @@ async function fillSharing() {
   const share = async () => show(await call("/v1/knowledge/shares", { method: "PUT", body: JSON.stringify({ team: team.checked, people: people.value.split(/[,，;]/).map((name) => name.trim()).filter(Boolean) }) }));
   form.onsubmit = (event) => { event.preventDefault(); share().catch((error) => { shared.textContent = error.message; }); };
   show(audience);
-  box.replaceChildren(
-    element("p", { id: "knowledge-others", className: "message", textContent: others.people.length ? say("knowledge.others", { names: others.people.join(", ") }) : "" }),
+  const offers = element("ul", { id: "knowledge-offers" });
+  const showOffers = (now) => offers.replaceChildren(...now.offers.map((offer) => {
+    const answerButton = (accepted, word) => {
+      const button = element("button", { type: "button", className: "quiet", textContent: word });
+      const answer = async () => showOffers(await call(`/v1/shared-knowledge/${offer.owner}`, { method: "PUT", body: JSON.stringify({ accepted }) }));
+      button.onclick = () => answer().catch((error) => setPanelMessage("knowledge", error.message));
+      return button;
+    };
+    return element("li", {}, say(`knowledge.${offer.state}`, { name: offer.name }), " ",
+      ...(offer.state === "accepted" ? [] : [answerButton(true, say("knowledge.accept"))]), ...(offer.state === "muted" ? [] : [answerButton(false, say("knowledge.mute"))]));
+  }));
+  showOffers(others);
+  box.replaceChildren(offers,
     element("details", {}, element("summary", { textContent: say("knowledge.share") }), element("p", { textContent: say("knowledge.share_what") }), form));
 }

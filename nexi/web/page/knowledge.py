@@ -78,6 +78,7 @@ def _source_to_dict(source: StoredSource) -> dict[str, Any]:
     return {
         "url": source.url,
         "title": source.title,
+        "owner": source.owner,
         "domain": source.domain,
         "fetched": source.fetched_at[:10],
         "passages": source.chunk_count,
