@@ -7,7 +7,8 @@ committed, a tool that started and never finished. Pure asyncio; what the tasks 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -30,6 +31,39 @@ async def wait_uninterrupted(task: asyncio.Future[Any]) -> None:
     if was_cancelled and caller:
         caller.uncancel()  # the request stays counted once, as `asyncio.timeout` and task groups expect
         caller.cancel()
+
+
+class FairPlaces:
+    """A few places at once, handed out in turns: each who waits for some gets one before anybody gets a second."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._queues: dict[Hashable, deque[asyncio.Future[None]]] = {}
+
+    async def acquire(self, whose: Hashable) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(whose, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()  # it had its turn already
+            raise
+
+    def release(self) -> None:
+        while self._queues:
+            whose = next(iter(self._queues))
+            queue = self._queues.pop(whose)
+            turn = queue.popleft()
+            if queue:
+                self._queues[whose] = queue  # at the end: the others come first
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from nexi.errors import LLMError
-from nexi.tasks import cancel_until_ended, pause_timeout, run_unless_stopped, start_task, wait_uninterrupted
+from nexi.tasks import FairPlaces, cancel_until_ended, pause_timeout, run_unless_stopped, start_task, wait_uninterrupted
 from nexi.types import StopReason
 
 
@@ -198,3 +198,17 @@ async def test_work_that_ends_first_gives_its_result_or_its_own_error() -> None:
     assert await run_unless_stopped(asyncio.sleep(0, "done"), asyncio.Event()) == "done"
     with pytest.raises(LLMError):
         await run_unless_stopped(fail_in_group(), asyncio.Event())
+
+
+async def test_a_place_that_was_given_to_somebody_who_left_goes_to_the_next() -> None:
+    places = FairPlaces(1)
+    await places.acquire("ada")
+    leaving, gone, staying = (asyncio.create_task(places.acquire(whose)) for whose in ("bob", "carol", "dora"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    places.release()  # bob's turn, of which he has not heard yet
+    leaving.cancel()
+    await asyncio.wait({leaving, gone, staying})
+    assert [task.cancelled() for task in (leaving, gone, staying)] == [True, True, False]
+    places.release()
+    await places.acquire("ada")

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,13 +133,16 @@ def _form_rank(path: Path) -> int:
     return FORMS.index(suffix) if suffix in FORMS else len(FORMS)
 
 
-async def read_document(path: Path, url: str, ocr_languages: str = "") -> Page:
-    """The page of a file; `ocr_languages` are those of its pictures. Raises FetchError with the reason where there is none."""
+async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Hashable = "") -> Page:
+    """The page of a file. Raises FetchError with the reason where there is none.
+
+    `ocr_languages` are those of its pictures; people take turns by `whose` it is.
+    """
     data, found = await asyncio.to_thread(_read_file, path)
     if isinstance(found, str):
         from nexi.fetchers.apart import read_apart
 
-        found = await read_apart(data, found, MAX_CHARS, origin="file", languages=ocr_languages)
+        found = await read_apart(data, found, MAX_CHARS, origin="file", languages=ocr_languages, whose=whose)
     kind = _content_type(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""

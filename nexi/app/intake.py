@@ -145,7 +145,7 @@ class DocumentIndexing:
     async def _take_file(self, file: Path, root: Path, total: int) -> None:
         url, name = self.folders.address_of(file, root), str(file.relative_to(root))
         try:
-            page = await read_document(file, url, self._nexi.config.ocr_languages)
+            page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
         except FetchError as error:
             reason = _describe_refusal(error)
             self.taken.skip(name, reason)

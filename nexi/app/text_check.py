@@ -207,7 +207,9 @@ class TextCheck:
             return _Evidence(tuple(pages), tuple(failures))
         for file in files:
             try:
-                pages.append(await read_document(file, str(file), self._nexi.config.ocr_languages))
+                pages.append(
+                    await read_document(file, str(file), self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
+                )
             except FetchError as error:
                 failures.append((str(file), error))
         return _Evidence(tuple(pages), tuple(failures))

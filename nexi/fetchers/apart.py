@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Hashable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.extract.formats import find_format
 from nexi.extract.worker import describe_lack_of_memory
-from nexi.tasks import pause_timeout
+from nexi.tasks import FairPlaces, pause_timeout
 
 PIECE = 65_536
 MAX_WORKERS = {"web": 1, "file": 2}  # at once, by where documents come from
@@ -38,7 +39,7 @@ WORKER_PROGRAM = f"{_FIND_NEXI}from nexi.extract.worker import main; main()"
 CONFINEMENT_PROGRAM = f"{_FIND_NEXI}from nexi.extract.confinement import confine_process; print(*confine_process())"
 # What Python, its libraries and tesseract need to be found; keys and addresses of services are not among it.
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
-_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
+_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, FairPlaces]] = WeakKeyDictionary()
 
 
 async def read_apart(
@@ -48,17 +49,18 @@ async def read_apart(
     *,
     origin: Literal["web", "file"],
     languages: str = "",
+    whose: Hashable = "",
     timer: asyncio.Timeout | None = None,
     program: str = WORKER_PROGRAM,
 ) -> Extracted:
     """Text and metadata of a document; `kind` is its media type. Raises FetchError.
 
-    `languages` are those of its pictures; `timer` stands while others are read.
+    `languages` are those of its pictures; people take turns by `whose` it is; `timer` stands while others are read.
     """
     free = _workers.setdefault(asyncio.get_running_loop(), {})
-    worker = free.setdefault(origin, asyncio.Semaphore(MAX_WORKERS[origin]))
+    worker = free.setdefault(origin, FairPlaces(MAX_WORKERS[origin]))
     with pause_timeout(timer) if timer else nullcontext():
-        await worker.acquire()
+        await worker.acquire(whose)
     try:
         answer = await _run_worker(data, [kind, str(len(data)), str(max_chars), origin, languages], program)
     finally:

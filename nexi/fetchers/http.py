@@ -9,7 +9,7 @@ cache that holds an old copy passes it in, and gets it back when the site says t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -102,7 +102,7 @@ class HttpFetcher:
                 if download is None and known:
                     return replace(known, fetched_at=self._clock.now().isoformat())
                 assert download is not None  # noqa: S101 - only a known page can be unchanged
-                extracted = await _extract_text(download, limits, timer, self._ocr_languages)
+                extracted = await _extract_text(download, limits, timer, self._ocr_languages, id(self))
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -229,13 +229,15 @@ class HttpFetcher:
         )
 
 
-async def _extract_text(download: _Download, limits: FetchLimits, timer: asyncio.Timeout, languages: str) -> Extracted:
+async def _extract_text(
+    download: _Download, limits: FetchLimits, timer: asyncio.Timeout, languages: str, whose: Hashable
+) -> Extracted:
     """The text, made off the event loop; a document is read in a process of its own."""
     if find_format(kind := media_type(download.content_type)):
         from nexi.fetchers.apart import read_apart
 
         data = download.body.data
-        return await read_apart(data, kind, limits.max_chars, origin="web", languages=languages, timer=timer)
+        return await read_apart(data, kind, limits.max_chars, origin="web", languages=languages, whose=whose, timer=timer)
     href, notes = download.url.href, limits.cites_notes
     return await asyncio.to_thread(extract, download.body.data, download.content_type, href, cites_notes=notes)
 

@@ -150,3 +150,18 @@ async def test_few_documents_are_read_at_once_and_the_others_wait(
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(apart.read_apart(b"", EPUB, 1_000, origin=origin)) for _ in range(20)]
     assert ([task.result().text for task in tasks], most) == (["x"] * 20, at_once)
+
+
+async def test_documents_of_several_people_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    async def work(data: bytes, *_: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        read.append(data.decode())
+        return {"read": {"text": "x"}}
+
+    monkeypatch.setattr(apart, "_run_worker", work)
+    async with asyncio.TaskGroup() as group:
+        for whose in [*["bob"] * 6, "grace", "ada"]:
+            group.create_task(apart.read_apart(whose.encode(), EPUB, 1_000, origin="web", whose=whose))
+    assert read == ["bob", "bob", "grace", "ada", "bob", "bob", "bob", "bob"]
