@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from nexi import output
-from nexi.answers.citations import CitationBook
 from nexi.errors import ConfigError
 from nexi.events import (
     Event,
@@ -68,8 +67,7 @@ class Result:
         self.answer = Answer(text, sources)
         usage = Usage(1200, 34, cost=cost)
         self.finished = RunFinished(text, sources, StopReason.FINAL_ANSWER, 2, usage, 1.26, 3, 2)
-        self.session = self
-        self.book = CitationBook(sources=sources)
+        self.read_urls = [source.url for source in sources]
 
 
 def show(screen: Screen, *events: Event, result: Any = None) -> None:

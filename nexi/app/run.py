@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -84,6 +84,11 @@ class RunResult(Struct, frozen=True):
     finished: RunFinished
     facts: tuple[Fact, ...]
     session: Session
+
+    @property
+    def read_urls(self) -> list[str]:
+        """The pages that were read for this answer; those of earlier questions of its conversation are not among them."""
+        return _list_read_pages(self.facts)
 
 
 class Run:
@@ -302,7 +307,7 @@ class Run:
                 self.meter.iterations,
                 self.meter.usage + self._lost_usage,
                 self._seconds(),
-                _count_read_pages(self.emit.facts),
+                len(_list_read_pages(self.emit.facts)),
                 self.meter.model_calls + self._lost_calls,
                 (*answer.warnings, *(warning.message for warning in failures)),
                 answer.conflicts,
@@ -418,9 +423,9 @@ def error_of(failed: RunFailed) -> NexiError:
     return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
 
 
-def _count_read_pages(facts: Iterable[Fact]) -> int:
-    """Count the pages that were asked for: one that was only fetched ahead counts once it is handed to the model."""
-    facts = tuple(facts)
-    numbered = {hit_key(fact.source.url) for fact in facts if isinstance(fact, SourceNumbered)}
-    fetched = [(hit_key(fact.final_url or fact.url), fact.ahead) for fact in facts if isinstance(fact, PageFetched)]
-    return len({key for key, ahead in fetched if not ahead or key in numbered})
+def _list_read_pages(facts: Sequence[Fact]) -> list[str]:
+    """List the pages that were asked for: one that was only fetched ahead counts once it is handed to the model."""
+    numbered = {hit_key(fact.source.url): fact.source.url for fact in facts if isinstance(fact, SourceNumbered)}
+    fetched = {hit_key(fact.final_url or fact.url): fact for fact in facts if isinstance(fact, PageFetched)}
+    in_their_order = [url for key, url in numbered.items() if key in fetched]
+    return in_their_order + [f.final_url or f.url for key, f in fetched.items() if key not in numbered and not f.ahead]

@@ -144,7 +144,7 @@ def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
         "answered": result.answer.answered,
         "sources": [source_json(source) for source in result.answer.sources],
         "conflicts": [conflict_json(conflict) for conflict in result.answer.conflicts],
-        "read": [s.url for s in result.session.book.sources],
+        "read": result.read_urls,
         "stop": end.stop.value,
         "warnings": list(end.warnings),
         "model": model,

@@ -231,12 +231,10 @@ class Screen:
                 print_note(line, style=style)
         if self._sums_up:
             write("\n" if is_tty(sys.stderr) else "", sys.stderr)
-            read = [source.url for source in result.session.book.sources]
             figures = review.proof.figures() if with_figures and review and review.proof.checked else ""
             cost = cost_text(end.usage.cost)
-            print_result_summary(
-                end.iterations, end.seconds, end.usage.total, read, cost=cost, figures=figures, calls=end.model_calls
-            )
+            urls, tokens = result.read_urls, end.usage.total
+            print_result_summary(end.iterations, end.seconds, tokens, urls, cost=cost, figures=figures, calls=end.model_calls)
 
     def _show_progress(self, event: Event) -> None:
         if isinstance(event, Warned) and not self._is_said_by_figures(event):

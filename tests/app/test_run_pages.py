@@ -37,3 +37,4 @@ async def test_pages_fetched_ahead_are_not_counted_as_read(make_config: Callable
         second = await nexi.answer("Are you sure?", session=first.session)
     assert sum(isinstance(fact, PageFetched) for fact in first.facts) == 3
     assert (first.finished.pages, tally.pages, second.finished.pages) == (1, 1, 0)
+    assert (first.read_urls, second.read_urls) == (["http://moon.test/1"], [])

@@ -396,8 +396,10 @@ def test_a_page_that_was_read_is_not_fetched_again(online: Command, web: str, mo
     online("--plain", f"{QUESTION} {moon}")
     monkeypatch.setenv("NEXI_ALLOW_PRIVATE", "")
     scripted(monkeypatch, reading(moon), answering("Almost none [1]."))
-    done = online("--json", "-c", FOLLOW_UP)
-    assert (json.loads(done.out)["sources"][0]["n"], json.loads(done.out)["pages"]) == (1, 0)
+    done = json.loads(online("--json", "-c", FOLLOW_UP).out)
+    assert (done["sources"][0]["n"], done["pages"], done["read"]) == (1, 0, [])
+    scripted(monkeypatch, answering("Almost none [1]."))
+    assert ", 0 pages read, " in online("--plain", "-u", "-c", "Sure?").err
 
 
 async def test_when_the_run_is_gone_the_history_is_enough(online: Command, web: str) -> None:
