@@ -452,6 +452,10 @@ class PersonalState(Protocol):
         """A limit of parallel calls to a model server from all machines."""
         ...
 
+    def list_models(self) -> tuple[str, ...] | None:
+        """The models that this person may ask for; None where she has no list of her own. It blocks."""
+        ...
+
     def take_run(self, *, is_queued: bool = False) -> Allowance:
         """Count a new run, and say what it may use; it blocks. Raises NexiError with the code quota_reached."""
         ...

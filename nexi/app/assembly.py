@@ -193,6 +193,9 @@ class Nexi:
         if state is None:
             return request
         allowed = self.config.team_models
+        if request.model not in ("", self.config.model):
+            own = await asyncio.to_thread(state.list_models)
+            allowed = self.config.team_models if own is None else own or (self.config.model,)
         if allowed and request.model not in ("", self.config.model, *allowed):
             fix = f"use one of {', '.join(allowed)}, or leave it out"
             raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")

@@ -153,8 +153,9 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--cost", type=click.FloatRange(0), metavar="USD", help="Dollars a day.")
 @click.option("--running", type=click.IntRange(1), metavar="N", help="Runs at once.")
 @click.option("--storage", type=click.IntRange(0), metavar="MB", help="Megabytes that are kept.")
+@click.option("--models", metavar="NAMES", help="Models that may be asked for, with commas; none but the configured one: ''.")
 @click.option("--clear", is_flag=True, help="Remove every limit first.")
-def _quotas_command(person: str, clear: bool, **given: Any) -> None:
+def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
     """Show what a person may use a day and has used today, or change it."""
     from msgspec.structs import replace
 
@@ -165,7 +166,9 @@ def _quotas_command(person: str, clear: bool, **given: Any) -> None:
         names = {"runs": "runs_per_day", "tokens": "tokens_per_day", "cost": "cost_per_day", "running": "running"}
         if (megabytes := given.pop("storage")) is not None:
             names["storage"], given["storage"] = "storage_bytes", megabytes * 1_000_000
-        changes = {names[name]: value for name, value in given.items() if value is not None}
+        changes: dict[str, Any] = {names[name]: value for name, value in given.items() if value is not None}
+        if models is not None:
+            changes["models"] = tuple(name.strip() for name in models.split(",") if name.strip())
         if changes or clear:
             people.set_quotas(found, replace(Quotas() if clear else people.quotas_of(found), **changes))
             people.record(None, "set_quotas", f"{found} {changes}")
@@ -175,7 +178,9 @@ def _quotas_command(person: str, clear: bool, **given: Any) -> None:
         used = (usage.runs, usage.tokens, usage.cost, usage.running, usage.storage_bytes / 1e6)
         labels = ("runs a day", "tokens a day", "dollars a day", "runs at once", "megabytes")
         rows = zip(labels, used, most, strict=True)
-        _print_rows([(label, f"{now:g}", "no limit" if limit is None else f"of {limit:g}") for label, now, limit in rows])
+        shown = [(label, f"{now:g}", "no limit" if limit is None else f"of {limit:g}") for label, now, limit in rows]
+        offered = () if quotas.models is None else [("models", ", ".join(quotas.models) or "the configured one", "")]
+        _print_rows([*shown, *offered])
 
 
 @admin_command.command("runs", context_settings=HELP)

@@ -31,13 +31,17 @@ LINK_MINUTES = 60
 
 
 class Quotas(Struct, frozen=True):
-    """What one person may use a day, how many runs at once, and how much may be kept; None is without limit."""
+    """What one person may use a day, how many runs at once, and how much may be kept; None is without limit.
+
+    `models` are those that she may ask for, in the place of the team's.
+    """
 
     runs_per_day: int | None = None
     tokens_per_day: int | None = None
     cost_per_day: float | None = None
     running: int | None = None
     storage_bytes: int | None = None
+    models: tuple[str, ...] | None = None
 
 
 class PersonUsage(Struct, frozen=True):
@@ -264,17 +268,18 @@ class People:
 
     def set_quotas(self, person: str, quotas: Quotas) -> None:
         self._fetch(
-            "insert into quotas (person, runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes) "
-            "values (%(person)s, %(runs)s, %(tokens)s, %(cost)s, %(running)s, %(storage)s) "
+            "insert into quotas (person, runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes, models) "
+            "values (%(person)s, %(runs)s, %(tokens)s, %(cost)s, %(running)s, %(storage)s, %(models)s) "
             "on conflict (person) do update set runs_per_day = excluded.runs_per_day, "
             "tokens_per_day = excluded.tokens_per_day, cost_per_day = excluded.cost_per_day, running = excluded.running, "
-            "storage_bytes = excluded.storage_bytes",
+            "storage_bytes = excluded.storage_bytes, models = excluded.models",
             person=person,
             runs=quotas.runs_per_day,
             tokens=quotas.tokens_per_day,
             cost=quotas.cost_per_day,
             running=quotas.running,
             storage=quotas.storage_bytes,
+            models=None if quotas.models is None else list(quotas.models),
         )
 
     def take_run(self, person: str, *, is_queued: bool = False) -> str:
@@ -298,10 +303,14 @@ class People:
 
     def quotas_of(self, person: str) -> Quotas:
         rows = self._fetch(
-            "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes from quotas where person = %(person)s",
+            "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes, models from quotas "
+            "where person = %(person)s",
             person=person,
         )
-        return Quotas(*rows[0]) if rows else Quotas()
+        if not rows:
+            return Quotas()
+        runs, tokens, cost, running, storage, models = rows[0]
+        return Quotas(runs, tokens, cost, running, storage, None if models is None else tuple(models))
 
     def usage_of(self, person: str) -> PersonUsage:
         """What a person has used today, runs that wait included."""
@@ -347,7 +356,7 @@ class People:
             "identities": "select issuer, subject, email from identities where person = %(person)s",
             "tokens": "select id, name, scopes, created, expires, last_used from tokens where person = %(person)s",
             "sessions": "select created, used from sessions where person = %(person)s order by created",
-            "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes from quotas "
+            "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes, models from quotas "
             "where person = %(person)s",
             "shares": "select run, person, created from shares where owner = %(person)s order by created",
             "knowledge_shares": "select person, created from knowledge_shares where owner = %(person)s order by created",

@@ -48,6 +48,9 @@ class PostgresState:
     def limit_calls(self, server: str, most: int) -> PostgresConcurrency:
         return PostgresConcurrency(self._database, self._clock, server, most)
 
+    def list_models(self) -> tuple[str, ...] | None:
+        return self._people.quotas_of(self.owner).models
+
     def take_run(self, *, is_queued: bool = False) -> Allowance:
         """Count a new run, and say what it may use; tokens and cost are counted with its facts. One at a time for each person.
         Raises NexiError where a quota is reached."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -139,7 +140,7 @@ class AdministrationDoor:
     def _set_quotas(self, fields: Fields, me: Principal) -> tuple[str, str]:
         person, _ = self._find(fields)
         quotas = {field: _read_limit(fields.get(field, ""), label, unit) for field, (label, unit) in QUOTA_FIELDS.items()}
-        self._people.set_quotas(person, Quotas(**quotas))
+        self._people.set_quotas(person, replace(self._people.quotas_of(person), **quotas))
         return "", f"{person} {quotas}"
 
     def _revoke_token(self, fields: Fields, me: Principal) -> tuple[str, str]:

@@ -351,3 +351,23 @@ async def test_people_ask_for_the_models_that_are_offered_and_a_refusal_costs_no
         "the model gpt-99-unpriced is not offered here",
         "use one of small, extractive, or leave it out",
     )
+
+
+async def test_a_person_may_have_a_list_of_models_in_the_place_of_the_teams(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person, other = make_person(), make_person()
+    async with (
+        serving_team(postgres.url, tmp_path, team_models=("small",)) as served,
+        served.client_of(person) as client,
+        served.client_of(other) as plain,
+    ):
+
+        async def status_of(asking: Any, model: str) -> int:
+            return (await asking.post("/v1/runs", json={"question": QUESTION, "options": {"model": model}})).status_code
+
+        served.people.set_quotas(person, Quotas(models=("large",)))
+        assert [await status_of(client, model) for model in ("large", "small")] == [202, 403]
+        assert [await status_of(plain, model) for model in ("large", "small")] == [403, 202]
+        served.people.set_quotas(person, Quotas(models=()))
+        assert [await status_of(client, model) for model in ("large", "small")] == [403, 403]
