@@ -187,6 +187,7 @@ class Page(Struct, frozen=True):
     unread: str = ""  # which of its pages could not be read
     updated: str = ""  # when the content was last changed, by what it says; `modified` is a validator of HTTP
     paper: Paper | None = None  # its record, where an index of papers led to it
+    tags: tuple[str, ...] = ()  # its own, each with a #, unlike those that a user gives a source
 
     @property
     def digest(self) -> str:

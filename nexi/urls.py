@@ -142,6 +142,11 @@ def page_id(url: str) -> str:
     return "web:sha256:" + hashlib.sha256(normal(url).encode()).hexdigest()
 
 
+def is_note_link(text: str) -> bool:
+    """Whether `text` opens a note in the program that keeps its vault."""
+    return text.startswith(("obsidian://", "logseq://")) and not _UNPRINTABLE.search(text)
+
+
 def is_web_url(text: str) -> bool:
     """Whether `text`, as it stands, is an http or https URL."""
     if _UNPRINTABLE.search(text):

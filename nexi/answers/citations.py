@@ -8,11 +8,12 @@ a sentence is supported by its source is not judged here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nexi.text.sentences import CLOSER, STOPS, WIDE_STOPS, ends_sentence, is_undecided
 from nexi.types import Imprint, Source
+from nexi.urls import is_note_link
 
 UNSAID = Imprint()
 
@@ -200,9 +201,10 @@ def set_citations(sentence: str, numbers: Iterable[int]) -> str:
     return f"{head.rstrip()} {marks}{tail}" if marks else f"{head.rstrip()}{tail}"
 
 
-def link_citations(text: str, sources: Iterable[Source]) -> str:
+def link_citations(text: str, sources: Sequence[Source]) -> str:
     """Every [n] outside code as a link to its page, for a file that is read outside nexi; `unlink_citations` undoes it."""
     links = {s.number: s.url.translate(_IN_LINK) for s in sources if s.url.startswith(("https://", "http://"))}
+    links |= {s.number: s.link.translate(_IN_LINK) for s in sources if is_note_link(s.link)}
 
     def link(found: re.Match[str]) -> str:
         address = links.get(int(found[1]))

@@ -27,7 +27,7 @@ from nexi.types import Page
 if TYPE_CHECKING:
     from nexi.extract import Extracted
 
-__all__ = ["Skipped", "TwinFiles", "files_in", "read_document"]
+__all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document"]
 
 
 MAX_BYTES = 25_000_000
@@ -35,7 +35,7 @@ MAX_CHARS = 20_000_000
 CODE_CHARS = 1_100
 IGNORED = frozenset((
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
-    ".pytest_cache", ".idea", ".vscode", ".cache",
+    ".pytest_cache", ".idea", ".vscode", ".cache", ".obsidian", ".trash", ".recycle",
 ))  # fmt: skip
 CODE = {
     "py": "python", "js": "javascript", "mjs": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx", "go": "go",
@@ -46,6 +46,7 @@ CODE = {
 }  # fmt: skip
 FORMS = (".html", ".htm", ".xhtml", ".md", ".epub", ".docx", ".odt", ".pdf", ".rtf", ".tex", ".rst", ".org", ".adoc", ".txt")
 SOURCE_FOLDERS = ("_sources",)
+BACKUPS = ("logseq", "bak")  # earlier versions of every page of a Logseq graph
 OWN_STORE = "a knowledge base of nexi"
 SAME_WORDS = 0.85  # of a twin's words; markup brings some of its own
 
@@ -75,13 +76,20 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
             if entry.is_symlink():
                 yield Skipped(path, "a link")
             elif entry.is_dir(follow_symlinks=False):
-                if entry.name in IGNORED:
+                if entry.name in IGNORED or (here.name, entry.name) == BACKUPS:
                     yield Skipped(path, "an ignored folder")
                 else:
                     folders.append(path)
             else:
                 yield path if not (reason := _find_unfitness(entry)) else Skipped(path, reason)
         waiting += reversed(folders)
+
+
+def folders_in(folder: Path) -> Iterator[Path]:
+    """The folders below a folder that are looked into."""
+    for place, names, _ in os.walk(folder):
+        names[:] = [name for name in names if name not in IGNORED]
+        yield from (Path(place, name) for name in names)
 
 
 def _find_unfitness(entry: os.DirEntry[str]) -> str:

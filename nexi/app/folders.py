@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from unicodedata import normalize
 from urllib.parse import quote, unquote
 
 from nexi.files import merge_json_object, read_json_object
@@ -24,11 +25,15 @@ class Folders:
         self._path = path
         self._folders = _parse_folders(read_json_object(path))  # a lost file is made again by indexing
 
-    def address_of(self, file: Path, root: Path) -> str:
-        """The address of a file, under the nearest folder that has a name, else under `root`, which gets one."""
-        named = [(label, folder) for label, folder in self._folders.items() if file.is_relative_to(folder)]
+    def address_of(self, file: Path, root: Path, program: str = "") -> str:
+        """The address of a file, under the nearest folder that has a name, else under `root`, which gets one.
+
+        `program` is the one whose vault `root` is; the name says so, since links to notes are made from their addresses.
+        """
+        mark = f"~{program}-" if program else ""
+        named = [(label, folder) for label, folder in self._folders.items() if mark in label and file.is_relative_to(folder)]
         if not named:
-            named = [(self._name_root(root), root)]
+            named = [(self._name_root(root, program), root)]
         label, folder = max(named, key=lambda pair: len(pair[1].parts))
         return f"{SCHEME}{label}/{quote(file.relative_to(folder).as_posix())}"
 
@@ -39,9 +44,10 @@ class Folders:
         parts = PurePosixPath(unquote(rest)).parts
         return None if folder is None or ".." in parts else folder.joinpath(*parts)
 
-    def _name_root(self, root: Path) -> str:
+    def _name_root(self, root: Path, program: str) -> str:
+        digest = content_digest(str(root))[:6]
         plain = re.sub(r"[^\w.-]+", "-", root.name)[:40] or "files"
-        label = f"{plain}~{content_digest(str(root))[:6]}"
+        label = f"{quote(normalize('NFC', root.name), safe='')}~{program}-{digest}" if program else f"{plain}~{digest}"
         named = merge_json_object(self._path, {label: str(root)}, "the folder could not be given a name")
         self._folders = _parse_folders(named)
         return label

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.app.documents import Skipped, TwinFiles, files_in, read_document
+from nexi.app.documents import Skipped, TwinFiles, files_in, folders_in, read_document
 from nexi.app.emit import QuietEmit
+from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
+from nexi.app.vaults import Vault, find_vault, is_note
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
 from nexi.files import is_existing_path
@@ -32,14 +34,14 @@ if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.knowledge.indexing import IndexReport
 
-__all__ = ["DocumentIndexing", "Intake", "Step", "attach_files"]
+__all__ = ["DocumentIndexing", "Intake", "Step", "attach_files", "keep_vault_indexed"]
 
 
 MOST_PAGES = 500
 SITEMAP_DEPTH = 2
 MOST_NAMED = 1_000
-WATCH_S = 2.0
 SAME_TEXT = "the same text as a file beside it"
+LONG = 100_000  # characters; a shorter note is read before a thread could begin
 AT_ONCE, CHARS_AT_ONCE = 100, 500_000  # of files in one transaction: a kill loses no more than these
 
 
@@ -117,6 +119,7 @@ class DocumentIndexing:
         self._done = 0
         self._waiting: list[_Read] = []
         self._twins = TwinFiles(())
+        self._vault: Vault | None = None
 
     async def take(self, target: str) -> None:
         """Take one target. Raises NexiError: where the store fails, and for what is neither a path nor a web address."""
@@ -138,14 +141,18 @@ class DocumentIndexing:
         await self._forget_what_is_gone(folder)
 
     async def _take_files(self, files: Sequence[Path], root: Path) -> None:
+        self._vault = await asyncio.to_thread(find_vault, root)
         for file in files:
             await self._take_file(file, root, len(files))
         await self._store_queued()
 
     async def _take_file(self, file: Path, root: Path, total: int) -> None:
-        url, name = self.folders.address_of(file, root), str(file.relative_to(root))
+        url, name = self._address_of(file, root), str(file.relative_to(root))
         try:
             page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
+            if self._vault and is_note(file):
+                read = self._vault.read_page
+                page = await asyncio.to_thread(read, page, file.name) if len(page.text) > LONG else read(page, file.name)
         except FetchError as error:
             reason = _describe_refusal(error)
             self.taken.skip(name, reason)
@@ -165,12 +172,18 @@ class DocumentIndexing:
         self.taken.skip(name, SAME_TEXT)
         self._report_step(name, f"skipped: {SAME_TEXT}, {twin}", total)
 
+    def _address_of(self, file: Path, root: Path) -> str:
+        vault = self._vault
+        return self.folders.address_of(file, vault.folder, vault.program) if vault else self.folders.address_of(file, root)
+
     async def _forget_what_is_gone(self, folder: Path) -> None:
-        """What was indexed from this folder and is no longer there."""
+        """What was indexed from this folder and is no longer there, or has another address since it became a vault."""
         gone = []
         async for source in self._knowledge.sources():
             path = self.folders.path_of(source.url) if source.url.startswith(SCHEME) else None
-            if path and path.is_relative_to(folder) and _is_gone(path):
+            if not path or not path.is_relative_to(folder):
+                continue
+            if _is_gone(path) or self._address_of(path, folder) != source.url:
                 gone.append(source.url)
         if gone:
             self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
@@ -180,19 +193,21 @@ class DocumentIndexing:
         folder, is_folder = await asyncio.to_thread(place_of, target)
         if not is_folder:
             raise NexiError(f"{target[:200]} cannot be watched", cause="it is no folder", fix="watch the folder it is in")
-        seen = await asyncio.to_thread(_file_stamps, folder)
-        await self._take_folder(folder)
-        yield self.taken
-        while True:
-            await self._nexi.clock.sleep(WATCH_S)
-            now = await asyncio.to_thread(_file_stamps, folder)
-            changed = [file for file, stamp in now.items() if seen.get(file) != stamp]
-            if not changed and now.keys() == seen.keys():
-                continue
-            seen, self.taken, self._done = now, Intake(), 0
-            await self._take_files(changed, folder)
-            await self._forget_what_is_gone(folder)
-            yield self.taken
+        with FolderEvents(self._nexi.clock) as events:
+            seen: dict[Path, tuple[int, int]] = {}
+            is_first = True
+            while True:
+                events.watch(await asyncio.to_thread(lambda: [folder, *folders_in(folder)]))
+                now = await asyncio.to_thread(_file_stamps, folder)
+                changed = [file for file, stamp in now.items() if seen.get(file) != stamp]
+                if is_first or changed or now.keys() != seen.keys():
+                    gone, seen, self.taken, self._done = seen.keys() - now.keys(), now, Intake(), 0
+                    await (self._take_folder(folder) if is_first else self._take_files(changed, folder))
+                    if gone:
+                        await self._forget_what_is_gone(folder)
+                    yield self.taken
+                is_first = False
+                await events.wait()
 
     # pages
 
@@ -281,6 +296,17 @@ class DocumentIndexing:
     def _report_step(self, name: str, outcome: str, total: int) -> None:
         self._done += 1
         self._on_step(Step(name, outcome, self._done, max(total, self._done)))
+
+
+async def keep_vault_indexed(nexi: Nexi, on_failure: Callable[[NexiError], None]) -> None:
+    """Index the vault that the settings name, and what changes in it, until this is cancelled."""
+    if not nexi.config.vault or not nexi.config.knowledge:
+        return
+    try:
+        async for _ in DocumentIndexing(nexi, nexi.knowledge()).watch(nexi.config.vault):
+            pass
+    except NexiError as error:
+        on_failure(error)
 
 
 def _is_gone(path: Path) -> bool:

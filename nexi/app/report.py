@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from nexi.answers.citations import link_citations
 from nexi.app.run import RunResult
-from nexi.errors import StoreError
+from nexi.config import Config
+from nexi.errors import ConfigError, StoreError
 from nexi.events import RoundEvaluated, RunStarted
 from nexi.files import create_private_file, store_error
 from nexi.research.report import (
@@ -30,7 +31,7 @@ from nexi.research.report import (
 )
 from nexi.text.controls import clean_text
 
-__all__ = ["front_matter_of", "report_text", "save_report"]
+__all__ = ["find_save_folder", "front_matter_of", "report_text", "save_report"]
 
 
 ATTEMPTS = 260  # as many as there are names for one question
@@ -52,17 +53,35 @@ def place_of(cwd: Path) -> SaveLocation:
     return SaveLocation(cwd, inside, Path.home(), Path(tempfile.gettempdir()))
 
 
-def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], tuple[int, int]] | None = None) -> Saved:
-    """Write the report of a run into the folder it belongs to. Raises StoreError."""
+def find_save_folder(config: Config) -> Path:
+    """The vault of the settings. Raises ConfigError where there is none, before anything is spent."""
+    folder = Path(config.vault).expanduser()
+    if not config.vault or not folder.is_dir():
+        cause = f"the folder {config.vault} does not exist" if config.vault else "the setting vault is empty"
+        raise ConfigError("there is no vault to save to", cause=cause, fix="name its folder: nexi config set vault ~/Vault")
+    return folder
+
+
+def save_report(
+    result: RunResult,
+    cwd: Path,
+    today: str,
+    *,
+    vault: Path | None = None,
+    pick: Callable[[], tuple[int, int]] | None = None,
+) -> Saved:
+    """Write the report of a run into the folder it belongs to, or as a note of a vault. Raises StoreError."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint_report(result.answer.text, result.answer.sources, started.query)
-    folder = Path(choose_folder(place_of(cwd)))
+    folder = vault or Path(choose_folder(place_of(cwd)))
     fields, body = _front_matter_fields(result, started, today), link_citations(linted.text, linted.sources)
+    if vault:
+        fields |= {"tags": "nexi", "sources": len(linted.sources)}
     choose = pick or _any_pair
     for _ in range(ATTEMPTS):
         path = folder / make_file_name(started.query, *choose())
         try:
-            _create_file(path, render_document(body, linted.sources, fields, str(path)))
+            _create_file(path, render_document(body, linted.sources, fields, "" if vault else str(path)))
         except FileExistsError:
             continue
         except OSError as error:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from unicodedata import normalize
+from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
@@ -37,6 +38,7 @@ _MARKS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$^'\"])")
 _EDGES = re.compile(r"^\W+|\W+$")
 _CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
+_VAULT = re.compile(r"file:///([^/]+)~(obsidian|logseq)-[0-9a-f]{6}/([^#]+)")
 _WORD_REST = re.compile(r"(?:[*_~`]{0,3}[A-Za-z0-9])+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
@@ -45,6 +47,8 @@ def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -
     """The URL that opens a page at `text[start:end]`; the plain URL where no such link can be made."""
     if not 0 <= start < end <= len(text):
         return url
+    if vault := _VAULT.match(url):
+        return _link_to_note(vault[2], vault[1], vault[3], text, start)
     if page := page_number(text, start, content_type, url):
         return f"{url.partition('#')[0]}#page={page}"
     if content_type.partition(";")[0].strip().lower() not in HTML:
@@ -54,6 +58,17 @@ def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -
         return url
     head, _, fragment = url.partition("#")
     return f"{head}#{fragment.partition(':~:')[0]}:~:text={directive}"
+
+
+def _link_to_note(program: str, vault: str, path: str, text: str, start: int) -> str:
+    """The address at which a note's own program opens it, in Obsidian under the heading above the place."""
+    name = normalize("NFC", unquote(path)).removesuffix(".md")
+    if program == "logseq":
+        page = unquote(name.rpartition("/")[2]).replace("___", "/")
+        return f"logseq://graph/{vault}?page={quote(page, safe='')}"
+    headings = [block for block in parse_blocks(text[:start]) if block.kind == "heading"]
+    heading = headings[-1].label if headings else ""
+    return f"obsidian://open?vault={vault}&file={quote(f'{name}#{heading}' if heading else name, safe='')}"
 
 
 def page_number(text: str, start: int, content_type: str = "application/pdf", url: str = "") -> int:

@@ -13,6 +13,7 @@ import click
 
 from nexi import __version__
 from nexi.cli.filters import filter_options
+from nexi.cli.saving import SavingCommand, save_option
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -121,7 +122,7 @@ class _QuestionContext(click.Context):
         return "nexi"
 
 
-class _QuestionCommand(click.Command):
+class _QuestionCommand(SavingCommand):
     """A question; its help groups the options under headings and lists the subcommands."""
 
     context_class = _QuestionContext
@@ -195,7 +196,7 @@ def main() -> None:
     help="Output format: Markdown, JSON, or only the sources as references.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - for stdout.")
-@click.option("--save", is_flag=True, help="Also save the answer as a report file, as research does.")
+@save_option
 @click.option("--copy", is_flag=True, help="Copy the answer to the clipboard.")
 @click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")

@@ -52,7 +52,15 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
     """Ask one question and deliver the answer."""
     import asyncio
 
-    from nexi.cli.delivery import copy_answer, output_path, print_next_steps, print_references, save_answer_report, write_answer
+    from nexi.cli.delivery import (
+        chosen_vault,
+        copy_answer,
+        output_path,
+        print_next_steps,
+        print_references,
+        save_answer_report,
+        write_answer,
+    )
     from nexi.cli.runner import answer_screen, load_terminal_config, model_of
     from nexi.cli.templates import apply_template
     from nexi.output import answer_json, print_json
@@ -60,7 +68,7 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
     output = flags.output
     config = load_terminal_config(output)
     question = apply_template(question, flags)
-    path = output_path(output)
+    path, vault = output_path(output), chosen_vault(config, output)
     screen = answer_screen(output, stream=not path and not output.is_references)
     with Interrupts(as_json=output.as_json) as interrupts:
         result = asyncio.run(_search(config, question, flags, screen, interrupts))
@@ -72,7 +80,7 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
             screen.sum_up(result)
         elif not output.as_json:
             screen.finish(result)
-        report = save_answer_report(result) if output.save else None
+        report = save_answer_report(result, vault) if output.save else None
         if output.as_json and not path and not output.is_references:
             answer = answer_json(result, question, model_of(result))
             print_json({**answer, "report": str(report)} if report else answer)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from nexi.app import RunResult
     from nexi.cli.flags import OutputFlags
+    from nexi.config import Config
     from nexi.output import Screen
     from nexi.types import Source
 
@@ -98,14 +99,23 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     print_success(f"Saved the answer to {path}.")
 
 
-def deliver_report(result: RunResult, flags: OutputFlags, screen: Screen, *, at_prompt: bool = False) -> None:
+def chosen_vault(config: Config, flags: OutputFlags) -> Path | None:
+    """The vault for `--save vault`. Raises ConfigError if there is none."""
+    from nexi.app.report import find_save_folder
+
+    return find_save_folder(config) if flags.save == "vault" else None
+
+
+def deliver_report(
+    result: RunResult, flags: OutputFlags, screen: Screen, *, vault: Path | None = None, at_prompt: bool = False
+) -> None:
     """Print a research report, save it, and print on stderr where."""
     from nexi.cli.runner import model_of, question_of
     from nexi.output import answer_json, print_json, print_success
 
     if not flags.as_json:
         screen.finish(result)
-    path = _save_report(result, flags)
+    path = _save_to_default_place(result, vault) if vault else _save_report(result, flags)
     if flags.as_json:
         answer = answer_json(result, question_of(result), model_of(result))
         print_json({**answer, "report": str(path)} if path else answer)
@@ -117,11 +127,11 @@ def deliver_report(result: RunResult, flags: OutputFlags, screen: Screen, *, at_
         print_next_steps(result, at_prompt=at_prompt)
 
 
-def save_answer_report(result: RunResult) -> Path | None:
-    """Save an answer as a report where reports go by default, and print where; None if that cannot be written."""
+def save_answer_report(result: RunResult, vault: Path | None = None) -> Path | None:
+    """Save an answer as a report, in the vault or where reports go by default, and print where; None if that fails."""
     from nexi.output import print_success
 
-    path = _save_to_default_place(result)
+    path = _save_to_default_place(result, vault)
     if path:
         print_success(f"Saved the report to {path}.")
     return path
@@ -148,13 +158,13 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
     return path
 
 
-def _save_to_default_place(result: RunResult) -> Path | None:
+def _save_to_default_place(result: RunResult, vault: Path | None = None) -> Path | None:
     from nexi.app.clock import SystemClock
     from nexi.app.report import save_report
     from nexi.output import print_warning
 
     try:
-        report = save_report(result, Path.cwd(), SystemClock().now().date().isoformat())
+        report = save_report(result, Path.cwd(), SystemClock().now().date().isoformat(), vault=vault)
     except StoreError as error:
         print_warning(f"{error}. {error.fix} To see the report: nexi --show {result.id}")
         return None

@@ -61,7 +61,7 @@ class OutputFlags(NamedTuple):
     as_json: bool = False
     form: str = ""
     output: str | None = None
-    save: bool = False
+    save: str = ""  # where a report goes besides the screen: "folder" or "vault"
     copy: bool = False
     usage: bool = False
 

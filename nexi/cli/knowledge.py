@@ -279,7 +279,7 @@ async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) ->
 def _source_line(source: StoredSource, path: str) -> str:
     from nexi.output import clean_line
 
-    tags = "".join(f"  #{clean_line(tag)}" for tag in source.tags)
+    tags = "".join(f"  #{clean_line(tag.removeprefix('#'))}" for tag in source.tags)
     passages = f"{source.chunk_count:,} passage{'s' * (source.chunk_count != 1)}"
     title = clean_line(source.title or "(no title)")
     return f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{tags}\n"

@@ -40,8 +40,10 @@ def _source_address(n: int) -> str:
 def browser_address(n: int, url: str, link: str) -> str:
     """What a browser opens for a source, at its evidence if the link says where. Raises NexiError if it cannot."""
     from nexi.output import clean_line
-    from nexi.urls import is_web_url, parse
+    from nexi.urls import is_note_link, is_web_url, parse
 
+    if is_note_link(link):
+        return link
     if url.startswith("file:///") and (path := _local_file(url)):
         return path.as_uri()
     if not is_web_url(url):

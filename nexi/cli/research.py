@@ -10,6 +10,7 @@ import click
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 from nexi.cli.filters import filter_options
 from nexi.cli.flags import parse_flags
+from nexi.cli.saving import SavingCommand, save_option
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from nexi.output import Screen
 
 
-@click.command("research", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("research", cls=SavingCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar='"QUESTION"')
 @click.option(
     "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the default location; - prints it only."
 )
+@save_option
 @click.option("--copy", is_flag=True, help="Copy the report to the clipboard.")
 def research_command(words: tuple[str, ...], **options: Any) -> None:
     """Research a question in rounds and write a report.
@@ -72,7 +74,7 @@ def run_research(question: str, flags: AskFlags) -> None:
     import asyncio
 
     from nexi.app.research_state import ResearchState
-    from nexi.cli.delivery import deliver_report, output_path
+    from nexi.cli.delivery import chosen_vault, deliver_report, output_path
     from nexi.cli.runner import load_terminal_config, research_screen
     from nexi.cli.stdin import append_piped_text, read_question
     from nexi.output import is_tty
@@ -85,10 +87,11 @@ def run_research(question: str, flags: AskFlags) -> None:
         raise click.UsageError('Missing question: nexi research "your question"')
     config = load_terminal_config(flags.output)
     output_path(flags.output)  # fail before anything is spent
+    vault = chosen_vault(config, flags.output)
     with Interrupts(as_json=flags.output.as_json) as interrupts:
         screen = research_screen(flags.output, ResearchState())
         result = asyncio.run(_run_to_report(config, question, flags, interrupts, screen))
-        deliver_report(result, flags.output, screen)
+        deliver_report(result, flags.output, screen, vault=vault)
     exit_unless_answered(result)
 
 

@@ -150,6 +150,11 @@ class Settings:
     searxng_image: str = setting("searxng/searxng", _checks.IMAGE, "Image of that container.")
     searxng_tag: str = setting("latest", _checks.IMAGE_TAG, "Tag of the image.", variables=("SEARXNG_IMAGE_TAG",))
     searxng_port: int = setting(0, _checks.PORT, "Its port on 127.0.0.1; 0 means any free port.")
+    vault: str = setting(
+        "",
+        _checks.FOLDER,
+        "The folder of your Obsidian or Logseq vault: `--save vault` writes there, and `nexi serve` indexes its changes.",
+    )
     grep_root: str = setting(
         "", _checks.FOLDER, "The folder of code that `grep` searches; empty means the project that nexi is started in."
     )

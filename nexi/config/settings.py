@@ -272,6 +272,7 @@ class Config(Settings):
             knowledge=False,
             qdrant_url="",
             agentic_search_enabled=False,
+            vault="",
             grep_root="",
             grep_project=False,
             system_prompt="",

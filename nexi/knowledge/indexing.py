@@ -146,6 +146,7 @@ class Indexer:
             return IndexReport(page.url, "empty")
         known = await self._store.source(page.url)
         tags = given if given is not None else known.tags if known else ()
+        tags = tuple(sorted({*page.tags, *(tag for tag in tags if not tag.startswith("#"))}))
         about = (page.digest, page.title, tags, page.published, page.updated)
         if known and (known.digest, known.title, known.tags, known.published, known.updated) == about:
             return IndexReport(page.url, "unchanged", known.chunk_count)

@@ -19,6 +19,7 @@ from nexi.output._sites import site_of
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_line, clean_text
 from nexi.types import Source
+from nexi.urls import is_note_link
 
 
 class _Heading(markdown.Heading):
@@ -83,7 +84,7 @@ def render_markdown(text: str) -> _MarkdownDrawing:
 def _address_text(url: str, link: str) -> Text:
     """The URL of a source; terminals with link support open it at the evidence."""
     drawn = Text(f"    {url}", style="dim", no_wrap=True, overflow="ignore")  # a URL stays whole
-    if link.startswith(url):
+    if link.startswith(url) or is_note_link(link):
         drawn.stylize(Style(link=link), 4)
     return drawn
 

@@ -28,6 +28,7 @@ from nexi.answers.safe_markdown import make_inert
 from nexi.text.stopwords import STOP, language_of
 from nexi.text.words import find_words
 from nexi.types import Source
+from nexi.urls import is_note_link
 
 FILE_PREFIX = "nexi-research"
 MAX_SLUG_CHARS = 32
@@ -145,11 +146,16 @@ def _escape_char(found: re.Match[str]) -> str:
 def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:
     """Render the whole file: front matter, report, sources, and the path it was saved under."""
     listed = "\n".join(
-        f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {clean_address(s.url)}" for s in sources
+        f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {_written_address(s)}" for s in sources
     )
     parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else ""]
     footer = f"---\n\n*Saved as `{path}`*" if path else ""
     return "\n\n".join(part.strip() for part in (*parts, footer) if part.strip()) + "\n"
+
+
+def _written_address(source: Source) -> str:
+    """The address of a source; that of a note is one that its program opens."""
+    return f"<{clean_address(source.link)}>" if is_note_link(source.link) else clean_address(source.url)
 
 
 def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedReport:

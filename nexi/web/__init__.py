@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import ModuleType
@@ -33,8 +34,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from nexi.app import Nexi
+from nexi.app.intake import keep_vault_indexed
 from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
+from nexi.errors import NexiError
 from nexi.web import (
     openai,
     openai_legacy,
@@ -60,6 +63,7 @@ from nexi.web.metrics import Metrics
 from nexi.web.openai_shapes import openai_error
 from nexi.web.problems import Problem, Refused, Shape, own_shape
 
+log = logging.getLogger("nexi.web")
 CONTRACTS: tuple[ModuleType, ...] = (
     runs,
     openai,
@@ -117,7 +121,7 @@ def create_app(
         guests = GuestDoor(access, functools.partial(_open_guest_app, most_runs))
         owned = [Middleware(guard, identify=access.identify), Middleware(guests.stand_before)]
         app = build_personal_app(host, more=more, middleware=owned, guests=guests, is_open=access.is_open_to_guests)
-    app.state.edits_settings = edits_settings
+    app.state.edits_settings = app.state.watches_vault = edits_settings  # by one process only
     return app
 
 
@@ -147,9 +151,12 @@ def build_personal_app(
             host.open()
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    sweeping = tasks.create_task(search.sweep_cache(app.state), name="sweep the page cache")
+                    behind = [tasks.create_task(search.sweep_cache(app.state), name="sweep the page cache")]
+                    if getattr(app.state, "watches_vault", False):
+                        behind.append(tasks.create_task(keep_vault_indexed(shared, _log_vault_failure), name="watch the vault"))
                     yield
-                    sweeping.cancel()
+                    for task in behind:
+                        task.cancel()
             finally:
                 await host.close()
                 await mcp.close()
@@ -169,6 +176,10 @@ def build_personal_app(
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     app.state.openapi = operations.assemble_document((contract.openapi() for contract in CONTRACTS), is_open=is_open)
     return app
+
+
+def _log_vault_failure(error: NexiError) -> None:
+    log.warning("the vault is not watched: %s. %s %s", error, error.cause, error.fix)
 
 
 async def _refuse_unrouted(request: Request, error: Exception) -> Response:

@@ -237,6 +237,29 @@ def test_an_answer_is_saved_as_a_report_where_reports_go(
     assert Path(form["report"]).parent == file.parent
 
 
+def test_an_answer_is_saved_as_a_note_of_the_vault_and_its_source_opens_in_obsidian(online: Command, tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Pond.md").write_text("# Depth\n\nThe pond behind the mill is 7 metres deep.")
+    online("index", str(vault))
+    online("config", "set", "vault", str(vault))
+    done = online("--local", "--plain", "--save", "vault", "how deep is the pond behind the mill")
+    (note,) = vault.glob("nexi-research-*.md")
+    text = note.read_text(encoding="utf-8")
+    link = "obsidian://open?vault=Vault&file=Pond%23Depth"
+    assert (done.code, f"Saved the report to {note}.\n" in done.err) == (0, True)
+    assert (f"[\\[1\\]]({link})" in text, f"[1] Pond  \n    <{link}>" in text, 'tags: "nexi"' in text) == (True, True, True)
+    assert online("index", str(vault)).out.startswith("1 unchanged, 2 skipped (1 an ignored folder, 1 a report by nexi)")
+    assert online("open", "1", "--print").out == f"{link}\n"
+
+
+def test_a_vault_that_is_not_named_is_said_before_anything_is_asked(online: Command, asked: list[str]) -> None:
+    done = online("--save", "vault", QUESTION)
+    assert (done.code, asked) == (2, [])
+    assert "there is no vault to save to" in done.err
+    assert "nexi config set vault ~/Vault" in done.err
+
+
 def test_a_dash_is_stdout(online: Command) -> None:
     assert online("-o", "-", "--plain", QUESTION).out == online("--plain", QUESTION).out
 

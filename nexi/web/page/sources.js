@@ -9,6 +9,7 @@ const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: 
 const GOOD = ["supported", "found"], WORST = ["contradicted", "not_found", "unchecked", "not_confirmed"], MAX_VALUE_CHARS = 60;
 
 export const isWeb = (url) => /^https?:\/\//i.test(url);
+const canOpen = (link) => isWeb(link) || /^(?:obsidian|logseq):\/\//.test(link);
 export const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });
 const nameVerdict = (one) => say(`verdict.${one.evidence?.length === 0 ? "none" : one.verdict}`);
 export const verdict = (one, text = nameVerdict(one)) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${text}` });
@@ -82,7 +83,7 @@ export function translateMarks(root, claims = state.run?.claims) {
 }
 
 function card(source, snippet) {
-  const name = source.title || source.url, title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
+  const name = source.title || source.url, title = canOpen(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
   const about = [source.host, source.site, source.author, source.published, source.accessed ? say("source.read", { day: source.accessed }) : ""].filter(Boolean).join(" · ");
   const bare = snippet.replace(/^#+\s*/, ""), plain = bare !== snippet && bare.startsWith(name) ? bare.slice(name.length).trimStart() : bare, // the title stands above
      short = plain.length > SNIPPET_CHARS ? `${plain.slice(0, SNIPPET_CHARS)}…` : plain;

@@ -19,7 +19,7 @@ from nexi.app.mark_figures import describe_marks
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
 from nexi.types import Claim, Conflict, Evidence, Review, Source, Verdict
-from nexi.urls import host_of
+from nexi.urls import host_of, is_note_link
 
 if TYPE_CHECKING:
     from nexi.app import ReadLog
@@ -304,7 +304,7 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
     return {
         "n": source.number,
         "url": source.url,
-        "link": (source.link or source.url) if is_web(source.url) else "",
+        "link": (source.link or source.url) if is_web(source.url) else source.link if is_note_link(source.link) else "",
         "title": " ".join(source.title.split()),
         "host": host,
         "site": "" if source.imprint.site.lower() == host else source.imprint.site,  # a page's own word: never shown alone

@@ -1,0 +1,61 @@
+"""Vaults: the folders of notes that Obsidian and Logseq keep, and the addresses under which these programs open a note.
+
+Above, `intake` and `folders`; below, `nexi.extract.vaults`, which reads one note. A vault is known by the folder of settings
+that its program leaves in it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from nexi.app.documents import files_in
+from nexi.extract.vaults import find_blocks, read_note
+from nexi.types import Page
+
+__all__ = ["Vault", "find_vault"]
+
+Program = Literal["obsidian", "logseq"]
+
+
+class Vault:
+    """One vault, with the blocks that its notes refer to; these are looked up when the first reference is met."""
+
+    def __init__(self, folder: Path, program: Program) -> None:
+        self.folder = folder
+        self.program = program
+
+    def read_page(self, page: Page, name: str) -> Page:
+        """The page of a note, from that of its file."""
+        note = read_note(page.text, name, lambda mark: self._blocks.get(mark, ""))
+        tags = tuple(f"#{tag}" for tag in note.tags)
+        return replace(page, text=note.text, title=note.title, published=note.published, updated=note.updated, tags=tags)
+
+    @cached_property
+    def _blocks(self) -> dict[str, str]:
+        blocks: dict[str, str] = {}
+        for file in files_in(self.folder):
+            if isinstance(file, Path) and is_note(file):
+                try:
+                    source = file.read_text("utf-8", "replace")
+                except OSError:
+                    continue
+                blocks.update(find_blocks(source, file.name))
+        return blocks
+
+
+def is_note(file: Path) -> bool:
+    return file.suffix.lower() == ".md"
+
+
+def find_vault(folder: Path) -> Vault | None:
+    """The vault that a folder is, or lies in."""
+    for place in (folder, *folder.parents):
+        if (place / ".obsidian").is_dir():
+            return Vault(place, "obsidian")
+        if (place / "logseq" / "config.edn").is_file():
+            return Vault(place, "logseq")
+    return None

@@ -1,0 +1,36 @@
+"""`--save [vault]`: where a report goes besides the screen. The word after it is a place only if it is `vault`."""
+
+from __future__ import annotations
+
+import click
+
+PLACES = ("folder", "vault")
+
+save_option = click.option(
+    "--save",
+    type=click.Choice(PLACES),
+    is_flag=False,
+    flag_value="folder",
+    metavar="[vault]",
+    help="Save the answer as a report file, as research does; `--save vault` as a note of your vault.",
+)
+
+
+class SavingCommand(click.Command):
+    """A command with `--save`, after which a question may follow at once."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _spell_place(args))
+
+
+def _spell_place(args: list[str]) -> list[str]:
+    """`--save` with its place in one word, so that the parser does not take the question for it."""
+    spelled: list[str] = []
+    for number, word in enumerate(args):
+        if word == "--":
+            return spelled + args[number:]
+        if word == "vault" and number and args[number - 1] == "--save":
+            spelled[-1] = "--save=vault"
+        else:
+            spelled.append("--save=folder" if word == "--save" else word)
+    return spelled
