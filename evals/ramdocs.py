@@ -22,7 +22,7 @@ from evals.own_documents import ask_documents
 from nexi.types import Answer
 
 FILE = DATA.parent / "conflicts" / "ramdocs.jsonl.zst"
-_DISPUTE = re.compile(r"^(?:Sources disagree|Older sources differ)\b.*$", re.MULTILINE)
+_DISPUTE = re.compile(r"^(?:- .*?: )?(?:Sources disagree|Older sources differ)\b.*$", re.MULTILINE)
 
 
 def flatten(text: str) -> str:

@@ -34,6 +34,7 @@ from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
+DISAGREE = "Sources disagree: "  # before the quotations of an answer that leaves a value open
 MAX_CONFLICTS, MAX_READINGS, MAX_CLAIMS = 3, 4, 60
 MAX_NEAR = 12  # sentences of one page that are compared with one sentence of the answer
 MAX_SENTENCE_CHARS = 600
@@ -99,6 +100,17 @@ def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
     return frozenset((_show_value(values[0]), frozenset(s.number for s in values)) for values in group)
 
 
+def find_difference(one: str, other: str, about: str) -> tuple[str, str] | None:
+    """The values, or the names in one place, in which two sentences about the same thing differ; None where they do not."""
+    subject = frozenset(term for word in WORD.findall(about) for term in word_terms(word))
+    ours, theirs = (Statement(number, parse_text(text), subject) for number, text in enumerate((one, other)))
+    for value in ours.text.firm_values:
+        mine = replace(ours, value=value)
+        if (met := _find_counterpart(mine, theirs)) and not met.agrees_with(mine):
+            return _show_value(mine), _show_value(met)
+    return _find_exchanged_names(ours, theirs)
+
+
 Group = list[list[Statement]]  # the values that sources give for one thing, the answer's first
 
 
@@ -111,7 +123,7 @@ def _find_disagreements(
 ) -> Iterator[Group]:
     said = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
     behind = [e.number for e in said if e.number in pages]
-    sentence = parse_text(without_markers(claim.text))
+    sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2])
     if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
         return
     ours = Statement(behind[0], sentence, about[behind[0]] | asked)
@@ -175,6 +187,8 @@ def _find_counterpart(ours: Statement, theirs: Statement) -> Statement | None:
         is_same &= len(one & two) > MIN_SHARED and len(one & two) >= NEARLY_ALL * max(len(one), len(two))
         return theirs if is_same and _is_same_thing(ours, theirs) else None
     there = [stated for claimed, stated in met if claimed is ours.value] or _find_lone_value(ours, theirs)
+    if len(there) == 1 and any(v is not ours.value and not differ(v, there[0]) for v in ours.text.firm_values):
+        return None  # our sentence has it in another place
     is_same = len(there) == 1 and _is_same_time(ours.value, ours.text, theirs.text) and _is_same_thing(ours, theirs)
     return replace(theirs, value=there[0]) if is_same else None
 
@@ -207,7 +221,8 @@ def _is_same_thing(ours: Statement, theirs: Statement) -> bool:
         return False
     one, two = frozenset(short.text.terms), frozenset(long.text.terms)
     here, there = one | short.about, two | long.about
-    if theirs.text.text.endswith("?") or len(one & two) < MIN_SHARED or len(one & there) < SAME_SHARE * len(one):
+    is_formula = one == two and len(one) > 1 and _is_related(short.about, long.about)  # "The population was … in 2010"
+    if theirs.text.text.endswith("?") or len(one & two) < MIN_SHARED - is_formula or len(one & there) < SAME_SHARE * len(one):
         return False
     names, others = _name_terms(short.text), _name_terms(long.text)
     if not names <= there or not (others <= here or one <= two):

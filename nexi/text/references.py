@@ -13,7 +13,24 @@ from nexi.text.names import find_names
 __all__ = ["find_namesakes", "find_open_reference", "name_subject"]
 
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
+MAX_MIDDLE = 2  # names between the first and the last one
 _SITE = re.compile(r"\s+[-–—|·»]\s+")
+_FILE = re.compile(r"^[^\s/]+\.[a-z\d]{1,5}$|^$", re.IGNORECASE)
+_TITLE = r"[A-ZÀ-Þ\d\"“][^\n!?()]{1,80}?"
+_QUALIFIED = re.compile(rf"(?P<subject>{_TITLE}\s?\(\s*[^()\n]{{2,60}}\))\s")
+# A title that stands before its text on one line: "Osgood, Indiana Osgood is a town".
+_REPEATED = re.compile(rf"(?P<subject>(?=(?P<first>[\w.'’-]{{3,}})){_TITLE})\s+(?:The\s+|An?\s+)?(?P=first)\b")
+_LIFE = re.compile(r"\s*\(\s*(?:c\. )?(?:born|\d{4}\s*[-–]|[A-Z][a-z]+ \d|\d+ [A-Z][a-z]+)[^()]*\)$")
+_UNSETTLING = frozenset(("born", "died", "the", "was", "are", "which", "what", "when", "where", "who", "and", "for", "from"))
+_HONORIFICS = frozenset(
+    re.findall(
+        r"\w+",
+        "judge justice king queen president senator sir lord lady doctor dr professor captain general attorney saint pope "
+        "cardinal emperor empress prince princess bishop governor mayor minister chief mr mrs",
+    )
+)
+_ARTICLE = re.compile(r"^(?:the|an?)\s+")
+_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2})$")
 # Kinds of things that have names of their own, so that "the library" without one may be any.
 _KINDS = re.findall(
     r"\w+",
@@ -43,27 +60,66 @@ _NAME_BEFORE = re.compile(r"[A-Z][\w'’-]*\s+$")
 def find_namesakes(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
     """The pages, as title and text, that are about different things of one name in the question, each with what it is about.
 
-    "Michael Jordan (footballer)" is one; so is "Michael Jordan" beside it. None where the question says which is meant.
+    "Michael Jordan (footballer)" is one; so are "Michael Jordan" and "Michael B. Jordan" beside it, and of towns called Osgood
+    "Osgood, Indiana". None where the question says which is meant.
     """
+    about = _tell_apart(question, pages)[0]
+    return about if len(set(about.values())) > 1 else {}
+
+
+def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
+    """The pages that are about a thing of the same name as the one meant, where a word of the question tells them apart."""
+    return _tell_apart(question, pages)[1]
+
+
+def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[int, str], frozenset[int]]:
+    """What pages of one name are about, without those that are not meant; and the latter."""
+    subjects = [name_subject(title, text) for title, text in pages]
+    asked = _words(question) - _UNSETTLING
     for name in find_names(question):
-        qualified = re.compile(rf"{re.escape(name)}\s*\(\s*([^()\d][^()]{{2,50}}?)\s*\)")
-        plain = re.compile(rf"{re.escape(name)}\W*", re.IGNORECASE)
-        about: dict[int, str] = {}
-        for number, (title, text) in enumerate(pages):
-            match = qualified.search(title) or qualified.match(text.lstrip("# \n")[:MAX_LEAD_CHARS])
-            if match:
-                about[number] = f"{name} ({' '.join(match[1].split())})"
-            elif plain.fullmatch(name_subject(title)):
-                about[number] = name
-        words = {word for label in about.values() for word in re.findall(r"\w{3,}", label.removeprefix(name).lower())}
-        if len(set(about.values())) > 1 and not words & set(re.findall(r"\w+", question.lower())):
-            return about
-    return {}
+        about = {number: subject for number, subject in enumerate(subjects) if _has_name(subject, name)}
+        if len(set(about.values())) < 2:
+            continue
+        told = asked & frozenset[str]().union(*map(_words, about.values())) - _words(name)
+        leads = {number: _words(f"{about[number]} {pages[number][1][:MAX_LEAD_CHARS]}") for number in about}
+        others = frozenset(number for number in about if not told <= leads[number])
+        if len(others) == len(about):
+            others = frozenset()
+        return {number: subject for number, subject in about.items() if number not in others}, others
+    return {}, frozenset()
 
 
-def name_subject(title: str) -> str:
-    """What a page is about by its title, without the site that it is of."""
-    return _SITE.split(title)[0].strip() or title
+def name_subject(title: str, text: str = "") -> str:
+    """What a page is about by its title, without the site that it is of; by the first words of a text without a title."""
+    if title and not _FILE.search(title):
+        return _SITE.split(title)[0].strip() or title
+    lead = text.lstrip("# \n")[:MAX_LEAD_CHARS]
+    leads = [match["subject"] for pattern in (_REPEATED, _QUALIFIED) if (match := pattern.match(lead))]
+    subject = _SITE.split(_LIFE.sub("", " ".join(min(leads, key=len, default="").split())))[0]
+    return re.sub(r"\s+(?=[,)])", "", re.sub(r"\(\s+", "(", subject))
+
+
+def _has_name(subject: str, name: str) -> bool:
+    """Whether something may be called by a name: as it is, with what tells it from others, or with middle names."""
+    bare, wanted = _bare_words(subject), _bare_words(name)
+    if wanted[:-1] and all(word in _HONORIFICS for word in wanted[:-1]):
+        return len(bare) > 1 and bare[-1] == wanted[-1]
+    if not bare or not wanted or bare == wanted:
+        return bool(bare)
+    if len(wanted) > 1 and _bare_words(subject.partition(", ")[2]) == wanted:
+        return True
+    middle = bare[1:-1] if len(wanted) > 1 and (bare[0], bare[-1]) == (wanted[0], wanted[-1]) else []
+    return 0 < len(bare) - len(wanted) <= MAX_MIDDLE and bool(middle) and set(wanted) <= set(bare)
+
+
+def _bare_words(text: str) -> list[str]:
+    """The words of a name without an article and what tells it from others: brackets, what follows a comma, a number."""
+    bare = re.sub(r"['’]s\b", "", re.split(r"\s*[(,]", text.casefold())[0])
+    return re.findall(r"[^\W_]+", _ARTICLE.sub("", _ORDER.sub("", bare)))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w{3,}", text.lower()))
 
 
 def find_open_reference(question: str, earlier: str = "") -> str:

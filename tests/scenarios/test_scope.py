@@ -93,6 +93,51 @@ def test_two_people_of_one_name_are_kept_apart() -> None:
     assert (answer.answered, answer.conflicts) == ("depends", ())
 
 
+def test_a_word_of_the_question_that_tells_namesakes_apart_leaves_the_others_out() -> None:
+    files = {
+        "a.md": "# Michael Jordan (basketball)\n\nMichael Jordan was born on 17 February 1963 in Brooklyn.\n",
+        "b.md": "# Michael Jordan (footballer)\n\nMichael Jordan was born on 7 April 1986 in Cheshunt.\n",
+    }
+    answer = ask(files, "When was the footballer Michael Jordan born?")
+    assert answer.text == "Michael Jordan was born on 7 April 1986 in Cheshunt. [1]"
+
+
+def test_texts_that_begin_with_their_title_are_told_apart_by_it_and_quoted_without_it() -> None:
+    files = {
+        "a.txt": "Orsgood, Indiana Orsgood is a town in Indiana. The population was 1,624 at the 2010 census.",
+        "b.txt": "Orsgood, Missouri Orsgood is a village in Missouri. The population was 48 at the 2010 census.",
+    }
+    answer = ask(files, "What is the population of Orsgood?")
+    assert sorted(line[:-4] for line in answer.text.splitlines()) == [
+        "- Orsgood, Indiana: The population was 1,624 at the 2010 census.",
+        "- Orsgood, Missouri: The population was 48 at the 2010 census.",
+    ]
+
+
+def test_of_values_that_pages_give_for_one_thing_the_majority_is_quoted_and_the_other_shown() -> None:
+    files = {
+        "a.md": "# Beacon Mill\n\nBeacon Mill in Benenden was last worked for trade in 1955.\n",
+        "b.md": "# Mills of Kent\n\nBeacon Mill in Benenden was last worked for trade in 1921.\n",
+        "c.md": "# Benenden\n\nThe mill on the hill stands still since 1921 and is called Beacon Mill.\n",
+    }
+    answer = ask(files, "When was Beacon Mill last worked?")
+    own, _, dispute = answer.text.partition("Sources disagree on")
+    assert "last worked for trade in 1921" in own
+    assert "1955" not in own
+    assert "1955" in dispute
+
+
+def test_where_as_many_pages_give_one_value_as_another_the_answer_says_that_they_disagree() -> None:
+    files = {
+        "a.md": "# Beacon Mill\n\nBeacon Mill in Benenden was last worked for trade in 1955.\n",
+        "b.md": "# Mills of Kent\n\nBeacon Mill in Benenden was last worked for trade in 1921.\n",
+    }
+    answer = ask(files, "When was Beacon Mill last worked?")
+    assert answer.text.startswith("Sources disagree: ")
+    assert [sorted(r.value for r in conflict.readings) for conflict in answer.conflicts] == [["1921", "1955"]]
+    assert all("Sources disagree" not in conflict.subject for conflict in answer.conflicts)
+
+
 def test_a_question_about_now_says_the_date_of_its_newest_source() -> None:
     answer = ask({"b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}, "What is the current tax rate for small firms in Zorbia?")
     assert "\n\n**As of 1 February 2025, " in answer.text

@@ -29,6 +29,9 @@ _DATE = re.compile(
 )
 
 
+_LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
+_LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
+_LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
 MIN_SIMILARITY = 0.75  # from which a text says a word in other words
 _COMPARING = frozenset(ContentWords().stems("both same located used found"))
 
@@ -43,6 +46,19 @@ _HEDGE = re.compile(
 )
 _PAST = re.compile(r"\b(?:was|were|had|did)\b", re.I)
 _SMALL = frozenset(ContentWords().stems("never cannot without non neither both itself"))
+
+
+def find_life_sign(question: Question) -> re.Pattern[str] | None:
+    """How a text says when or where someone was born or died, where that was asked."""
+    if not _LIFE_EVENT.search(question.text) or question.wants not in ("date", "place"):
+        return None
+    return _LIFE_DATES if question.wants == "date" else _LIFE_PLACES
+
+
+def tells_life(question: Question, text: str) -> bool:
+    """Whether a text says when or where someone was born or died, and that was asked."""
+    sign = find_life_sign(question)
+    return sign is not None and sign.search(text) is not None
 
 
 class Side(Struct, frozen=True):

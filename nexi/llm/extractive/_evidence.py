@@ -18,6 +18,7 @@ from msgspec import Struct
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
 from nexi.text.languages import LANGUAGES
+from nexi.text.references import name_subject
 from nexi.text.wordforms import normalise_word
 from nexi.text.words import find_words
 from nexi.types import PageView, SearchOutcome
@@ -81,7 +82,7 @@ class SentenceRanking:
         self.question = question
         self.pages = tuple(pages)
         self.words = ContentWords(question.language)
-        self.subjects = [find_page_subject(p.title) for p in pages]
+        self.subjects = [find_page_subject(name_subject(p.title, p.text) or p.title) for p in pages]
         self.sentences = [self._name_rows(read_sentences(p.text)) for p in pages]
         self.is_technical = is_about_code([s for page in self.sentences for s in page])
         self.wants = self._wanted_kind()

@@ -1,5 +1,7 @@
 """Which sentences another document makes outdated: of a former version, of another period, of a document that no longer holds.
 
+So do those about another thing of the same name than the one that the question means.
+
 Above `_evidence`, below `composition`. A document that says of itself that it is superseded, or is of another period than the
 one asked for, gives way as a whole; of an older one only what the newer one says again. Knows no clock.
 """
@@ -10,6 +12,7 @@ import re
 from collections.abc import Sequence
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.text.references import find_other_things
 from nexi.text.scope import MAX_HEAD_CHARS, DocumentScope, Period, asks_for_past, find_periods, is_newer, read_scope
 from nexi.types import PageView
 
@@ -34,7 +37,7 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
         n
         for n, scope in enumerate(scopes)
         if (scope.standing and not wants_past) or _is_of_other_period(scope, periods, scopes)
-    }
+    } | find_other_things(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
     in_time = [s for s in usable if s.page not in aside]
     newer = [[m for m in range(len(scopes)) if m not in aside and _replaces(scopes[m], scope)] for scope in scopes]
     contents = {m: _list_contents(ranking, m) for m in {m for others in newer for m in others}} if not wants_past else {}

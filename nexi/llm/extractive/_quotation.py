@@ -15,6 +15,8 @@ from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_w
 from nexi.llm.extractive._found import fence_code
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
 from nexi.llm.extractive.passages import PassageSentence
+from nexi.text.references import name_subject
+from nexi.types import PageView
 
 __all__ = ["fit_sentences", "join_quotations", "quote_sentence", "quote_unit", "quote_with_context", "shorten_sentence"]
 
@@ -31,7 +33,7 @@ _BLOCK_KINDS = ("item", "row", "code")
 
 def quote_sentence(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> str:
     """The sentence, under the identifier it explains where an identifier was asked for and none `quoted` stands under it."""
-    text = _AGENCY.sub("", _without_heading(s.sentence.text, evidence.subjects[s.page]))
+    text = _AGENCY.sub("", _without_heading(s.sentence.text, evidence.pages[s.page], evidence.subjects[s.page]))
     if evidence.wants != "code" or any((o.page, o.sentence.label) == (s.page, s.sentence.label) for o in quoted):
         return text
     page = evidence.pages[s.page]
@@ -182,8 +184,11 @@ def _ends_clause(words: Sequence[str], place: int) -> bool:
     return words[place - 1][-1] in ",;)—–" or words[place].lower() in CLAUSE_WORDS or words[place][0] in "(—–"
 
 
-def _without_heading(text: str, subject: str) -> str:
+def _without_heading(text: str, page: PageView, subject: str) -> str:
     """A sentence without the heading that was glued to its front: "Owl Owl is a bird" says Owl once."""
+    if is_file_name(page.title, page.url) and (lead := name_subject("", page.text)):
+        rest = text.removeprefix(f"{lead} ")
+        return rest if rest[:1].isupper() or rest[:1] in '"“' else text
     at = text.find(f"{subject} {subject}") if subject else -1
     return text[at + len(subject) + 1 :] if at >= 0 else text
 

@@ -6,7 +6,11 @@ Above `_outdated`, below `composition` and `answerability`. Each reading has the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
+from nexi.llm.extractive._choice import Compare, rate_candidates
+from nexi.llm.extractive._comparison import tells_life
+from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted
 from nexi.llm.extractive._outdated import has_same_subject, scope_of
 from nexi.text.references import find_namesakes
@@ -17,24 +21,36 @@ __all__ = ["Reading", "find_readings"]
 MAX_READINGS = 5
 MIN_SHARE = 0.4  # of the best score, for a sentence that answers for another reading
 
-Reading = tuple[str, Scored]
+Reading = tuple[str, tuple[Scored, ...]]  # a name and its sentence; two where pages give different values
 
 
-def find_readings(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:
-    """The readings of a question, each with its best sentence; none where it has only one."""
-    readings = _find_namesakes(ranking, usable) or _find_periods(ranking, usable)
+@lru_cache(maxsize=2)
+def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> list[Reading]:
+    """The readings of a question, each with its best sentence; none where it has only one.
+
+    An answer is written and then rated over the same pages, so that the last readings are remembered.
+    """
+    usable = [s for s in ranking.ranked if s.is_quotable]
+    readings = _find_namesakes(ranking, usable, compare) or _find_periods(ranking, usable)
     return readings[:MAX_READINGS] if len(readings) > 1 else []
 
 
-def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:
+def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:
+    """The things of one name that pages are about, each with the sentence that says what was asked of it."""
     about = find_namesakes(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
-    best: dict[str, Scored] = {}
-    for s in usable:
-        label = about.get(s.page)
-        answers = s.score >= MIN_SHARE * usable[0].score and (not ranking.wants or holds_wanted(ranking, s.sentence))
-        if label and answers:
-            best.setdefault(label, s)
-    return list(best.items())
+    readings: list[Reading] = []
+    for label in dict.fromkeys(about.values()):
+        asked = ranking.question.weights.keys() - frozenset(ranking.words.stems(label))
+        own = [s for s in usable if about.get(s.page) == label]
+        if ranking.wants in ("date", "number", "place", "person"):
+            own = [s for s in own if holds_wanted(ranking, s.sentence)]
+        own = [s for s in own if s.covered & asked or tells_life(ranking.question, s.sentence.text)] or own
+        if own:
+            rated = [c.scored for c in rate_candidates(ranking, own, compare)]
+            best, disputed = settle_values(ranking, rated, label)
+            is_disputed = bool(disputed) and rated[0] in disputed
+            readings.append((label, tuple(disputed) if is_disputed else (best[0],)))
+    return readings
 
 
 def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:
@@ -50,4 +66,4 @@ def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Re
         if scope.is_of_family(scopes[first.page]) and not scope.standing and has_same_subject(ranking, s, first):
             of_period.setdefault(scope.periods[:1], s)
     named = [(periods[0], s) for periods, s in of_period.items() if periods]
-    return [(str(period), s) for period, s in sorted(named, key=lambda pair: pair[0].end, reverse=True)]
+    return [(str(period), (s,)) for period, s in sorted(named, key=lambda pair: pair[0].end, reverse=True)]

@@ -54,8 +54,7 @@ def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None
         return "yes"
     read = read_question(question)
     ranking = rank_sentences(read, tuple(readable))
-    usable = [s for s in ranking.ranked if s.is_quotable]
-    if usable and find_readings(ranking, usable) and rate_ranking(read, ranking) != "no":
+    if find_readings(ranking, compare) and rate_ranking(read, ranking) != "no":
         return "depends"
     candidates = rate_choices(ranking, compare) if compare else []
     return rate_ranking(read, ranking, candidates[0] if candidates else None)

@@ -13,8 +13,10 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from nexi.checking.conflicts import DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
-from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates
+from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
+from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import (
     MIN_NAME,
     Scored,
@@ -65,9 +67,6 @@ _OPENING_SENTENCES = 8
 _OPENING = 40
 _LINKING_SENTENCES = 3
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
-_LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
-_LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
-_LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -88,7 +87,7 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
         return ExtractiveAnswer()
-    if (readings := find_readings(evidence, quotable)) and rate_ranking(question, evidence) != "no":
+    if (readings := find_readings(evidence, compare)) and rate_ranking(question, evidence) != "no":
         return ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends")
     usable = leave_out_outdated(evidence, quotable)
     graph = _Subjects(evidence, usable)
@@ -99,6 +98,14 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
         return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
     is_unit = candidates[0].scored.last > 0
+    if not is_unit and answered != "no":
+        settled, disputed = settle_values(evidence, [c.scored for c in candidates])
+        if disputed and candidates[0].scored in disputed:
+            return ExtractiveAnswer(_quote_lines(evidence, disputed), DISAGREE.strip(), answered)
+        if outvoted := {(c.scored.page, c.scored.place) for c in candidates if c.scored not in settled}:
+            candidates = [c for c in candidates if c.scored in settled]
+            usable = [s for s in usable if (s.page, s.place) not in outvoted]
+            graph = _Subjects(evidence, usable)
     is_compared = question.sets_side_by_side and answered != "no"
     if compare and is_compared and (one_each := choose_sides(evidence, compare, as_units=is_unit)):
         return ExtractiveAnswer(_quote_sides(evidence, candidates, one_each), answered=answered)
@@ -146,14 +153,15 @@ def _quote_sides(
 
 
 def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
-    """A line for each reading."""
-    return tuple(
-        (
-            f"- {label}: {shorten_sentence(quote_sentence(evidence, s), evidence, MAX_SENTENCE_WORDS)}",
-            evidence.pages[s.page].number,
-        )
-        for label, s in readings
-    )
+    """A line for each reading; where pages give different values, with both of them."""
+    lines: list[tuple[str, int]] = []
+    for label, sentences in readings:
+        quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_SENTENCE_WORDS) for s in sentences]
+        numbers = [evidence.pages[s.page].number for s in sentences]
+        cited = [f"{quote} [{number}] " for quote, number in zip(quotes[:-1], numbers, strict=False)]
+        lead = DISAGREE if cited else ""
+        lines.append((f"- {label}: {lead}{''.join(cited)}{quotes[-1]}", numbers[-1]))
+    return tuple(lines)
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
@@ -406,7 +414,7 @@ class _Subjects:
         rarity = self.evidence.rarity
         spent = link.covered | set(self.evidence.words.stems(self.evidence.subjects[link.page]))
 
-        life = _life_sign(self.evidence.question)
+        life = find_life_sign(self.evidence.question)
         bonus = LIFE * max(rarity.values(), default=0.0)
 
         def value(s: Scored) -> float:
@@ -455,13 +463,6 @@ class _Subjects:
         if key not in self._texts:
             self._texts[key] = flatten_words(s.sentence.text)
         return self._texts[key]
-
-
-def _life_sign(question: Question) -> re.Pattern[str] | None:
-    """How a text says when or where someone was born or died, where that was asked."""
-    if not _LIFE_EVENT.search(question.text) or question.wants not in ("date", "place"):
-        return None
-    return _LIFE_DATES if question.wants == "date" else _LIFE_PLACES
 
 
 def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:

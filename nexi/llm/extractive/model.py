@@ -24,6 +24,7 @@ from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts,
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
+from nexi.text.references import find_namesakes
 from nexi.text.scope import DocumentScope, order_versions, read_scope
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
@@ -31,6 +32,7 @@ __all__ = ["Extractive"]
 
 
 FIRST_PAGES = 4
+NAMESAKE_PAGES = 8  # where hits are about several things of one name
 MORE_PAGES = 2
 MAX_READS = 3
 MAX_PICKED = 5
@@ -163,7 +165,8 @@ def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
 def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
     if turn.reads == 0 or (turn.reads < MAX_READS and not turn.quotable_pages):
-        return FIRST_PAGES
+        hits = [(hit.title, hit.snippet) for outcome in turn.latest for hit in outcome.hits]
+        return NAMESAKE_PAGES if find_namesakes(turn.question.text, hits) else FIRST_PAGES
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
@@ -204,7 +207,8 @@ def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
     if is_about_pages(turn.question.text, pages):
         return join_quotations(summarise_pages(pages)) or NOTHING_FOUND
     draft = compose_answer(turn.question, pages, compare)
-    passages = "" if draft.short or not draft.lines else quote_passages(_found_passages(turn, pages), pages)
+    is_whole = draft.short or draft.answered == "depends"
+    passages = "" if is_whole or not draft.lines else quote_passages(_found_passages(turn, pages), pages)
     return _draft_text(draft, passages)
 
 
