@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.references import find_namesakes, find_open_reference
+from nexi.text.references import find_namesakes, find_open_reference, find_other_things, name_subject
 
 PAGES = [
     ("Michael Jordan (footballer)", "Michael Jordan was born in 1986."),
@@ -24,6 +24,39 @@ def test_the_first_words_of_a_text_can_name_its_subject() -> None:
 
 def test_a_question_that_says_which_is_meant_has_no_namesakes() -> None:
     assert find_namesakes("When was the footballer Michael Jordan born?", PAGES) == {}
+
+
+def test_a_question_with_the_whole_name_of_one_means_that_one() -> None:
+    pages = [("Eustace III, Count of Boulogne", ""), ("Eustace I, Count of Boulogne", ""), ("Count of Boulogne", "")]
+    assert find_namesakes("Who was the father of Eustace III, Count of Boulogne?", pages) == {}
+    assert find_other_things("When did Osgood, Indiana grow?", [("Osgood, Indiana", ""), ("Osgood, Ohio", "")]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("question", "subjects"),
+    [
+        ("What is the population of Osgood?", ["Osgood, Indiana", "Osgood, Missouri"]),
+        ("When was Patrick Regan born?", ["Patrick M. Regan", "Patrick Regan (sailor)"]),
+        ("When was Judge Howe born?", ["James Henry Howe", "Harland Bradley Howe"]),
+        ("When was the Orsa Satellite launched?", ["Orsa Satellite 2", "Orsa Satellite 3"]),
+        ("Who made the album Giant Steps?", ["Giant Steps", "Giant Steps (The Orsas album)"]),
+    ],
+)
+def test_things_of_one_name_have_many_forms(question: str, subjects: list[str]) -> None:
+    assert find_namesakes(question, [(s, f"{s} is an album.") for s in subjects]) == dict(enumerate(subjects))
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("Osgood, Indiana Osgood is a town.", "Osgood, Indiana"),
+        ("Rick Leach (baseball) Richard Max Leach played.", "Rick Leach (baseball)"),
+        ("Ada Lund (born 3 May 1970) is a judge.", "Ada Lund"),
+        ("there were 5,000 people in the town (2010) and more.", ""),
+    ],
+)
+def test_a_text_without_a_title_is_about_what_it_begins_with(text: str, subject: str) -> None:
+    assert name_subject("a.txt", text) == subject
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,10 @@ def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[i
         about = {number: subject for number, subject in enumerate(subjects) if _has_name(subject, name)}
         if len(set(about.values())) < 2:
             continue
+        called = max((_fold(s) for s in about.values() if _fold(s) in _fold(question)), key=len, default="")
+        if len(called) > len(_fold(name)):  # it is called by its whole name
+            meant = {number: subject for number, subject in about.items() if _fold(subject) == called}
+            return meant, frozenset(about.keys() - meant.keys())
         told = asked & frozenset[str]().union(*map(_words, about.values())) - _words(name)
         leads = {number: _words(f"{about[number]} {pages[number][1][:MAX_LEAD_CHARS]}") for number in about}
         others = frozenset(number for number in about if not told <= leads[number])
@@ -104,18 +108,23 @@ def _has_name(subject: str, name: str) -> bool:
     bare, wanted = _bare_words(subject), _bare_words(name)
     if wanted[:-1] and all(word in _HONORIFICS for word in wanted[:-1]):
         return len(bare) > 1 and bare[-1] == wanted[-1]
-    if not bare or not wanted or bare == wanted:
+    if not bare or not wanted or _ORDER.sub("", " ".join(bare)).split() == wanted:
         return bool(bare)
-    if len(wanted) > 1 and _bare_words(subject.partition(", ")[2]) == wanted:
+    if bare == wanted or (len(wanted) > 1 and _bare_words(subject.partition(", ")[2]) == wanted):
         return True
     middle = bare[1:-1] if len(wanted) > 1 and (bare[0], bare[-1]) == (wanted[0], wanted[-1]) else []
     return 0 < len(bare) - len(wanted) <= MAX_MIDDLE and bool(middle) and set(wanted) <= set(bare)
 
 
 def _bare_words(text: str) -> list[str]:
-    """The words of a name without an article and what tells it from others: brackets, what follows a comma, a number."""
+    """The words of a name without an article and what tells it from others: brackets, what follows a comma."""
     bare = re.sub(r"['’]s\b", "", re.split(r"\s*[(,]", text.casefold())[0])
-    return re.findall(r"[^\W_]+", _ARTICLE.sub("", _ORDER.sub("", bare)))
+    return re.findall(r"[^\W_]+", _ARTICLE.sub("", bare))
+
+
+def _fold(text: str) -> str:
+    words = " ".join(re.findall(r"[^\W_]+", text.casefold()))
+    return f" {words} "
 
 
 def _words(text: str) -> frozenset[str]:

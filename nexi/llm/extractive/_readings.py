@@ -30,6 +30,8 @@ def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> l
 
     An answer is written and then rated over the same pages, so that the last readings are remembered.
     """
+    if ranking.question.choices:  # it names the things that it asks about
+        return []
     usable = [s for s in ranking.ranked if s.is_quotable]
     readings = _find_namesakes(ranking, usable, compare) or _find_periods(ranking, usable)
     return readings[:MAX_READINGS] if len(readings) > 1 else []
