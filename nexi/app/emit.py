@@ -41,6 +41,10 @@ class RunEmit:
         self._last: asyncio.Future[None] | None = None
         self._sealed = False
 
+    @property
+    def is_sealed(self) -> bool:
+        return self._sealed
+
     def seal(self) -> None:
         """Commit nothing more: the log stays as it is, so that the run can be resumed."""
         self._sealed = True

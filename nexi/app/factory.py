@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from nexi import __version__
 from nexi.app.clock import SystemClock
+from nexi.app.webhook import check_webhook
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
 from nexi.files import PRIVATE_FILE, make_private_directory
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from nexi.config import Endpoint, EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
     from nexi.fetchers.cache import PageCache
+    from nexi.fetchers.webhook import WebhookSender
     from nexi.stores.embedders.e5 import E5Encoder
 
 TIDY_EVERY_S = 24 * 3600
@@ -314,6 +316,7 @@ class PortFactory:
         if self.shared.fetchers is None:
             self._fetch_chain()
         self.config.trust.check()
+        check_webhook(self.config)
         self._check_tokens()
         self._check_price()
 
@@ -493,6 +496,15 @@ class PortFactory:
             "no_proxy": tuple(h for h in hosts if h),
             "trust": self.config.trust,
         }
+
+    def webhook_sender(self) -> WebhookSender:
+        """What tells `webhook_url` that a run has ended; whoever asks for it closes it."""
+        from nexi.fetchers.guard import AddressGuard
+        from nexi.fetchers.transport import Transport
+        from nexi.fetchers.webhook import WebhookSender
+
+        guard = AddressGuard(self.config.allow_private)
+        return WebhookSender(guard, Transport(guard, **self.connections()), self.clock, self.config.webhook_secret)
 
     def llm_at(self, endpoint: Endpoint) -> LLM:
         """The client of an endpoint, one for each model. Raises ConfigError when there are too many."""

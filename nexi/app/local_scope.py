@@ -29,6 +29,8 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
         changes["use_hybrid_search"] = False
     if config.otel_endpoint and not is_loopback_url(config.otel_endpoint):
         changes["otel_endpoint"] = ""
+    if config.webhook_url and not is_loopback_url(config.webhook_url):
+        changes["webhook_url"] = ""
     endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
     if all(e.is_extractive or is_loopback_url(e.base_url) for e in endpoints):
         return config.override(**changes), ()

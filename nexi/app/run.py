@@ -22,6 +22,7 @@ from nexi.app.recorded import RecordedRun, recorded_settings
 from nexi.app.request import RunMode, RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
+from nexi.app.webhook import send_notice
 from nexi.budget import Meter
 from nexi.errors import ConfigError, InternalError, NexiError, NoEvidenceError, QuestionError, StoppedError, StoreError
 from nexi.events import (
@@ -136,6 +137,7 @@ class Run:
         )
         self.engine = build_engine(self.environment)
         self._task: asyncio.Task[None] | None = None
+        self._notice: asyncio.Task[None] | None = None
 
     @property
     def request(self) -> RunRequest:
@@ -168,6 +170,8 @@ class Run:
             self._task.cancel()
             await wait_uninterrupted(self._task)
         await self._end_as_cancelled()  # for a task that was cancelled before its first step
+        if self._notice:
+            await wait_uninterrupted(self._notice)
         if self._trace:
             self._trace.close()
 
@@ -220,6 +224,8 @@ class Run:
             await self._fail(await self._internal_error(error), StopReason.API_ERROR)
         finally:
             await self.emit.log.close()
+            if self._ports.config.webhook_url and not self.environment.is_replay and not self.emit.is_sealed:
+                self._notice = asyncio.create_task(send_notice(self._ports, self.id, self.mode, self.facts))
             self._events.put_nowait(None)
             await asyncio.to_thread(self._ports.tidy)
 

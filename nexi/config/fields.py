@@ -300,6 +300,20 @@ class Settings:
         "Collector of OpenTelemetry (OTLP over HTTP) that traces of runs are sent to; needs `nexi-engine[otel]`.",
         variables=("OTEL_EXPORTER_OTLP_ENDPOINT",),
     )
+    webhook_url: str = setting(
+        "",
+        _checks.OPTIONAL_WEB_URL,
+        "Address that is told when a run has ended, with its id and figures; needs `webhook_secret`.",
+        variables=("NEXI_WEBHOOK_URL",),
+        mask=hide_password,
+    )
+    webhook_secret: str = setting(
+        "",
+        _checks.KEY,
+        "Secret that these notices are signed with, of at least 16 characters.",
+        variables=("NEXI_WEBHOOK_SECRET",),
+        mask=mask_key,
+    )
     team_max_model_calls: int = setting(
         0,
         _checks.NON_NEGATIVE_INT,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from urllib.parse import unquote, urlsplit
 
 import httpcore2
@@ -71,16 +71,26 @@ class Transport:
         self._without_http2: set[str] = set()
         self._opening = asyncio.Lock()
 
-    @asynccontextmanager
-    async def get(self, url: Url, headers: Mapping[str, str]) -> AsyncIterator[TransportAnswer]:
+    def get(self, url: Url, headers: Mapping[str, str]) -> AbstractAsyncContextManager[TransportAnswer]:
         """The answer to one GET; leaving the block early closes the connection. Raises FetchError."""
+        return self._ask("GET", url, headers)
+
+    def post(self, url: Url, headers: Mapping[str, str], body: bytes) -> AbstractAsyncContextManager[TransportAnswer]:
+        """The answer to one POST. Raises FetchError."""
+        return self._ask("POST", url, headers, body)
+
+    @asynccontextmanager
+    async def _ask(
+        self, method: str, url: Url, headers: Mapping[str, str], body: bytes | None = None
+    ) -> AsyncIterator[TransportAnswer]:
         proxied = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
         if proxied:
             await self._check_behind_proxy(url)
         request = httpcore2.Request(
-            "GET",
+            method,
             httpcore2.URL(scheme=url.scheme, host=url.host, port=url.explicit_port, target=url.target),
             headers=[("Host", url.authority), *headers.items()],
+            content=body,
             extensions={"timeout": {"connect": CONNECT_S}},
         )
         newer = self._speaks_http2 and url.scheme == "https" and url.origin not in self._without_http2

@@ -1,0 +1,61 @@
+"""The notice that a run has ended, for `webhook_url`: its id and its figures, never its question or its answer.
+
+`run` starts it behind the last fact, so that nothing waits for it but the end of the process.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nexi.errors import ConfigError, FetchError
+from nexi.events import Fact, RunFailed, RunFinished
+
+if TYPE_CHECKING:
+    from nexi.app.factory import PortFactory
+    from nexi.config import Config
+
+__all__ = ["check_webhook", "send_notice"]
+
+SCHEMA = "nexi-webhook-1"
+MIN_SECRET_CHARS = 16
+log = logging.getLogger("nexi.webhook")
+
+
+def check_webhook(config: Config) -> None:
+    """Refuse an address without a secret to sign with. Raises ConfigError."""
+    if config.webhook_url and len(config.webhook_secret) < MIN_SECRET_CHARS:
+        raise ConfigError(
+            "webhook_url is set without webhook_secret",
+            cause=f"a notice is signed with a secret of at least {MIN_SECRET_CHARS} characters",
+            fix="nexi config set webhook_secret < FILE",
+        )
+
+
+async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequence[Fact]) -> None:
+    """Tell the address of `webhook_url` once that a run has ended; a failure is logged and costs nothing else."""
+    notice = describe_end(run_id, mode, facts)
+    if notice is None:
+        return
+    sender = ports.webhook_sender()
+    try:
+        await sender.send(ports.config.webhook_url, run_id, json.dumps(notice).encode())
+    except FetchError as error:
+        log.warning("The webhook of run %s was not delivered: %s", run_id, error)
+    finally:
+        await sender.aclose()
+
+
+def describe_end(run_id: str, mode: str, facts: Sequence[Fact]) -> dict[str, Any] | None:
+    """The body of the notice; None for a run that has not ended."""
+    end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished | RunFailed)), None)
+    if end is None:
+        return None
+    tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens}
+    shared = {"stop": end.stop.value, "seconds": end.seconds, "tokens": tokens, "cost": end.usage.cost}
+    head = {"schema": SCHEMA, "id": run_id, "mode": mode}
+    if isinstance(end, RunFinished):
+        return {**head, "event": "run.finished", "pages": end.pages, "answered": end.answered, **shared}
+    return {**head, "event": "run.failed", "code": end.code, **shared}

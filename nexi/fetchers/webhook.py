@@ -1,0 +1,71 @@
+"""One POST to an address of the operator's, behind the same guard as pages and signed by the rules of Standard Webhooks.
+
+Above sits `app/webhook`, which says what is sent and when. A receiver checks the signature with any library of that standard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+import nexi
+from nexi.errors import FetchError
+from nexi.fetchers.guard import AddressGuard
+from nexi.fetchers.transport import Transport
+from nexi.net.retry import RetryPolicy, call_with_retries
+from nexi.ports import Clock
+
+TIMEOUT_S = 5.0
+RETRIES = RetryPolicy(max_retries=3, base_s=1.0, patience_s=10.0)
+
+
+class WebhookSender:
+    """Sends signed notices, each again while the receiver does not take it."""
+
+    def __init__(self, guard: AddressGuard, transport: Transport, clock: Clock, secret: str) -> None:
+        self._guard, self._transport, self._clock, self._secret = guard, transport, clock, secret
+
+    async def send(self, url: str, notice_id: str, body: bytes) -> None:
+        """Deliver a notice. Raises FetchError when its receiver does not take it in the end."""
+        target = self._guard.check_url(url)
+
+        async def post() -> None:
+            headers = self._sign(notice_id, body)
+            try:
+                async with asyncio.timeout(TIMEOUT_S), self._transport.post(target, headers, body) as answer:
+                    status = answer.status
+            except TimeoutError as error:
+                raise FetchError(f"{target.host} did not answer", reason="timeout", retryable=True) from error
+            if not 200 <= status < 300:
+                raise FetchError(f"{target.host} answered {status}", status=status, retryable=status == 429)
+
+        await call_with_retries(post, RETRIES, self._clock)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    def _sign(self, notice_id: str, body: bytes) -> Mapping[str, str]:
+        sent = str(int(self._clock.now().timestamp()))
+        signed = hmac.new(_read_secret(self._secret), f"{notice_id}.{sent}.".encode() + body, hashlib.sha256).digest()
+        return {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "User-Agent": f"nexi/{nexi.__version__}",
+            "webhook-id": notice_id,
+            "webhook-timestamp": sent,
+            "webhook-signature": f"v1,{base64.b64encode(signed).decode()}",
+        }
+
+
+def _read_secret(secret: str) -> bytes:
+    """The bytes of a secret: base64 behind `whsec_`, as the standard writes it, else the text itself."""
+    if secret.startswith("whsec_"):
+        try:
+            return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+        except binascii.Error:
+            pass
+    return secret.encode()
