@@ -33,7 +33,7 @@ def admin_command() -> None:
 @admin_command.group("users", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _users_group(ctx: click.Context) -> None:
-    """List people."""
+    """List everyone."""
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
             _print_rows([(row[0], row[1], row[2], "disabled" if row[3] else "") for row in people.list_all()], "No people.")
@@ -43,7 +43,7 @@ def _users_group(ctx: click.Context) -> None:
 @click.argument("name")
 @click.option("--administrator", is_flag=True, help="Let this person administrate the server.")
 def _add_user(name: str, administrator: bool) -> None:
-    """Add a person, and print a first token."""
+    """Add a person and print their first token."""
     with _open_people() as people:
         people.check_new_name(name)
         person = people.add(name, "administrator" if administrator else "user")
@@ -54,9 +54,9 @@ def _add_user(name: str, administrator: bool) -> None:
 
 @_users_group.command("disable", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
-@click.option("--undo", is_flag=True, help="Let this person in again.")
+@click.option("--undo", is_flag=True, help="Let this person back in.")
 def _disable_user(person: str, undo: bool) -> None:
-    """Refuse a person from now on, with every token and session."""
+    """Lock a person out, including all tokens and sessions."""
     with _open_people() as people:
         found = people.find(person)
         people.change(found, is_disabled=not undo)
@@ -67,7 +67,7 @@ def _disable_user(person: str, undo: bool) -> None:
 @click.argument("person", metavar="NAME|ID")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def _remove_user(person: str, yes: bool) -> None:
-    """Delete a person with all runs, history, tokens and files."""
+    """Delete a person and their runs, history, tokens and files."""
     from nexi.app.team import Team
     from nexi.config import load_config
 
@@ -82,7 +82,7 @@ def _remove_user(person: str, yes: bool) -> None:
 @_users_group.command("export", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
 def _export_user(person: str) -> None:
-    """Print everything the database keeps of a person as one JSON object."""
+    """Print everything the database holds about a person as one JSON object."""
     from nexi.output import print_json
 
     with _open_people() as people:
@@ -94,7 +94,7 @@ def _export_user(person: str) -> None:
 @_users_group.command("link", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
 def _link_user(person: str) -> None:
-    """Print a path that signs a person in once, within the hour."""
+    """Print a one-time sign-in link, valid for an hour."""
     with _open_people() as people:
         found = people.find(person)
         people.record(None, "add_link", found)
@@ -109,7 +109,7 @@ def _link_user(person: str) -> None:
 @click.argument("person", metavar="NAME|ID")
 @click.pass_context
 def _tokens_group(ctx: click.Context, person: str) -> None:
-    """List the tokens of a person."""
+    """List a person's tokens."""
     ctx.obj = person
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
@@ -119,11 +119,11 @@ def _tokens_group(ctx: click.Context, person: str) -> None:
 
 @_tokens_group.command("add", context_settings=HELP)
 @click.argument("name")
-@click.option("--read-only", is_flag=True, help="Let the token only look.")
+@click.option("--read-only", is_flag=True, help="Make the token read-only.")
 @click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="Days until it expires.")
 @click.pass_obj
 def _add_token(person: str, name: str, read_only: bool, days: float | None) -> None:
-    """Add a token and print it; it is not shown again."""
+    """Create a token and print it; it is shown only once."""
     with _open_people() as people:
         found = people.find(person)
         token = people.add_token(found, name, ("read",) if read_only else ("read", "ask"), days)
@@ -153,10 +153,12 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--cost", type=click.FloatRange(0), metavar="USD", help="Dollars a day.")
 @click.option("--running", type=click.IntRange(1), metavar="N", help="Runs at once.")
 @click.option("--storage", type=click.IntRange(0), metavar="MB", help="Megabytes that are kept.")
-@click.option("--models", metavar="NAMES", help="Models that may be asked for, with commas; none but the configured one: ''.")
+@click.option(
+    "--models", metavar="NAMES", help="Models they may choose, separated by commas; '' allows only the configured one."
+)
 @click.option("--clear", is_flag=True, help="Remove every limit first.")
 def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
-    """Show what a person may use a day and has used today, or change it."""
+    """Show or change a person's limits, with today's usage."""
     from msgspec.structs import replace
 
     from nexi.app.team import Quotas
@@ -186,7 +188,7 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
 @admin_command.command("runs", context_settings=HELP)
 @click.option("-n", "--num", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Show the last N.")
 def _runs_command(num: int) -> None:
-    """List the runs of everybody, newest first, without their questions."""
+    """List everyone's runs, newest first (without the questions)."""
     with _open_people() as people:
         _print_rows([(*row[:4], _day(row[4])) for row in people.list_runs(num)], "No runs.")
 
@@ -194,18 +196,18 @@ def _runs_command(num: int) -> None:
 @admin_command.command("audit", context_settings=HELP)
 @click.option("-n", "--num", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show the last N.")
 def _audit_command(num: int) -> None:
-    """List what was changed, newest first."""
+    """Show the audit log, newest first."""
     with _open_people() as people:
         _print_rows([(_day(row[0]), *row[1:]) for row in people.read_audit(num)], "Nothing was changed.")
 
 
-# questions that are asked again and again
+# scheduled questions
 
 
 @admin_command.group("schedules", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _schedules_group(ctx: click.Context) -> None:
-    """List what is asked again and again for everybody, without the questions."""
+    """List everyone's scheduled questions (without their text)."""
     from nexi.app.clock import SystemClock
     from nexi.app.team import Schedules
 
@@ -221,7 +223,7 @@ def _schedules_group(ctx: click.Context) -> None:
 @click.option("--every", type=click.Choice(["hour", "day", "week"]), default="day", show_default=True, help="How often.")
 @click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="When first, in UTC, as 2026-12-31 07:00. [default: now]")
 def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
-    """Ask a question for a person again and again; its runs are listed with the others."""
+    """Schedule a question for a person; its runs are listed with the others."""
     from datetime import UTC, timedelta
 
     from nexi.app.team import Team
@@ -238,7 +240,7 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
 @_schedules_group.command("rm", context_settings=HELP)
 @click.argument("schedule", type=click.IntRange(1), metavar="ID")
 def _remove_schedule(schedule: int) -> None:
-    """Stop asking a question."""
+    """Remove a schedule."""
     from nexi.app.clock import SystemClock
     from nexi.app.team import Schedules
 
@@ -253,7 +255,7 @@ def _remove_schedule(schedule: int) -> None:
 @admin_command.group("knowledge", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _knowledge_group(ctx: click.Context) -> None:
-    """List the sources that the whole team reads."""
+    """List the team's shared sources."""
 
     async def list_sources(team: Team) -> list[tuple[Any, ...]]:
         async with team.use_nexi(TEAM) as nexi:
@@ -291,7 +293,7 @@ def _add_knowledge(targets: tuple[str, ...], tags: tuple[str, ...]) -> None:
 @_knowledge_group.command("rm", context_settings=HELP)
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 def _remove_knowledge(urls: tuple[str, ...]) -> None:
-    """Remove sources of the whole team."""
+    """Remove shared sources."""
 
     async def remove_urls(team: Team) -> list[tuple[Any, ...]]:
         async with team.use_nexi(TEAM) as nexi:
@@ -311,7 +313,7 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
 @_knowledge_group.command("embed", context_settings=HELP)
 @click.option("--again", is_flag=True, help="Replace the vectors of another model; they are searched until then.")
 def _embed_knowledge(again: bool) -> None:
-    """Compute the vectors that are missing, of everybody."""
+    """Compute missing vectors for everyone."""
 
     async def embed_chunks(team: Team) -> list[tuple[Any, ...]]:
         total = sum([made async for made in team.embed_knowledge(afresh=again)])
