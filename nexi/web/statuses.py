@@ -127,7 +127,10 @@ def html_of(markdown: str) -> str:
     """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
     from markdown_it import MarkdownIt
 
+    from nexi.web.page.formulas import add_formulas
+
     maker = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    add_formulas(maker)
     maker.validateLink = lambda url: url.lower().startswith(("https://", "http://"))  # type: ignore[method-assign]
     made = str(maker.render(markdown))
     return _ALIGNED.sub(r'\1 class="a-\2"', made)  # the page's policy allows no style in its text

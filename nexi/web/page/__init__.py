@@ -61,6 +61,7 @@ SCRIPTS = (
     "sources.js",
     "spent.js",
     "state.js",
+    "tables.js",
     "texts.js",
     "theme.js",
     "thread.js",

@@ -13,6 +13,7 @@ export function addContents(answer = $("answer")) {
   for (const block of answer.querySelectorAll("pre, table")) {
     const isCode = block.tagName === "PRE", frame = element("div", { className: "framed" });
     block.replaceWith(frame);
+    if (!isCode) import("./tables.js").then(({ makeSortable }) => makeSortable(block));
     frame.append(block, copyButton(say(isCode ? "copy.code" : "copy.table"), () => (isCode ? block.textContent : tableText(block))));
   }
 }

@@ -20,6 +20,7 @@ from nexi.errors import NexiError
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
 from nexi.types import Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of, is_note_link
+from nexi.web.page.charts import with_charts
 
 if TYPE_CHECKING:
     from nexi.app import ReadLog
@@ -107,7 +108,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "text": answered.text,
         "answered": end.answered,
         "answered_note": describe_answered(end.answered),
-        "html": answer_html(answered.text, claims, end.sources),
+        "html": with_charts(answer_html(answered.text, claims, end.sources)),
         "figures": review.proof.figures() if review and review.proof.checked else "",
         "proof": _proof_to_dict(review),
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],
