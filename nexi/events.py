@@ -513,7 +513,7 @@ def _upgrade_claim(claim: Mapping[str, Any]) -> Mapping[str, Any]:
 def _to_plain(value: Any) -> Any:
     if isinstance(value, Struct):
         fields = {name: _to_plain(getattr(value, name)) for name in value.__struct_fields__}
-        return {name: plain for name, plain in fields.items() if plain is not None or name != "paper"}
+        return {name: plain for name, plain in fields.items() if plain is not None or name not in ("paper", "picture")}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):

@@ -29,6 +29,7 @@ from nexi.types import (
     Page,
     PairScore,
     Passage,
+    PictureFile,
     Query,
     Reply,
     RunAudience,
@@ -138,6 +139,12 @@ class ContentFetcher(Protocol):
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         """One page. Raises FetchError with a reason."""
+        ...
+
+
+class PictureFetcher(Protocol):
+    async def fetch_picture(self, url: str) -> PictureFile:
+        """A picture of a usual format and a bounded size. Raises FetchError."""
         ...
 
 

@@ -244,4 +244,5 @@ def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
         links=links,
         downloaded_bytes=known.downloaded_bytes,
         paper=about.paper,
+        picture=about.picture,
     )

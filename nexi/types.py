@@ -148,6 +148,21 @@ class FetchLimits(Struct, frozen=True):
         )
 
 
+class Picture(Struct, frozen=True):
+    """The picture that a page shows of itself elsewhere, its description, and the licence that the page declares."""
+
+    url: str
+    description: str = ""
+    licence: str = ""
+
+
+class PictureFile(Struct, frozen=True):
+    """A picture as its site sent it; the type is what its first bytes say."""
+
+    content_type: str
+    data: bytes
+
+
 class Imprint(Struct, frozen=True):
     """What a reference to a page tells besides its title and address; empty where the page does not say."""
 
@@ -159,6 +174,7 @@ class Imprint(Struct, frozen=True):
     accessed: str = ""
     updated: str = ""
     paper: Paper | None = None
+    picture: Picture | None = None
 
 
 class Page(Struct, frozen=True):
@@ -188,6 +204,7 @@ class Page(Struct, frozen=True):
     updated: str = ""  # when the content was last changed, by what it says; `modified` is a validator of HTTP
     paper: Paper | None = None  # its record, where an index of papers led to it
     tags: tuple[str, ...] = ()  # its own, each with a #, unlike those that a user gives a source
+    picture: Picture | None = None
 
     @property
     def digest(self) -> str:
@@ -198,7 +215,15 @@ class Page(Struct, frozen=True):
     def imprint(self) -> Imprint:
         """What a reference to this page tells."""
         return Imprint(
-            self.author, self.published, self.site, self.language, self.content_type, self.fetched_at, self.updated, self.paper
+            self.author,
+            self.published,
+            self.site,
+            self.language,
+            self.content_type,
+            self.fetched_at,
+            self.updated,
+            self.paper,
+            self.picture,
         )
 
 

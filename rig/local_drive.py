@@ -119,6 +119,7 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "get /static/{name}": ("local", None),
     "post /page/render": ("local", {"text": "words"}),
     "get /page/runs/{id}": ("local", None),
+    "get /page/runs/{id}/picture": ("local", "source=1"),
     "get /page/runs/{id}/passage": ("local", "source=1&start=0&end=20"),
     "get /page/runs/{id}/export": ("local", "format=html"),
     "get /page/form": ("local", None),

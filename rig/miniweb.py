@@ -460,6 +460,8 @@ class Handler(BaseHTTPRequestHandler):
             return None
         with self.world.lock:
             self.world.fetched[page["url"]] += 1
+        if picture := page.get("picture"):
+            return self.reply(200, bytes.fromhex(picture), "image/png", fault=fault)
         body = page["html"]
         if self.world.args.url_mode != "original":
             body = self.world.rewrite(body, self.link)

@@ -25,7 +25,7 @@ from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, 
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
-from nexi.errors import ConfigError, NexiError
+from nexi.errors import ConfigError, FetchError, NexiError
 from nexi.ports import (
     LLM,
     Clock,
@@ -43,7 +43,7 @@ from nexi.ports import (
 )
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
-from nexi.types import Page, Query, Review, SearchOutcome, ToolCall, ToolResult
+from nexi.types import Page, PictureFile, Query, Review, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
@@ -419,6 +419,13 @@ class Nexi:
         from nexi.app.plain_model import open_plain_model
 
         return open_plain_model(self.ports)
+
+    async def fetch_picture(self, url: str) -> PictureFile:
+        """The picture that a page shows of itself. Raises FetchError, also where none is to be fetched."""
+        fetcher = self.ports.picture_fetcher()
+        if fetcher is None:
+            raise FetchError("pictures are not fetched here", reason="blocked", fix="nexi config set show_pictures true")
+        return await fetcher.fetch_picture(url)
 
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""

@@ -30,6 +30,7 @@ from nexi.ports import (
     HistoryStore,
     PageStore,
     PersonalState,
+    PictureFetcher,
     RunStore,
     SearchBackend,
 )
@@ -90,6 +91,7 @@ class SharedClients:
         self.backend_concurrency = BackendConcurrency(clock, make_pacing=state.make_pacing if state else None)
         self._closing = AsyncExitStack()
         self.local_model: InstalledPairModel | None = None
+        self.pictures: PictureFetcher | None = None
 
     def renew(self) -> SharedClients:
         """The given ports without the clients that were built: for another config."""
@@ -237,6 +239,22 @@ class PortFactory:
         names = self._fetch_chain()
         uncached = (create_fetcher(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
         return tuple(self.shared.close_later(fetcher) for fetcher in uncached)
+
+    def picture_fetcher(self) -> PictureFetcher | None:
+        """What fetches pictures; None where pages are read by others, who would have to be asked for them."""
+        if self.is_offline or not self.config.show_pictures:
+            return None
+        if (given := self.shared.given_fetchers) is not None:
+            can_fetch: list[Any] = [fetcher for fetcher in given if hasattr(fetcher, "fetch_picture")]
+            return can_fetch[0] if can_fetch else None
+        if "http" not in self._fetch_chain():
+            return None
+        if self.shared.pictures is None:
+            from nexi.fetchers import create_fetcher
+
+            settings = replace(self._fetcher_settings("http"), cache_folder=None)
+            self.shared.pictures = self.shared.close_later(create_fetcher("http", settings))
+        return self.shared.pictures
 
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""

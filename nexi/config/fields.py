@@ -188,6 +188,9 @@ class Settings:
     suggestions: bool = setting(
         True, _checks.BOOLEAN, "Whether the page asks the judge model for three follow-up questions after each answer."
     )
+    show_pictures: bool = setting(
+        True, _checks.BOOLEAN, "Whether the page shows pictures of the sources; nexi fetches them, your browser does not."
+    )
     share: bool = setting(
         False, _checks.BOOLEAN, "Whether a run can be shared by a read-only link that needs no token of the server."
     )

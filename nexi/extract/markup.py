@@ -16,12 +16,14 @@ from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout
 from nexi.extract.page_head import GOODS, PageHead, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
+from nexi.types import Picture
 
 if TYPE_CHECKING:
     from html_to_markdown import ConversionOptions
 
 MAX_LINKS = 500
 MAX_AUTHORS = 50
+MAX_CAPTION = 200
 MAX_CHARS = 10_000_000
 MAX_DEPTH = 400  # boxes; browsers stop at 512 elements
 ENOUGH_TEXT = 200  # characters; less is a notice: in a noscript element, a tab, or a page that a script shows
@@ -58,6 +60,7 @@ _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
 _CODE_LANGUAGE = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight(?!-source))-|brush:\s*)([a-z][\w+#]*)", re.IGNORECASE
 )
+_DEED = re.compile(r"creativecommons\.org/licenses/([a-z-]+)/(\d\.\d)")
 _EXCLAIMED_LINK = re.compile(r"(?<=\w)!(?=\[[^\[\]\n]{1,500}\]\()")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
 
@@ -92,6 +95,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         headings=headings,
         code_languages=code_languages,
         site=about.site,
+        picture=about.find_picture(base),
         truncated=truncated,
     )
 
@@ -488,6 +492,26 @@ class _About:
     @property
     def description(self) -> str:
         return self._first_value("description", "og:description")
+
+    def find_picture(self, base: str) -> Picture | None:
+        """The picture that the page gives to those who link to it."""
+        try:
+            address = urls.join(base, self._first_value("og:image:secure_url", "og:image", "twitter:image"))
+        except ValueError:
+            return None
+        if address == base or not address.startswith(("https://", "http://")):
+            return None
+        return Picture(address, self._first_value("og:image:alt", "twitter:image:alt")[:MAX_CAPTION], self._find_licence())
+
+    def _find_licence(self) -> str:
+        """The licence that the page declares for its content, by the short name that Creative Commons gives it."""
+        link = self._tree.document.query_selector("[rel~=license][href]")
+        address = one_line((link.getattr("href") or "") if link is not None else "")
+        if deed := _DEED.search(address):
+            return f"CC {deed[1].upper()} {deed[2]}"
+        if "creativecommons.org/publicdomain/" in address:
+            return "CC0" if "/zero/" in address else "public domain"
+        return self._first_value("dcterms.license", "dc.rights", "dcterms.rights", "copyright")[:MAX_CAPTION]
 
     def _first_value(self, *names: str) -> str:
         return next((self._meta[name] for name in names if self._meta.get(name)), "")

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from nexi.types import Page
+from nexi.types import Page, Picture
 
 MAX_LINE = 1_000
 MAX_HEADINGS = 200
@@ -31,6 +31,7 @@ class Extracted(Struct, frozen=True):
     site: str = ""
     updated: str = ""
     unread: str = ""  # which pages are pictures whose words are not known
+    picture: Picture | None = None
     truncated: bool = False  # there was more than could be read
 
 

@@ -24,7 +24,7 @@ from nexi import urls
 from nexi.extract.formats import find_format
 from nexi.files import make_private_directory, replace_file
 from nexi.ports import Clock, ContentFetcher
-from nexi.types import FetchLimits, Page
+from nexi.types import FetchLimits, Page, Picture
 
 TTL_S = 86_400.0
 KEPT_EXPIRED_S = 7 * 86_400.0  # an old copy can still save a download
@@ -171,7 +171,7 @@ def _is_whole(page: Page, limits: FetchLimits) -> bool:
 def _page_to_bytes(page: Page) -> bytes:
     about = {name: value for name, value in asdict(page).items() if value and name != "text"}
     text = page.text.encode("utf-8", "surrogatepass")
-    return json.dumps({**about, "length": len(text)}).encode() + b"\n" + text
+    return json.dumps({**about, "length": len(text)}, default=asdict).encode() + b"\n" + text
 
 
 def _parse_page(head: bytes, text: bytes) -> Page:
@@ -180,6 +180,8 @@ def _parse_page(head: bytes, text: bytes) -> Page:
     if about.pop("length") != len(text):
         raise ValueError("the file is not whole")
     told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
+    if picture := told.get("picture"):
+        told["picture"] = Picture(**picture)
     return Page(**told, text=text.decode("utf-8", "surrogatepass"))
 
 

@@ -9,6 +9,7 @@ cache that holds an old copy passes it in, and gets it back when the site says t
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Hashable, Sequence
 from functools import partial
 
@@ -31,12 +32,20 @@ from nexi.net.retry import RetryPolicy, call_with_retries
 from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock, MakePacing, Pacing
 from nexi.tasks import pause_timeout
-from nexi.types import FetchLimits, Page
+from nexi.types import FetchLimits, Page, PictureFile
 from nexi.urls import Url
 
 ROBOTS_TOKEN = "nexi"  # noqa: S105 - the name robots.txt files know us by
 DEFAULT_USER_AGENT = f"nexi/{nexi.__version__} (self-hosted answer engine)"
 ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
+PICTURE_LIMITS = FetchLimits(max_bytes=3_000_000, timeout_s=10.0, max_redirects=3)
+PICTURE_TYPES = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+    "image/avif": re.compile(rb"....ftypavi[fs]", re.DOTALL),
+}
 RETRIES = RetryPolicy(max_retries=1, patience_s=5.0)
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
@@ -111,6 +120,25 @@ class HttpFetcher:
                 fix="try another page",
             ) from error
         return self._build_page(url, download, extracted, limits)
+
+    async def fetch_picture(self, url: str) -> PictureFile:
+        """A picture in one of the usual formats, of a bounded size; by the same guard, manners and limits as a page."""
+        current = self._guard.check_url(url)
+        try:
+            async with asyncio.timeout(PICTURE_LIMITS.timeout_s):
+                for _ in range(PICTURE_LIMITS.max_redirects + 1):
+                    await self.admit(current)
+                    async with self._transport.get(current, {**self._headers, "Accept": ", ".join(PICTURE_TYPES)}) as answer:
+                        if target := _redirect_target(answer, current):
+                            current = self._guard.check_url(target)
+                            continue
+                        statuses.check_status(answer.status, answer.headers, current)
+                        encoding = answer.headers.get("content-encoding", "")
+                        body = await read_body(answer.chunks, encoding, PICTURE_LIMITS.max_bytes)
+                    return _check_picture(current, body)
+        except TimeoutError as error:
+            raise FetchError(f"{url[:200]} took too long", reason="timeout") from error
+        raise FetchError(f"{url[:200]} redirects too often", cause=f"more than {PICTURE_LIMITS.max_redirects} times")
 
     async def admit(self, url: Url) -> None:
         """Returns when the site may be asked for a page: robots.txt allows it, and its turn has come."""
@@ -240,6 +268,18 @@ async def _extract_text(
         return await read_apart(data, kind, limits.max_chars, origin="web", languages=languages, whose=whose, timer=timer)
     href, notes = download.url.href, limits.cites_notes
     return await asyncio.to_thread(extract, download.body.data, download.content_type, href, cites_notes=notes)
+
+
+def _check_picture(url: Url, body: Body) -> PictureFile:
+    """A whole picture; SVG is a document with scripts and links, so it is none."""
+    if body.truncated:
+        raise _too_large(url, f"at most {PICTURE_LIMITS.max_bytes:,} bytes of a picture are read")
+    for kind, start in PICTURE_TYPES.items():
+        if start.match(body.data):
+            return PictureFile(kind, body.data)
+    raise FetchError(
+        f"{url.href[:200]} is no picture", reason="content_type", cause=f"it is none of {', '.join(PICTURE_TYPES)}"
+    )
 
 
 def _cache_validators(url: Url, known: Page | None) -> dict[str, str]:

@@ -54,7 +54,7 @@ def look(browser: Any) -> Iterator[Callable[..., Watched]]:
     with ExitStack() as open_now:
 
         def looking(there: Stage | str, **context: Any) -> Watched:
-            profile = browser.new_context(**context)
+            profile = browser.new_context(**{"service_workers": "block", **context})  # what one keeps is invisible to `route`
             open_now.callback(profile.close)
             if isinstance(there, Stage):
                 profile.add_cookies(there.server.cookies)

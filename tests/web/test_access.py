@@ -69,6 +69,7 @@ OWNER = {
     "POST /page/render",
     "GET /page/runs/{id}",
     "GET /page/runs/{id}/passage",
+    "GET /page/runs/{id}/picture",
     "GET /page/runs/{id}/export",
     "GET /page/form",
     "GET /page/models",

@@ -1,6 +1,7 @@
 """The page: a few static files, and what they ask for besides the runs themselves.
 
-HTML is made here, on the server, from Markdown in which nothing is raw: no markup, no images, no addresses but web addresses.
+HTML is made here, on the server, from Markdown in which nothing is raw: no markup, no images, no addresses but web addresses;
+pictures of sources come through the server.
 The browser is told to run our scripts alone, to load nothing from elsewhere, and to let no page frame it.
 """
 
@@ -23,7 +24,7 @@ from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
 from nexi.web.exports import export_response
-from nexi.web.page import asking, checking, history, knowledge, settings, setup, sharing, watching
+from nexi.web.page import asking, checking, history, knowledge, pictures, settings, setup, sharing, watching
 from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
@@ -49,6 +50,7 @@ SCRIPTS = (
     "order.js",
     "panel.js",
     "peek.js",
+    "pictures.js",
     "plan.js",
     "problem.js",
     "queue.js",
@@ -70,6 +72,7 @@ SCRIPTS = (
     "watch.js",
     "welcome.js",
     "work.js",
+    "worker.js",
 )
 FILES = {
     "style.css": "text/css",
@@ -79,8 +82,8 @@ FILES = {
 }
 PANELS = ("/history", "/knowledge", "/check", "/setup")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; manifest-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "
+    "manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -130,6 +133,7 @@ def routes() -> list[Route]:
         Route("/static/{name}", _serve_static, methods=["GET"]),
         Route("/page/render", _render_draft, methods=["POST"]),
         Route("/page/runs/{id}", _show_run, methods=["GET"]),
+        Route("/page/runs/{id}/picture", pictures.send_picture, methods=["GET"]),
         Route("/page/runs/{id}/passage", _show_passage, methods=["GET"]),
         Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
         *asking.routes(),
@@ -174,7 +178,8 @@ async def _serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in FILES:
         raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
-    return _respond_compressed(request, functools.partial(static_bytes, name), FILES[name], {"vary": "accept-encoding"})
+    more = {"vary": "accept-encoding", "service-worker-allowed": "/"}  # the worker serves every address of the page
+    return _respond_compressed(request, functools.partial(static_bytes, name), FILES[name], more)
 
 
 def _respond_compressed(
@@ -201,7 +206,8 @@ async def _show_run(request: Request) -> Response:
         return await _show_from_history(request, error)
     view = await asyncio.to_thread(view_of, answered)
     timeline = timeline_of(log.facts, log.moments, log.header.created)
-    more = {"created": log.header.created, "timeline": timeline}
+    shown = pictures.describe_pictures(request.app.state.nexi, answered)
+    more = {"created": log.header.created, "timeline": timeline, **shown}
     return json_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
 
 

@@ -2,7 +2,7 @@
 import { foldActivity, replayWork, showAddressed } from "./activity.js";
 import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
 import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, retryRun, showDeepOptions, showOptions, showRecentRuns, stop } from "./ask.js";
-import { $, addNote, call, copyText, setStatus } from "./core.js";
+import { $, addNote, call, copyText, setStatus, showHint } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { watchKeys } from "./keys.js";
 import { offerNotification, showInTitle, watchTitle } from "./notify.js";
@@ -119,12 +119,22 @@ async function showInstant() {
 
 // A question in the address is asked where the browser itself brought it (the server sees to that), else only filled in.
 function takeAddressedQuestion() {
-  const given = new URLSearchParams(location.search), asked = given.get("q") || "", text = asked || given.get("draft") || "";
+  const given = new URLSearchParams(location.search), asked = given.get("q") || "", text = asked || ["draft", "link"].map((name) => given.get(name)).filter(Boolean).join(" ") || given.get("title") || "";
   if (location.pathname !== "/" || !text) return;
   history.replaceState(null, "", "/");
   $("question").value = text;
   showInstant();
   if (asked) ask();
+}
+
+// Installed, the page opens without a network; answers are kept only in a browser that is its owner's alone.
+async function keepShell() {
+  if (!("serviceWorker" in navigator) || !state.form) return;
+  try {
+    await navigator.serviceWorker.register(`/static/worker.js${state.form.keeps_offline ? "?answers" : ""}`, { scope: "/" });
+    const files = performance.getEntriesByType("resource").map((one) => new URL(one.name)).filter((url) => url.origin === location.origin && url.pathname.startsWith("/static/"));
+    (await navigator.serviceWorker.ready).active.postMessage(files.map((url) => url.pathname));
+  } catch { /* the page works without it */ }
 }
 
 const on = (id, what, act) => $(id).addEventListener(what, act);
@@ -174,4 +184,5 @@ watchKeys({ find: findInHistory });
 restoreDraft();
 showAddress();
 takeAddressedQuestion();
-fillForm().catch((error) => addNote(error.message, true));
+if (!navigator.onLine) showHint(say("app.offline"));
+fillForm().then(keepShell).catch((error) => addNote(error.message, true));

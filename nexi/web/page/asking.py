@@ -68,6 +68,7 @@ async def _show_form(request: Request) -> Response:
             "most_file": MOST_FILE,
             "share": config.share or nexi.sharing is not None,
             "team": nexi.sharing is not None,
+            "keeps_offline": nexi.sharing is None and not config.token,
             "suggestions": config.suggestions and not config.endpoint("judge").is_extractive,
         }
     )

@@ -27,6 +27,8 @@ export async function showAnswer() {
   fill("conflicts", "conflict-list", run.conflicts.map(conflictItem));
   fill("left-out", "left-out-list", run.dropped.map((one) => element("li", { dir: "auto" }, `${one.text} `, verdict(one))));
   drawSources(showStored);
+  $("pictures").hidden = true;
+  if (run.pictures?.length) import("./pictures.js").then(({ showPictures }) => { if (state.run === run) showPictures(run); });
   if (!state.source) $("cost").open = false;
   if (!$("notes").childElementCount) for (const warning of run.warnings || []) addNote(warning); // of a run that was not followed
   if (run.model === "extractive") showHint(say("read.built_in"));
