@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import platform
 import random
 import resource
@@ -109,6 +110,34 @@ def write_vault(notes: Sequence[Made], folder: Path) -> None:
         (place / f"{note.name}.md").write_text(f"{front}# {note.name}\n\n{note.text}\n")
 
 
+def ask_about_items(notes: Sequence[Made]) -> Iterator[Question]:
+    draw = random.Random(SEED + 2)
+    for number, note in enumerate(draw.sample(list(notes), QUESTIONS)):
+        match number % 3:
+            case 0:
+                yield Question(f"When was the {note.thing} of the {note.name} {note.work}?", note.name, "title")
+            case 1:
+                yield Question(f"What does {note.alias} say of the {note.thing}?", note.name, "author")
+            case _:
+                yield Question(f"the {note.thing} that was {note.work} {note.tag}", note.name, "tag")
+
+
+def write_export(notes: Sequence[Made], file: Path) -> None:
+    entries = [
+        {
+            "id": f"http://zotero.org/users/1/items/{number:08}",
+            "type": "article-journal",
+            "title": note.name,
+            "author": [dict(zip(("given", "family"), note.alias.split(), strict=True))],
+            "issued": {"date-parts": [[1990 + number % 35]]},
+            "abstract": note.text.replace("[[", "").replace("]]", ""),
+            "keyword": note.tag,
+        }
+        for number, note in enumerate(notes)
+    ]
+    file.write_text(json.dumps(entries))
+
+
 async def measure(config: Config, target: str, questions: Sequence[Question]) -> tuple[float, float, dict[str, list[bool]]]:
     """CPU seconds to index and for one question, and by what each question was asked whether its note was found."""
     async with Nexi(config) as nexi:
@@ -153,17 +182,19 @@ def save_row(row: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=["vault"])
+    parser.add_argument("kind", choices=["vault", "zotero"])
     parser.add_argument("--count", type=int)
     parser.add_argument("--save", action="store_true")
     given = parser.parse_args()
+    is_vault = given.kind == "vault"
+    notes = make_notes(given.count or (NOTES if is_vault else ITEMS))
+    questions = list(ask_about(notes) if is_vault else ask_about_items(notes))
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        notes = make_notes(given.count or NOTES)
-        write_vault(notes, root / "vault")
-        config = Config(home=root / "home", model="extractive")
-        figures = asyncio.run(measure(config, str(root / "vault"), list(ask_about(notes))))
-        row = render_row(f"vault of {len(notes):,} notes", *figures)
+        target = Path(folder) / ("vault" if is_vault else "library.json")
+        (write_vault if is_vault else write_export)(notes, target)
+        config = Config(home=Path(folder) / "home", model="extractive")
+        name = f"vault of {len(notes):,} notes" if is_vault else f"Zotero library of {len(notes):,} items (CSL-JSON)"
+        row = render_row(name, *asyncio.run(measure(config, str(target), questions)))
     print(row)
     if given.save:
         save_row(row)

@@ -143,8 +143,8 @@ def page_id(url: str) -> str:
 
 
 def is_note_link(text: str) -> bool:
-    """Whether `text` opens a note in the program that keeps its vault."""
-    return text.startswith(("obsidian://", "logseq://")) and not _UNPRINTABLE.search(text)
+    """Whether `text` opens a note or an item in the program that keeps it."""
+    return text.startswith(("obsidian://", "logseq://", "zotero://")) and not _UNPRINTABLE.search(text)
 
 
 def is_web_url(text: str) -> bool:

@@ -22,8 +22,11 @@ from nexi.app.emit import QuietEmit
 from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
 from nexi.app.vaults import Vault, find_vault, is_note
+from nexi.app.zotero import Library, find_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
+from nexi.extract.dates import normalise_date
+from nexi.extract.libraries import render_item
 from nexi.files import is_existing_path
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url, join
@@ -126,6 +129,8 @@ class DocumentIndexing:
         if is_web_url(target):
             return await self._take_site(target)
         path, is_folder = await asyncio.to_thread(place_of, target)
+        if library := await asyncio.to_thread(find_library, path):
+            return await self._take_library(library)
         return await (self._take_folder(path) if is_folder else self._take_files([path], path.parent))
 
     # files
@@ -208,6 +213,47 @@ class DocumentIndexing:
                     yield self.taken
                 is_first = False
                 await events.wait()
+
+    # libraries
+
+    async def _take_library(self, library: Library) -> None:
+        """Take every item with its notes, and the files that belong to it; forget items that are no longer there."""
+        urls = set()
+        for item in library.items:
+            place = library.folder / library.base / item.key.replace("/", "-")
+            url = self.folders.address_of(place, library.folder, library.program)
+            urls.add(url)
+            page = Page(
+                url,
+                render_item(item),
+                item.title,
+                author=", ".join(item.authors),
+                published=normalise_date(item.date),
+                fetcher="file",
+                tags=tuple(f"#{tag}" for tag in item.tags),
+            )
+            self._waiting.append(_Read(page, item.title, len(library.items)))
+            if len(self._waiting) >= AT_ONCE:
+                await self._store_queued()
+            for file in map(Path, item.files):
+                urls.add(await self._take_attachment(file, item.title, library))
+        await self._store_queued()
+        prefix = self.folders.address_of(library.folder / library.base, library.folder, library.program)
+        gone = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/") and s.url not in urls]
+        if gone:
+            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
+
+    async def _take_attachment(self, file: Path, title: str, library: Library) -> str:
+        is_inside = file.is_relative_to(library.folder)
+        root, program = (library.folder, library.program) if is_inside else (file.parent, "")
+        url = self.folders.address_of(file, root, program)
+        try:
+            page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
+        except FetchError as error:
+            self.taken.skip(file.name, _describe_refusal(error))
+            return url
+        self._waiting.append(_Read(replace(page, title=title), file.name, len(library.items)))
+        return url
 
     # pages
 

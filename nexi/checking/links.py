@@ -38,7 +38,7 @@ _MARKS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$^'\"])")
 _EDGES = re.compile(r"^\W+|\W+$")
 _CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
-_VAULT = re.compile(r"file:///([^/]+)~(obsidian|logseq)-[0-9a-f]{6}/([^#]+)")
+_VAULT = re.compile(r"file:///([^/]+)~(obsidian|logseq|zotero)-[0-9a-f]{6}/([^#]+)")
 _WORD_REST = re.compile(r"(?:[*_~`]{0,3}[A-Za-z0-9])+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
@@ -61,7 +61,12 @@ def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -
 
 
 def _link_to_note(program: str, vault: str, path: str, text: str, start: int) -> str:
-    """The address at which a note's own program opens it, in Obsidian under the heading above the place."""
+    """The address at which the program that keeps a note or an item opens it: at a heading, or at the page of a PDF."""
+    if program == "zotero":
+        kind, key, *_ = *path.split("/"), ""
+        if number := page_number(text, start, "", path):
+            return f"zotero://open-pdf/library/items/{key}?page={number}"
+        return f"zotero://{'open-pdf' if kind == 'storage' else 'select'}/library/items/{key}"
     name = normalize("NFC", unquote(path)).removesuffix(".md")
     if program == "logseq":
         page = unquote(name.rpartition("/")[2]).replace("___", "/")

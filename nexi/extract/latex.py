@@ -50,10 +50,10 @@ def read_latex(data: bytes, max_chars: int) -> Extracted:
     source = _DEFINITION.sub("", charset.decode_body(data).replace("\r\n", "\n"))
     writer = MarkdownWriter(max_chars)
     head, begun, body = source.partition(r"\begin{document}")
-    about = {name: one_line(_plain(_find_argument(source, name))) for name in ("title", "author")}
+    about = {name: one_line(plain_latex(_find_argument(source, name))) for name in ("title", "author")}
     with suppress(EnoughText):
         _Source(writer, body if begun else head).read()
-    return build_extracted(writer, {**about, "published": normalise_date(_plain(_find_argument(source, "date")))})
+    return build_extracted(writer, {**about, "published": normalise_date(plain_latex(_find_argument(source, "date")))})
 
 
 def _find_argument(source: str, command: str) -> str:
@@ -75,7 +75,7 @@ def _match_braces(source: str) -> dict[int, int]:
     return closed
 
 
-def _plain(source: str) -> str:
+def plain_latex(source: str) -> str:
     """An argument as one line, as deep as anybody writes."""
     return _read_line(source.replace(r"\and", ", "), 1)
 

@@ -9,7 +9,7 @@ const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: 
 const GOOD = ["supported", "found"], WORST = ["contradicted", "not_found", "unchecked", "not_confirmed"], MAX_VALUE_CHARS = 60;
 
 export const isWeb = (url) => /^https?:\/\//i.test(url);
-const canOpen = (link) => isWeb(link) || /^(?:obsidian|logseq):\/\//.test(link);
+const canOpen = (link) => isWeb(link) || /^(?:obsidian|logseq|zotero):\/\//.test(link);
 export const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });
 const nameVerdict = (one) => say(`verdict.${one.evidence?.length === 0 ? "none" : one.verdict}`);
 export const verdict = (one, text = nameVerdict(one)) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${text}` });
