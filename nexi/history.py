@@ -42,10 +42,13 @@ def create_entry(
     tokens: int,
     id: str | None = None,  # noqa: A002  # the field's documented name
     ts: str | None = None,
+    space: str = "",
 ) -> HistoryEntry:
     """An entry of now, under a new id, unless both are given."""
     when = ts or datetime.now(UTC).isoformat(timespec="seconds")
-    return HistoryEntry(id or os.urandom(3).hex(), when, query, answer, list(urls), effort, iterations, duration_s, tokens)
+    return HistoryEntry(
+        id or os.urandom(3).hex(), when, query, answer, list(urls), effort, iterations, duration_s, tokens, space
+    )
 
 
 def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:

@@ -36,6 +36,7 @@ from nexi.types import (
     Schedule,
     Scope,
     SharedRun,
+    Space,
     StoredSource,
     StoreRepair,
     StoreStats,
@@ -403,6 +404,40 @@ class KnowledgeSharing(Protocol):
         ...
 
 
+class SpaceStore(Protocol):
+    """The spaces of one person, and those that others share with her. Its methods block; each raises StoreError."""
+
+    def list_all(self) -> list[Space]:
+        """Her own by name, then those of others."""
+        ...
+
+    def get(self, address: str) -> Space:
+        """A space by its name or by its address, her own first. Raises NexiError with the code no_such_space."""
+        ...
+
+    def add(self, space: Space) -> None:
+        """Raises NexiError where she has one of that name, or too many."""
+        ...
+
+    def change(self, space: Space) -> None:
+        """Replace what is kept of her own space of that name. Raises NexiError where there is none."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Forget her own space of that name. Raises NexiError where there is none."""
+        ...
+
+
+class SpaceSharing(Protocol):
+    """Who else may read the spaces of one person and ask in them. Its methods block; each raises StoreError."""
+
+    def read_audience(self, name: str) -> RunAudience: ...
+
+    def set_audience(self, name: str, audience: RunAudience) -> None:
+        """Share a space with exactly these people. Raises NexiError where a name is nobody's."""
+        ...
+
+
 class ScheduleStore(Protocol):
     """The questions that one person has asked again and again. Its methods block; each raises StoreError."""
 
@@ -441,6 +476,16 @@ class PersonalState(Protocol):
 
     @property
     def schedules(self) -> ScheduleStore: ...
+
+    @property
+    def spaces(self) -> SpaceStore: ...
+
+    @property
+    def space_sharing(self) -> SpaceSharing: ...
+
+    def knowledge_of(self, owner_id: str) -> KnowledgeStore:
+        """The knowledge of another person, for what she shares of it."""
+        ...
 
     @property
     def local_embedders(self) -> dict[str, Embedder | None]:

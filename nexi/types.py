@@ -735,6 +735,36 @@ class SharedRun(Struct, frozen=True):
     created: str
 
 
+SPACE_TAG = "space:"
+
+
+class Space(Struct, frozen=True):
+    """Questions, files and pages that belong together, and what a question in it leaves open.
+
+    Its files and pages are the sources with its tag. `owner` is the name of another person who shares it, `owner_id` the id of
+    its owner on a team server.
+    """
+
+    name: str
+    instructions: str = ""
+    model: str = ""
+    effort: str = ""
+    scope: Literal["", "web", "local"] = ""
+    services: tuple[str, ...] = ()
+    owner: str = ""
+    owner_id: str = ""
+
+    @property
+    def address(self) -> str:
+        """What the space is called in a question: its name, and that of its owner where she is somebody else."""
+        return f"{self.name}@{self.owner}" if self.owner else self.name
+
+    @property
+    def tag(self) -> str:
+        """What marks its sources; on a team server with its owner, since one searches what others share as well."""
+        return SPACE_TAG + (f"{self.name}@{self.owner_id}" if self.owner_id else self.name)
+
+
 class Schedule(Struct, frozen=True):
     """A question that is asked again and again. `last_run` is the id of the last run it became, "" for none."""
 
@@ -783,9 +813,10 @@ class HistoryEntry:
     iterations: int
     duration_s: float
     tokens: int
+    space: str = ""  # in which it was asked
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "space" or value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
@@ -796,7 +827,7 @@ class HistoryEntry:
                 raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
         if not all(isinstance(url, str) for url in known["urls"]):
             raise ValueError("urls holds something else")
-        return cls(**known)
+        return cls(**{**known, "space": str(known["space"] or "")})
 
 
 _KINDS: dict[str, type | tuple[type, ...]] = {

@@ -33,6 +33,7 @@ LAYER = {
             "install",
             "tasks",
             "focus",
+            "spaces",
             "routing",
             "checking.alignment",
             "checking.conflicts",

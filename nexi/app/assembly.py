@@ -23,6 +23,7 @@ from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
+from nexi.app.spaces import enter_space, open_space_knowledge
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
@@ -40,6 +41,8 @@ from nexi.ports import (
     RunStore,
     ScheduleStore,
     SearchBackend,
+    SpaceSharing,
+    SpaceStore,
 )
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
@@ -154,6 +157,15 @@ class Nexi:
         state = self.ports.shared.state
         return state.schedules if state else None
 
+    def spaces(self) -> SpaceStore:
+        return self.ports.spaces()
+
+    @property
+    def space_sharing(self) -> SpaceSharing | None:
+        """Who else asks in the spaces of this person; None where there is nobody else."""
+        state = self.ports.shared.state
+        return state.space_sharing if state else None
+
     def pages(self) -> PageStore:
         return self.ports.pages()
 
@@ -187,8 +199,10 @@ class Nexi:
         resolve_config(check_request(request, self.config), self.config)
 
     async def admit(self, request: RunRequest, *, is_queued: bool = False) -> RunRequest:
-        """Count a new run; its request, within what its person may still use. Raises NexiError with the code quota_reached,
-        or model_refused."""
+        """Count a new run; its request with what its space says, within what its person may still use. Raises NexiError with
+        the code quota_reached, model_refused or no_such_space."""
+        if request.space:
+            request = await enter_space(self.ports, request)
         state = self.ports.shared.state
         if state is None:
             return request
@@ -234,9 +248,10 @@ class Nexi:
         return await load_conversation_after(runs, request.continues)
 
     async def _attach(self, request: RunRequest, ports: PortFactory, closing: AsyncExitStack) -> Knowledge | None:
-        """A knowledge base of the files that came with the question, for the life of the run. Raises NexiError."""
+        """A knowledge base of the files that came with the question, for the life of the run, or of those of its space.
+        Raises NexiError."""
         if not request.attachments:
-            return None
+            return await open_space_knowledge(ports, request.space) if request.space else None
         if request.is_local and (page := next((a for a in request.attachments if is_web_url(a)), "")):
             raise ConfigError(
                 f"{page[:200]} cannot be attached to a local question",

@@ -132,7 +132,8 @@ class RunComponents:
         """The chain; under a focus first who keeps it, then the service that knows nothing else, then the others."""
         chain, focus = self.ports.backends(), FOCUSES.get(self.request.query.focus)
         named = focus.backend if focus else ""
-        own = self.ports.extra_backend(named) if named and named not in {b.name for b in chain} else None
+        is_allowed = named and not self.request.services and named not in {b.name for b in chain}
+        own = self.ports.extra_backend(named) if is_allowed else None
         keep = [b for b in chain if "focus" in getattr(b, "filters", ())]
         return (*keep, own, *(b for b in chain if b not in keep)) if own else chain
 
@@ -141,7 +142,7 @@ class RunComponents:
         from nexi.app.local import LocalBackend
 
         backends = (
-            (LocalBackend(self.knowledge, self.gate, is_about_question=bool(self.environment.attached)),)
+            (LocalBackend(self.knowledge, self.gate, is_about_question=self.environment.has_own_files),)
             if self.has_knowledge
             else ()
         )

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class RunEnvironment(Struct, frozen=True):
-    """The ports, limits, conversation and record of one run. `attached` holds the files that came with the question."""
+    """The ports, limits, conversation and record of one run.
+
+    `attached` holds the files that came with the question, or those of its space.
+    """
 
     ports: PortFactory
     resolved: ResolvedRun
@@ -98,6 +101,11 @@ class RunEnvironment(Struct, frozen=True):
     def looks_up_first(self) -> bool:
         """Whether passages of the files that came with the question are in the first request; as the run began."""
         return bool(self.recorded.settings.get("looks_up_first")) if self.recorded.facts else self.attached is not None
+
+    @property
+    def has_own_files(self) -> bool:
+        """Whether files came with the question; those of a space are looked into, and not all about it."""
+        return self.attached is not None and bool(self.request.attachments)
 
     @property
     def knowledge(self) -> Knowledge:

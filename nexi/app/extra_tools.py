@@ -25,7 +25,10 @@ def usable_tools(environment: RunEnvironment) -> list[str]:
     """Every extra tool that can be used here."""
     if environment.recorded.facts:
         return _recorded_tools(environment)
-    return [tool for tool, backend in BACKENDS_OF_TOOLS.items() if environment.ports.can_use_extra(backend)]
+    config = environment.config
+    allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
+    usable = ((tool, name) for tool, name in BACKENDS_OF_TOOLS.items() if environment.ports.can_use_extra(name))
+    return [tool for tool, name in usable if allowed is None or name in allowed]
 
 
 def wanted_tools(environment: RunEnvironment) -> list[str]:

@@ -33,6 +33,7 @@ from nexi.ports import (
     PictureFetcher,
     RunStore,
     SearchBackend,
+    SpaceStore,
 )
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import new_long_id
@@ -78,8 +79,8 @@ class SharedClients:
         self.state = state  # None for the files of the config's home
         self.clock = clock
         self.given_llms: Mapping[str, LLM] = dict(llms)
-        self.backends = None if backends is None else _wrap_backends(backends)
-        self.has_given_backends = backends is not None  # ports that were given are the caller's to judge
+        self.given_backends = None if backends is None else _wrap_backends(backends)
+        self.backends: dict[tuple[object, ...], tuple[SearchBackend, ...]] = {}  # by their chain and the open services in it
         self.given_fetchers = None if fetchers is None else _wrap_fetchers(fetchers)
         self.fetchers = self.given_fetchers
         self.llms: dict[tuple[object, ...], LLM] = {}
@@ -96,8 +97,7 @@ class SharedClients:
     def renew(self) -> SharedClients:
         """The given ports without the clients that were built: for another config."""
         fresh = SharedClients(self.config, self.clock, self.given_llms, None, None, self.state)
-        if self.has_given_backends:
-            fresh.backends, fresh.has_given_backends = self.backends, True
+        fresh.given_backends = self.given_backends
         fresh.fetchers = fresh.given_fetchers = self.given_fetchers
         return fresh
 
@@ -107,8 +107,20 @@ class SharedClients:
             self._closing.push_async_callback(port.aclose)
         return port
 
+    @property
+    def has_given_backends(self) -> bool:
+        """Whether backends were given; those are the caller's to judge."""
+        return self.given_backends is not None
+
     async def aclose(self) -> None:
         await self._closing.aclose()
+
+
+def open_spaces(config: Config) -> SpaceStore:
+    """The spaces of a home."""
+    from nexi.stores.spaces import SqliteSpaces
+
+    return SqliteSpaces(config.spaces_path)
 
 
 class PortFactory:
@@ -138,7 +150,12 @@ class PortFactory:
     def backends(self) -> tuple[SearchBackend, ...]:
         if self.is_offline:
             return ()
-        if self.shared.backends is None:
+        names, built = self.config.search_chain(), self.shared.backends
+        if self.shared.given_backends is not None:
+            chosen = self.config.search_backend
+            is_narrowed = chosen and chosen != self.shared.config.search_backend
+            return tuple(b for b in self.shared.given_backends if not is_narrowed or b.name in names)
+        if (key := (names, self.config.service_names())) not in built:
             from nexi.backends import create_backend
             from nexi.backends.sender import Sender
 
@@ -147,8 +164,8 @@ class PortFactory:
                 connections["no_proxy"] += ("127.0.0.1",)
             sender = self.shared.close_later(Sender(user_agent=self._user_agent(), **connections))
             chain = self._search_chain().items()
-            self.shared.backends = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
-        return self.shared.backends
+            built[key] = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
+        return built[key]
 
     def extra_backend(self, name: str) -> SearchBackend | None:
         """A backend that a researcher's own tool asks, whatever the chain is; None where it cannot be used."""
@@ -329,7 +346,7 @@ class PortFactory:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""
         from nexi.backends import require_backend
 
-        for name, settings in self._search_chain().items() if self.shared.backends is None else ():
+        for name, settings in self._search_chain().items() if not self.shared.has_given_backends else ():
             require_backend(name, settings)
         if self.shared.fetchers is None:
             self._fetch_chain()
@@ -445,6 +462,9 @@ class PortFactory:
         from nexi.history import FileHistory
 
         return FileHistory(self.config.history_path)
+
+    def spaces(self) -> SpaceStore:
+        return state.spaces if (state := self.shared.state) else open_spaces(self.config)
 
     def pages(self) -> PageStore:
         return self.runs().pages

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nexi.knowledge.retrieval import Retriever
     from nexi.knowledge.settings import KnowledgeSettings
 
-__all__ = ["Knowledge", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
+__all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
 
 
 BATCH = 64
@@ -259,6 +259,16 @@ def _open_qdrant(config: Config, list_owners: Callable[[], Mapping[str, str]] = 
         person=config.person,
         list_owners=list_owners,
     )
+
+
+def open_knowledge_of(ports: PortFactory, owner_id: str) -> Knowledge:
+    """The knowledge base of another person of the team, for what she shares of it."""
+    shared, key = ports.shared, ("of another", owner_id, ports.config.qdrant_url)
+    if key not in shared.knowledge and shared.state:
+        is_remote = bool(ports.config.qdrant_url)
+        store = _open_qdrant(ports.config.for_person(owner_id)) if is_remote else shared.state.knowledge_of(owner_id)
+        shared.knowledge[key] = shared.close_later(Knowledge(ports, store=store))
+    return shared.knowledge[key]
 
 
 async def remove_remote_knowledge(config: Config) -> None:

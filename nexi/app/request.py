@@ -55,6 +55,9 @@ class RunRequest(Struct, frozen=True):
     length: ReportLength = ""  # of a report
     strict: bool | None = None
     agentic: Mapping[str, Any] = {}  # settings of an agentic search
+    space: str = ""  # the address of the space it is asked in
+    instructions: str = ""  # of the space
+    services: tuple[str, ...] = ()  # the search services that the space allows; empty allows all
     door: str = ""
     keeps_history: bool = True
     keeps_log: bool = True
@@ -64,6 +67,7 @@ class RunRequest(Struct, frozen=True):
         return self.scope == "local"
 
 
+_SPACE_FIELDS = ("space", "instructions", "services")  # not in the logs of runs outside a space
 _PLAIN_FIELDS = ("effort", "model", "scope", "system_prompt", "continues", "holds_plan", "depth", "length", "strict", "door")
 
 
@@ -74,7 +78,8 @@ def request_to_dict(request: RunRequest) -> dict[str, Any]:
     plain = {name: getattr(request, name) for name in _PLAIN_FIELDS if name != "length" or request.length}
     more = {"attachments": list(request.attachments), "agentic": dict(request.agentic)}
     limits = {name: value for name, value in asdict(request.limits).items() if name != "is_quota" or value}
-    return {**plain, **more, "limits": limits, "query": query}
+    of_space = {name: value for name in _SPACE_FIELDS if (value := getattr(request, name))}
+    return {**plain, **more, **of_space, "limits": limits, "query": query}
 
 
 def request_of_run(started: RunStarted) -> RunRequest:
@@ -90,6 +95,9 @@ def request_of_run(started: RunStarted) -> RunRequest:
         query=Query("", **{name: query[name] for name in Query.__struct_fields__ if name != "text" and name in query}),
         attachments=tuple(form.get("attachments") or ()),
         agentic=_as_mapping(form.get("agentic")),
+        space=str(form.get("space") or ""),
+        instructions=str(form.get("instructions") or ""),
+        services=tuple(form.get("services") or ()),
         **{**plain, "effort": plain.get("effort") or started.effort},
     )
 

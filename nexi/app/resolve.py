@@ -6,6 +6,7 @@ researchers work at the same time, and whether anything may leave this machine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from nexi.app.local_scope import restrict_to_local
 from nexi.app.request import RunRequest, budget_for, check_request
 from nexi.budget import Budget
 from nexi.config import DEFAULT_CONFIG, Config
+from nexi.errors import ConfigError
 from nexi.types import Approach
 
 if TYPE_CHECKING:
@@ -120,7 +122,23 @@ def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str
     config = base.override(**{name: value for name, value in asked.items() if value is not None})
     if request.scope == "web":
         config = config.override(knowledge=False)
+    if request.services:
+        config = allow_services(config, request.services)
     return restrict_to_local(config) if request.is_local else (config, ())
+
+
+def allow_services(config: Config, names: Sequence[str]) -> Config:
+    """The config with these search services alone; a person of a team chooses among those of her server. Raises ConfigError."""
+    from nexi.routing.table import SERVICES
+
+    open_services = tuple(name for name in names if name.removeprefix("-") in SERVICES)
+    chain = (*(name for name in names if name not in open_services), *(("services",) if open_services else ()))
+    if config.person:
+        chain = tuple(name for name in chain if name in config.search_chain())
+    if not chain:
+        cause = f"it allows {', '.join(names)} alone, and this server asks {', '.join(config.search_chain())}"
+        raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
+    return config.override(search_backend=chain, services=open_services)
 
 
 def budget_of_run(request: RunRequest, config: Config) -> Budget:

@@ -365,6 +365,7 @@ class Run:
             duration_s=self._seconds(),
             tokens=self.meter.usage.total,
             id=self.id,
+            space=self.request.space,
         )
         try:
             self._ports.history().add(entry)

@@ -67,7 +67,11 @@ class Team:
         from nexi.stores.pgvector import PgvectorStore
 
         knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
-        return PostgresState(self.database, owner, self.clock, knowledge, self._local_embedders)
+
+        def open_knowledge(person: str) -> PgvectorStore:
+            return PgvectorStore(self.database, person)
+
+        return PostgresState(self.database, owner, self.clock, knowledge, self._local_embedders, open_knowledge)
 
     def remove_person(self, person: str) -> None:
         """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""

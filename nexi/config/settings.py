@@ -303,6 +303,10 @@ class Config(Settings):
         return self.personal_dir / "history.jsonl"
 
     @property
+    def spaces_path(self) -> Path:
+        return self.personal_dir / "spaces.db"
+
+    @property
     def knowledge_path(self) -> Path:
         return self.personal_dir / "knowledge.db"
 

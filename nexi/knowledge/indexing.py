@@ -22,7 +22,7 @@ from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.text.blocks import parse_blocks
 from nexi.text.chunking import SIZE, TextChunk, chunk_markdown, heading_path
-from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
+from nexi.types import SPACE_TAG, Chunk, IndexedPage, Message, Page, StoredSource, Vector
 from nexi.urls import host_of
 
 __all__ = ["IndexQueue", "IndexReport", "Indexer", "embedded_text"]
@@ -145,7 +145,7 @@ class Indexer:
         if not page.text.strip():
             return IndexReport(page.url, "empty")
         known = await self._store.source(page.url)
-        tags = given if given is not None else known.tags if known else ()
+        tags = _merge_tags(given, known.tags if known else ())
         tags = tuple(sorted({*page.tags, *(tag for tag in tags if not tag.startswith("#"))}))
         about = (page.digest, page.title, tags, page.published, page.updated)
         if known and (known.digest, known.title, known.tags, known.published, known.updated) == about:
@@ -223,6 +223,15 @@ class Indexer:
         except (LLMError, StoreError) as error:
             return (), (f"the vectors of a page were not made: {error}",)
         return tuple(vectors), ()
+
+
+def _merge_tags(given: tuple[str, ...] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags of a page that is indexed again: new ones replace the old, but it stays in the spaces it is in."""
+    spaces = {tag for tag in (*(given or ()), *known) if tag.startswith(SPACE_TAG)}
+    own = [tag for tag in given or () if tag not in spaces] or [tag for tag in known if tag not in spaces]
+    if given is None or not spaces:
+        return known if given is None else given
+    return tuple(sorted({*own, *spaces}))
 
 
 def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple[Chunk, ...]:

@@ -362,6 +362,9 @@ class People:
             "knowledge_shares": "select person, created from knowledge_shares where owner = %(person)s order by created",
             "knowledge_answers": "select owner, is_accepted, created from knowledge_answers "
             "where person = %(person)s order by created",
+            "spaces": "select name, settings, created from spaces where owner = %(person)s order by name",
+            "space_shares": "select name, person, space_shares.created from space_shares join spaces on spaces.id = space "
+            "where space_shares.owner = %(person)s order by name, space_shares.created",
             "schedules": "select question, mode, every, next_at from schedules where owner = %(person)s order by id",
             "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nexi.ports import Clock, Embedder, KnowledgeStore
 from nexi.postgres.database import Database
@@ -12,6 +12,7 @@ from nexi.postgres.people import People, quota_error
 from nexi.postgres.runs import PostgresRuns
 from nexi.postgres.schedules import PersonalSchedules
 from nexi.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
+from nexi.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
 from nexi.types import Allowance, Usage
 
 __all__ = ["PostgresState"]
@@ -27,6 +28,7 @@ class PostgresState:
         clock: Clock,
         knowledge: KnowledgeStore,
         local_embedders: dict[str, Embedder | None] | None = None,
+        open_knowledge: Callable[[str], KnowledgeStore] | None = None,
     ) -> None:
         self._database, self._clock = database, clock
         self.local_embedders = {} if local_embedders is None else local_embedders
@@ -37,7 +39,13 @@ class PostgresState:
         self.sharing = PostgresSharing(database, owner)
         self.knowledge_sharing = PostgresKnowledgeSharing(database, owner)
         self.schedules = PersonalSchedules(database, owner)
+        self.spaces = PostgresSpaces(database, owner)
+        self.space_sharing = PostgresSpaceSharing(database, owner)
+        self._open_knowledge = open_knowledge or (lambda _: knowledge)
         self._people = People(database)
+
+    def knowledge_of(self, owner_id: str) -> KnowledgeStore:
+        return self._open_knowledge(owner_id)
 
     def make_pacing(self, name: str, burst: float, rate: float) -> PostgresPacing:
         return PostgresPacing(self._database, self._clock, name, burst=burst, rate=rate)

@@ -19,6 +19,7 @@ from nexi.errors import ConfigError
 NAMES = (
     "system",
     "custom_system",
+    "space",
     "extractor",
     "chunks",
     "compaction",

@@ -46,6 +46,7 @@ class RunSummary(Struct, frozen=True):
     tokens: int = 0
     cost: float | None = None
     stop: str = ""  # why it ended
+    space: str = ""  # in which it was asked
 
     @property
     def was_stopped(self) -> bool:
@@ -72,6 +73,7 @@ def summarise_run(
         int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0),
         usage.get("cost"),
         str(last.get("stop") or ""),
+        str((first.get("request") or {}).get("space") or ""),
     )
 
 

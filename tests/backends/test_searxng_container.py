@@ -544,7 +544,8 @@ async def test_a_search_without_an_engine_names_the_cause_and_the_fix_and_goes_o
     config = make_config(search_backend="searxng", searxng_autostart=True)
     async with Nexi(config) as nexi:
         nexi.check()
-        nexi.ports.shared.backends = (*nexi.backends(), Pages("http://other.test", [], "other"))
+        shared = nexi.ports.shared
+        shared.backends = dict.fromkeys(shared.backends, (*nexi.backends(), Pages("http://other.test", [], "other")))
         outcome = await nexi.find("moon")
     (failure,) = outcome.failures
     assert [hit.url for hit in outcome.hits] == ["http://other.test/moon"]

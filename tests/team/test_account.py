@@ -12,7 +12,7 @@ import pytest
 
 from nexi.app.team import Quotas
 from nexi.postgres.database import Database
-from nexi.types import RunAudience
+from nexi.types import RunAudience, Space
 from nexi.web.account import AccountDoor
 from nexi.web.administration import AdministrationDoor
 from tests.team.world import ServedTeam, ask, serving_team
@@ -30,6 +30,8 @@ EXPORTED = {  # each table that names a person, and where its rows are in the ex
     "knowledge_shares": "knowledge_shares",
     "knowledge_answers": "knowledge_answers",
     "schedules": "schedules",
+    "spaces": "spaces",
+    "space_shares": "space_shares",
     "collections": "sources",
     "sign_in_links": "",  # a secret that works once
     "admissions": "",  # lasts for seconds
@@ -68,6 +70,8 @@ async def fill_account(served: ServedTeam, person: str, other: str) -> str:
     served.team.state_of(person).knowledge_sharing.set_audience(RunAudience(people=(other,)))
     served.team.state_of(other).knowledge_sharing.set_audience(RunAudience(people=(person,)))
     served.team.state_of(person).knowledge_sharing.answer_offer(other, is_accepted=True)
+    served.team.state_of(person).spaces.add(Space("lease"))
+    served.team.state_of(person).space_sharing.set_audience("lease", RunAudience(people=(other,)))
     served.team.add_schedule(person, "What is new?", timedelta(days=1), datetime.now(UTC) + timedelta(days=1))
     database.fetch(
         "insert into identities values ('https://id.example', %(p)s::text, %(p)s::uuid, 'ada@example.org')", {"p": person}

@@ -15,7 +15,7 @@ from nexi.postgres.database import Database
 from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
 from nexi.testing import FakeClock
-from nexi.types import Chunk, HistoryEntry, IndexedPage, RunAudience, StoredSource, Vector
+from nexi.types import Chunk, HistoryEntry, IndexedPage, RunAudience, Space, StoredSource, Vector
 from tests.team.world import MOON, QUESTION
 
 KNOWLEDGE = {"collections", "bodies", "sources", "chunks", "embeddings", "chunk_vectors", "unembedded"}
@@ -32,6 +32,8 @@ PERSONAL = {
     "knowledge_shares",
     "knowledge_answers",
     "schedules",
+    "spaces",
+    "space_shares",
     *KNOWLEDGE,
 }
 
@@ -60,6 +62,11 @@ async def keep_everything_of(database: Database, owner: str) -> str:
     database.fetch(
         "insert into schedules (owner, question, mode, request, every, next_at) "
         "values (%(owner)s, 'why?', 'search', '{}', '1 day', now() + interval '1 day')",
+        {"owner": owner},
+    )
+    state.spaces.add(Space("lease"))
+    database.fetch(
+        "insert into space_shares (space, owner, person) select id, owner, owner from spaces where owner = %(owner)s",
         {"owner": owner},
     )
     await state.knowledge.put([stored_page("embedded", owner, (array("f", [1.0, 0.0]),))], embedder="m")
