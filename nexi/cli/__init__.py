@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "searxng": "nexi.cli.searxng:searxng_command",
     "serve": "nexi.cli.serve:serve_command",
     "sources": "nexi.cli.knowledge:sources_command",
+    "spaces": "nexi.cli.spaces:spaces_command",
     "stop": "nexi.cli.runs:stop_command",
     "table": "nexi.cli.table:table_command",
     "templates": "nexi.cli.templates:templates_command",
@@ -173,6 +174,9 @@ def main() -> None:
 @filter_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
+@click.option(
+    "--space", metavar="NAME", shell_complete=_lazy_completion("complete_space", "completion"), help="Ask in this space."
+)
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
 @click.option("--deep", is_flag=True, help="Research in rounds and write a report, as research does.")

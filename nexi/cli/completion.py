@@ -56,6 +56,21 @@ def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str
     ]
 
 
+def complete_space(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the names of spaces."""
+    from click.shell_completion import CompletionItem
+
+    from nexi.app.factory import open_spaces
+    from nexi.config import load_config
+    from nexi.errors import NexiError
+
+    try:
+        spaces = open_spaces(load_config()).list_all()
+    except NexiError:
+        return []
+    return [CompletionItem(space.name) for space in spaces if space.name.startswith(incomplete)]
+
+
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
 def completion_command(shell: str) -> None:

@@ -97,6 +97,7 @@ class AskFlags(NamedTuple):
     go_on: bool = False
     files: tuple[str, ...] = ()
     local: bool = False
+    space: str = ""
     strict: bool = False
     deep: bool = False
     depth: int = 0

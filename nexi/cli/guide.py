@@ -44,6 +44,7 @@ SUMMARIES: Mapping[str, str] = {
     "searxng": "Start, stop and inspect a local SearXNG container.",
     "serve": "Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.",
     "sources": "List indexed sources, newest first.",
+    "spaces": "List spaces: questions and files that belong together.",
     "stop": "Tell a running run to answer now with what it has read.",
     "table": "Extract values from documents into a table, each with its quote.",
     "templates": "List the saved templates.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 
 if TYPE_CHECKING:
@@ -27,11 +28,18 @@ MAX_NAMED_LOSSES = 20
 @click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
 @click.option("--watch", is_flag=True, help="Keep running and index changes in the folder.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
+@click.option("--space", metavar="NAME", shell_complete=complete_space, help="Put the sources into this space.")
 @click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
 @click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def index_command(
-    targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], sitemap: bool, reembed: bool, as_json: bool
+    targets: tuple[str, ...],
+    watch: bool,
+    tags: tuple[str, ...],
+    space: str | None,
+    sitemap: bool,
+    reembed: bool,
+    as_json: bool,
 ) -> None:
     """Index files, folders, URLs, feeds or a sitemap.
 
@@ -49,6 +57,10 @@ def index_command(
         from nexi.config import load_config
 
         config = load_config()
+        if space:
+            from nexi.app.factory import open_spaces
+
+            tags = (*tags, open_spaces(config).get(space).tag)
         taken = asyncio.run(
             _index_targets(config, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json)
         )

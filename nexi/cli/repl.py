@@ -54,6 +54,7 @@ SLASH_COMMANDS: Mapping[str, str] = {
     "/effort": "/effort [s|m|l]      set the effort, or show it: quick, balanced or thorough",
     "/focus": "/focus [KIND]        prefer docs, discussions, papers, code, news or places; `/focus none` to stop",
     "/file": "/file [PATH|URL]     also use this file, folder or URL; `/file none` removes all",
+    "/space": "/space [NAME]        ask in this space, or show the current one; `/space none` leaves it",
     "/setup": "/setup               set up a model and a search service",
     "/help": "/help                show this list",
     "/exit": "/exit                quit; also exit, quit, q or Ctrl-D",
@@ -123,6 +124,7 @@ class _Conversation:
         self._effort = flags.effort
         self._model = flags.model
         self._focus, self._files = flags.filters.focus, list(flags.files)
+        self._space = flags.space
         self._spent: list[RunFinished] = []
         self._question = ""
         self._result: RunResult | None = None
@@ -175,6 +177,8 @@ class _Conversation:
                 self._change_focus(rest)
             case "/file":
                 self._attach_file(rest)
+            case "/space":
+                self._change_space(rest)
             case "/model":
                 await self._change_model(rest)
             case "/effort":
@@ -234,6 +238,7 @@ class _Conversation:
             model=self._model,
             query=replace(request.query, focus=self._focus),
             attachments=tuple(self._files),
+            space=self._space,
             continues="",
             door="repl",
         )
@@ -317,6 +322,15 @@ class _Conversation:
         self._focus = {"none": "", "": self._focus}.get(kind, kind)
         print_success(f"Focus: {self._focus or 'none'}")
 
+    def _change_space(self, name: str) -> None:
+        from nexi.output import print_success
+
+        if name and name != "none":
+            self._space = self._nexi.spaces().get(name).address
+        elif name:
+            self._space = ""
+        print_success(f"Space: {self._space or 'none'}")
+
     def _attach_file(self, path: str) -> None:
         from pathlib import Path
 
@@ -340,6 +354,7 @@ class _Conversation:
             config.endpoint("answer").model,
             ", ".join(config.search_chain()),
             f"effort {self._effort or config.default_effort}",
+            f"space {self._space}" if self._space else "",
             f"focus {self._focus}" if self._focus else "",
             f"{len(self._files)} file{'s' * (len(self._files) != 1)}" if self._files else "",
             self._total_cost() if self._spent else "",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nexi.cli.completion import complete_space
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 from nexi.cli.filters import filter_options
 from nexi.cli.flags import parse_flags
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
+@click.option("--space", metavar="NAME", shell_complete=complete_space, help="Research in this space.")
 @click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")

@@ -61,6 +61,7 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
         depth=flags.depth,
         length=flags.length,
         strict=True if flags.strict else None,
+        space=flags.space,
         door="cli",
     )
 

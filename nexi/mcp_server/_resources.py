@@ -1,11 +1,12 @@
 """Past runs, reports and exports as resources: `nexi://runs`, `nexi://runs/{id}`, `nexi://runs/{id}/events`,
-`nexi://reports/{id}` and `nexi://exports/{id}/FORMAT`.
+`nexi://reports/{id}`, `nexi://spaces` and `nexi://exports/{id}/FORMAT`.
 
 Above is the server; below are the registry of runs, which reads run logs, and `nexi.exports`. Nothing is written here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,12 @@ def register_resources(server: MCPServer[Any], registry: ResearchRunRegistry) ->
     async def runs() -> str:
         """The latest runs, newest first, with their state."""
         return _to_json({"runs": [_views.run_listed(run) for run in await registry.latest_runs(200)]})
+
+    @server.resource("nexi://spaces", name="spaces", title="Spaces", mime_type=JSON)
+    async def spaces() -> str:
+        """The spaces that a question can be asked in, with their instructions and defaults."""
+        known = await asyncio.to_thread(registry.nexi.spaces().list_all)
+        return _to_json({"spaces": [_views.show_space(space) for space in known]})
 
     @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
     async def run(run_id: str) -> str:

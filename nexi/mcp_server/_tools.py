@@ -23,6 +23,7 @@ from pydantic import BaseModel, Field
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, RunLimits, RunRequest, TableRequest, Target, VerifyRequest
+from nexi.app.spaces import find_own_space
 from nexi.errors import BackendError, QuestionError
 from nexi.mcp_server import _knowledge, _schemas, _views
 from nexi.mcp_server._progress import ProgressReporter, follow_run, run_cancellable_once
@@ -38,6 +39,7 @@ MOST_CHARS = 200_000
 
 Effort = Literal["s", "m", "l"]
 FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
+SpaceName = Annotated[str, Field(description="Ask in this space: its files first, its instructions.", max_length=300)]
 RunId = Annotated[str, Field(description="The id that nexi_research gave, six hexadecimal digits.", max_length=100)]
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
 
@@ -66,6 +68,7 @@ class Tools:
         only_local: Annotated[
             bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
         ] = False,
+        space: SpaceName = "",
     ) -> Annotated[CallToolResult, _schemas.FoundAnswer]:
         """Search the web, read pages and answer with citations [n].
 
@@ -74,9 +77,10 @@ class Tools:
         seconds = time_target if time_target is not None else max_timeout
         request = RunRequest(
             query,
-            effort=effort,
+            effort="" if space and effort == "m" else effort,  # m is also what a client leaves out
             limits=RunLimits(max_iterations=max_iter, time_target=seconds),
             scope="local" if only_local else "both",
+            space=space,
             door="mcp",
         )
         teller = ProgressReporter(ctx, verbose=verbose)
@@ -155,6 +159,7 @@ class Tools:
         only_local: Annotated[
             bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
         ] = False,
+        space: SpaceName = "",
     ) -> Annotated[CallToolResult, _schemas.ResearchShown]:
         """Start deep research: several researchers in rounds, and a cited report. Returns at once with an id.
 
@@ -167,6 +172,7 @@ class Tools:
             scope="local" if only_local else "both",
             depth=depth,
             length=length,
+            space=space,
             door="mcp",
         )
         run_id = await self._registry.begin(request)
@@ -310,8 +316,11 @@ class Tools:
         ctx: Context[Any, Any],
         urls: Annotated[list[str], Field(description="Full addresses of pages.", min_length=1, max_length=100)],
         tags: Annotated[list[str], Field(description="Words to find them by.", max_length=20)] = [],  # noqa: B006
+        space: Annotated[str, Field(description="Put them into this space.", max_length=300)] = "",
     ) -> Annotated[CallToolResult, _schemas.Indexed]:
         """Read pages and keep them in the knowledge store, where nexi_search and agentic_search look first."""
+        if space:
+            tags = [*tags, (await find_own_space(self._nexi.ports, space)).tag]
         done = await run_cancellable_once(_knowledge.index_pages(self._nexi, urls, tags, ProgressReporter(ctx)))
         return _tool_result(_views.indexed_markdown(done), done)
 

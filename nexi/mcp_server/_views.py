@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nexi.app import RunResult, RunSummary
     from nexi.checking.recheck import Verification
     from nexi.mcp_server._runs import RunSnapshot
-    from nexi.types import Page, SearchOutcome, Source
+    from nexi.types import Page, SearchOutcome, Source, Space
 
 MOST_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -194,6 +194,11 @@ def show_verification(found: Verification, target: str, *, strict: bool) -> _sch
 def run_listed(run: RunSummary) -> dict[str, Any]:
     """A line of the list of runs."""
     return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": run.state}
+
+
+def show_space(space: Space) -> dict[str, Any]:
+    """A space, by the address that a question names it with."""
+    return {"space": space.address, **{n: getattr(space, n) for n in ("instructions", "model", "effort", "scope", "services")}}
 
 
 def indexed_markdown(done: _schemas.Indexed) -> str:

@@ -6,6 +6,7 @@
     search      the Search API; searxng, tavily and openwebui pass as others
     verify      texts checked, and reports audited
     table       values of documents by columns
+    spaces      questions and files that belong together
     operations  health, metrics, the OpenAPI document
     mcp         MCP at /mcp
     page        the web page
@@ -48,6 +49,7 @@ from nexi.web import (
     runs,
     search,
     searxng,
+    spaces,
     table,
     tavily,
     tavily_crawl,
@@ -77,12 +79,14 @@ CONTRACTS: tuple[ModuleType, ...] = (
     openwebui,
     verify,
     table,
+    spaces,
     operations,
 )
 SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there; nexi's own follow
     "/v1/runs": own_shape,
     "/v1/schedules": own_shape,
+    "/v1/spaces": own_shape,
     "/v1/knowledge": own_shape,
     "/v1/shared-": own_shape,
     "/v1/search": own_shape,

@@ -98,6 +98,7 @@ def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
         holds_plan=holds_plan,
         depth=int(given.get("depth") or 0),
         length=given.get("length") or "",
+        space=body.get("space") or "",
         agentic={name: given[name] for name in AGENTIC if given.get(name) is not None} if mode == "agentic" else {},
         door=DOOR,
     )
@@ -135,7 +136,10 @@ async def list_runs(request: Request) -> Response:
     wanted = request.query_params.get("state", "")
     if wanted and wanted not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
-    runs = await asyncio.to_thread(host.nexi.runs().list_runs, limit, state=wanted)
+    space = request.query_params.get("space", "")
+    runs = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if space else limit, state=wanted)
+    if space:
+        runs = [run for run in runs if run.space == space][:limit]
     return json_reply({"runs": [summary_of(run) for run in runs]})
 
 
@@ -333,6 +337,7 @@ def openapi() -> dict[str, Any]:
     some: Named = {
         "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
         "state": ("Only runs in this state.", {"enum": list(STATES)}),
+        "space": ("Only runs that were asked in this space.", {"type": "string"}),
     }
     start_body, both = {"body": NEW_RUN}, {200: RUN, 202: {"type": "object"}}
     return {

@@ -74,6 +74,7 @@ NEW_RUN: dict[str, Any] = {
         "mode": {"type": "string", "enum": list(MODES)},
         "options": OPTIONS,
         "continues": {"type": "string", "description": "The id of a run whose conversation goes on.", "maxLength": 100},
+        "space": {"type": "string", "description": "The space it is asked in: NAME, or NAME@OWNER.", "maxLength": 300},
     },
 }
 PLAN: dict[str, Any] = {
@@ -123,6 +124,7 @@ Named: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
 ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^([0-9a-f]{6}|[0-9a-f]{32})$"})}
 ANSWERS = {
     200: "Done.",
+    201: "Made.",
     202: "Accepted.",
     204: "Nothing to say.",
 }

@@ -89,7 +89,7 @@ def _describe_end(facts: Sequence[Fact]) -> dict[str, Any]:
 def summary_of(run: RunSummary) -> dict[str, Any]:
     """One line of the list of runs."""
     told = {"id": run.id, "state": run.state, "mode": run.mode, "question": run.query, "created": run.created}
-    return {**told, "links": {"self": f"/v1/runs/{run.id}"}}
+    return {**told, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}}
 
 
 def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi, check_run_id
+from nexi.app.spaces import find_own_space
 from nexi.config import name_service
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
@@ -101,8 +102,11 @@ async def _take_file(request: Request) -> Response:
     if not data.strip():
         raise bad_request(f"{name} is empty", fix="drop a file with text in it")
     state = request.app.state
+    tags: tuple[str, ...] = (DROPPED,)
+    if space := request.query_params.get("space", ""):
+        tags = (DROPPED, (await find_own_space(state.nexi.ports, space)).tag)
     async with state.taking:  # one at a time: each lies on the disk for a moment, under its own name
-        return json_reply(await _index_file(state.nexi, name, data))
+        return json_reply(await _index_file(state.nexi, name, data, tags))
 
 
 def _name_of(request: Request) -> str:
@@ -114,12 +118,12 @@ def _name_of(request: Request) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-async def _index_file(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
+async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...]) -> dict[str, Any]:
     from nexi.app.intake import DocumentIndexing
 
     place = nexi.config.personal_dir / "state" / DROPPED / name
     await asyncio.to_thread(_write_private, place, data)
-    taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(DROPPED,))
+    taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
     try:
         await taking.take(str(place))
     finally:

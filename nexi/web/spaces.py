@@ -1,0 +1,197 @@
+"""Spaces over HTTP: listed, added, changed and removed; their files and pages, and who else may ask in them.
+
+Below are the port SpaceStore and `app.spaces`. A run is asked in a space with the field `space` of POST /v1/runs. On a team
+server, people whom its owner names read a space and ask in it; the space of anybody else answers as if it were not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi
+from nexi.app.spaces import find_own_space, list_space_sources, remove_from_space, remove_space
+from nexi.ports import SpaceSharing
+from nexi.types import RunAudience, Space
+from nexi.urls import is_web_url
+from nexi.web.payload import build_operation, json_reply, read_json
+from nexi.web.problems import bad_request, build_refusal
+from nexi.web.schemas import ERROR, Named, build_parameters, build_responses
+from nexi.web.shares import AUDIENCE
+
+__all__ = ["openapi", "routes"]
+
+TAG = "Spaces"
+MAX_URLS = 100
+_SETTINGS: dict[str, Any] = {
+    "instructions": {"type": "string", "maxLength": 20_000, "description": "For the model, with every question."},
+    "model": {"type": "string", "maxLength": 200},
+    "effort": {"enum": ["", "s", "m", "l"]},
+    "scope": {"enum": ["", "web", "local"], "description": "`local` sends nothing to another machine."},
+    "services": {"type": "array", "maxItems": 50, "items": {"type": "string", "maxLength": 60}},
+}
+CHANGE: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": _SETTINGS}
+NEW_SPACE: dict[str, Any] = {
+    **CHANGE,
+    "required": ["name"],
+    "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 40}, **_SETTINGS},
+}
+PAGES: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["urls"],
+    "properties": {
+        "urls": {"type": "array", "minItems": 1, "maxItems": MAX_URLS, "items": {"type": "string", "maxLength": 8000}}
+    },
+}
+SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
+NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/v1/spaces", _list_spaces, methods=["GET"]),
+        Route("/v1/spaces", _add_space, methods=["POST"]),
+        Route("/v1/spaces/{name}/sources", _list_sources, methods=["GET"]),
+        Route("/v1/spaces/{name}/sources", _add_pages, methods=["POST"]),
+        Route("/v1/spaces/{name}/sources", _remove_source, methods=["DELETE"]),
+        Route("/v1/spaces/{name}/shares", _show_audience, methods=["GET"]),
+        Route("/v1/spaces/{name}/shares", _set_audience, methods=["PUT"]),
+        Route("/v1/spaces/{name}", _show_space, methods=["GET"]),
+        Route("/v1/spaces/{name}", _change_space, methods=["PATCH"]),
+        Route("/v1/spaces/{name}", _remove_space, methods=["DELETE"]),
+    ]
+
+
+def space_view(space: Space) -> dict[str, Any]:
+    view = {**msgspec.to_builtins(space), "address": space.address}
+    del view["owner_id"]
+    return view
+
+
+def _nexi_of(request: Request) -> Nexi:
+    nexi: Nexi = request.app.state.nexi
+    return nexi
+
+
+async def find_space(request: Request, *, is_own: bool = False) -> Space:
+    """The space of the path; with `is_own` one that may be changed. Raises NexiError."""
+    address, nexi = request.path_params["name"], _nexi_of(request)
+    return await (find_own_space(nexi.ports, address) if is_own else asyncio.to_thread(nexi.spaces().get, address))
+
+
+async def _list_spaces(request: Request) -> Response:
+    spaces = await asyncio.to_thread(_nexi_of(request).spaces().list_all)
+    return json_reply({"spaces": [space_view(space) for space in spaces]})
+
+
+async def _add_space(request: Request) -> Response:
+    given = await read_json(request, NEW_SPACE)
+    space, spaces = msgspec.convert(given, Space), _nexi_of(request).spaces()
+    await asyncio.to_thread(spaces.add, space)
+    made = await asyncio.to_thread(spaces.get, space.name)
+    return json_reply(space_view(made), 201, {"location": f"/v1/spaces/{space.name}"})
+
+
+async def _show_space(request: Request) -> Response:
+    return json_reply(space_view(await find_space(request)))
+
+
+async def _change_space(request: Request) -> Response:
+    """Change what is named, and leave the rest."""
+    given, space = await read_json(request, CHANGE), await find_space(request, is_own=True)
+    changed = msgspec.convert({**msgspec.to_builtins(space), **given}, Space)
+    await asyncio.to_thread(_nexi_of(request).spaces().change, changed)
+    return json_reply(space_view(changed))
+
+
+async def _remove_space(request: Request) -> Response:
+    """Remove a space; its sources stay, unless `files=delete` is asked for, and its threads stay always."""
+    wanted = request.query_params.get("files", "keep")
+    if wanted not in ("keep", "delete"):
+        raise bad_request("files must be keep or delete", parameter="files")
+    space = await find_space(request, is_own=True)
+    await remove_space(_nexi_of(request).ports, space.name, deletes_files=wanted == "delete")
+    return Response(status_code=204)
+
+
+async def _list_sources(request: Request) -> Response:
+    sources = await list_space_sources(_nexi_of(request).ports, await find_space(request))
+    return json_reply({"sources": [{"url": s.url, "title": s.title, "fetched_at": s.fetched_at} for s in sources]})
+
+
+async def _add_pages(request: Request) -> Response:
+    """Read pages of the web and put them into the space; files are dropped on the page."""
+    from nexi.app.intake import DocumentIndexing
+
+    given, space, nexi = await read_json(request, PAGES), await find_space(request, is_own=True), _nexi_of(request)
+    if other := next((url for url in given["urls"] if not is_web_url(url)), ""):
+        raise bad_request(f"{other[:100]} is no web address", parameter="urls")
+    taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
+    for url in given["urls"]:
+        await taking.take(url)
+    return json_reply(taking.taken.as_json())
+
+
+async def _remove_source(request: Request) -> Response:
+    """Take a source out of the space; it stays in the knowledge base."""
+    space, url = await find_space(request, is_own=True), request.query_params.get("url", "")
+    if not await remove_from_space(_nexi_of(request).ports, space, [url]):
+        raise build_refusal(404, "not_found", "the space has no such source", fix=f"GET /v1/spaces/{space.name}/sources")
+    return Response(status_code=204)
+
+
+def _sharing_of(request: Request) -> SpaceSharing:
+    if (sharing := _nexi_of(request).space_sharing) is None:
+        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+    return sharing
+
+
+async def _show_audience(request: Request) -> Response:
+    sharing, space = _sharing_of(request), await find_space(request, is_own=True)
+    return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))
+
+
+async def _set_audience(request: Request) -> Response:
+    """Let exactly these people read the space and ask in it; nobody else, where none is named."""
+    wanted, sharing = await read_json(request, AUDIENCE), _sharing_of(request)
+    space = await find_space(request, is_own=True)
+    audience = RunAudience(bool(wanted.get("team")), tuple(wanted.get("people") or ()))
+    await asyncio.to_thread(sharing.set_audience, space.name, audience)
+    return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    name, shared = build_parameters(NAME), {200: AUDIENCE}
+    files: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
+    url: Named = {"url": ("The address of the source.", {"type": "string"})}
+    return {
+        "/v1/spaces": {
+            "get": _operation("Spaces, one's own first.", {200: {"type": "object", "required": ["spaces"]}}),
+            "post": _operation("Add a space.", {201: SPACE}, body=NEW_SPACE),
+        },
+        "/v1/spaces/{name}": {
+            "get": _operation("A space.", {200: SPACE}, parameters=name),
+            "patch": _operation("Change a space.", {200: SPACE}, body=CHANGE, parameters=name),
+            "delete": _operation("Remove a space.", {204: None}, parameters=build_parameters(NAME, files)),
+        },
+        "/v1/spaces/{name}/sources": {
+            "get": _operation("Its files and pages.", {200: {"type": "object", "required": ["sources"]}}, parameters=name),
+            "post": _operation("Put pages into it.", {200: {"type": "object"}}, body=PAGES, parameters=name),
+            "delete": _operation("Take a source out of it.", {204: None}, parameters=build_parameters(NAME, url)),
+        },
+        "/v1/spaces/{name}/shares": {
+            "get": _operation("Who else asks in it, on a team server.", shared, parameters=name),
+            "put": _operation("Share it.", shared, body=AUDIENCE, parameters=name),
+        },
+    }
+
+
+def _operation(summary: str, outcomes: dict[int, Any], **more: Any) -> dict[str, Any]:
+    return build_operation(summary, TAG, ok={}, error=ERROR, responses=build_responses(outcomes), **more)
