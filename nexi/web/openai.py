@@ -40,13 +40,14 @@ from nexi.web.openai_shapes import (
     failure_body,
     format_comment,
     format_event,
+    has_function_tools,
     join_instructions,
     marks_in,
     nexi_field,
     openai_error,
+    parse_forced_function,
     parse_schema,
     progress_line,
-    refuse_forced_tools,
     unknown_model,
     usage_of,
     wants_source_list,
@@ -89,6 +90,7 @@ BODY: dict[str, Any] = {
         "max_completion_tokens": OUTPUT_TOKENS,
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
         "response_format": {"type": ["object", "null"], "properties": {"type": {"type": "string"}}},
+        "tools": {"type": ["array", "null"], "items": {"type": "object"}, "maxItems": 200},
         "tool_choice": {"type": ["string", "object", "null"]},
         "sources": SOURCES_OPTION,
         "search": {"type": ["boolean", "null"], "description": "false: the plain model replies, for tasks about a chat."},
@@ -153,14 +155,16 @@ def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> _ChatRe
     run = build_run(body["model"], turns[-1][1], instructions=join_instructions(turns), max_output_tokens=most)
     if turns[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="messages")
-    refuse_forced_tools(body.get("tool_choice"))
+    function, parameters = parse_forced_function(body)
     return _ChatRequest(
         body["model"],
         run,
         Session(earlier_messages(turns[:-1])),
-        parse_schema(body.get("response_format")),
+        parameters if function else parse_schema(body.get("response_format")),
         wants_source_list(body, user_agent),
         body.get("search") is not False,
+        function,
+        not function and has_function_tools(body),
         streams=bool(body.get("stream")),
         includes_usage=bool((body.get("stream_options") or {}).get("include_usage")),
     )
@@ -190,22 +194,30 @@ async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, cr
     usage = result.finished.usage + written.usage
     text = final.text + chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
     body = _completion_body(result.id, chat, created, text, marks_in(final.text, final.sources), answer, usage)
-    return {**body, "nexi": nexi_field(result.finished)}
+    return {**body, "nexi": nexi_field(result.finished, chat)}
 
 
 def _completion_body(
     run_id: str, chat: _ChatRequest, created: int, text: str, marks: list[dict[str, Any]], answer: Answer, usage: Usage
 ) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text, "refusal": None, "annotations": marks}
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None, "annotations": marks}
+    finish = finish_reason(answer.stop)
+    if chat.function:
+        message |= {"content": None, "tool_calls": [_function_call(run_id, chat.function, text)]}
+        finish = "tool_calls"
     return {
         "id": f"chatcmpl-{run_id}",
         "object": "chat.completion",
         "created": created,
         "model": chat.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(answer.stop)}],
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
         "usage": usage_of(usage),
         "citations": citation_urls(answer.sources),
     }
+
+
+def _function_call(run_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": f"call_{run_id}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def finish_reason(stop: StopReason) -> str:
@@ -228,11 +240,15 @@ class _ChunkWriter:
     """The chunks of one completion."""
 
     def __init__(self, run_id: str, chat: _ChatRequest, created: int) -> None:
+        self._run_id = run_id
         self._head = {"id": f"chatcmpl-{run_id}", "object": "chat.completion.chunk", "created": created, "model": chat.model}
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return format_event({**self._head, "choices": [choice], **more})
+
+    def function_chunk(self, name: str, arguments: str) -> bytes:
+        return self.chunk({"tool_calls": [{"index": 0, **_function_call(self._run_id, name, arguments)}]})
 
     def closing_chunk(self, **more: Any) -> bytes:
         return format_event({**self._head, "choices": [], **more})
@@ -289,9 +305,12 @@ async def _last_frames(
     marks = marks_in(rename_fences(said + rest), end.sources) if chat.schema is None else []
     rest = fences.feed(rest) + fences.finish() if chat.schema is None else rest
     shown = rest + chat.closing_text(end.sources, note)
-    frames = [stream.chunk({"content": shown})] if shown else []
-    more = {"citations": citation_urls(end.sources), "nexi": nexi_field(end)}
-    frames.append(stream.chunk({"annotations": marks}, finish_reason(end.stop), **more))
+    frames = [stream.chunk({"content": shown})] if shown and not chat.function else []
+    if chat.function:
+        frames = [stream.function_chunk(chat.function, written.text)]
+    more = {"citations": citation_urls(end.sources), "nexi": nexi_field(end, chat)}
+    finish = "tool_calls" if chat.function else finish_reason(end.stop)
+    frames.append(stream.chunk({"annotations": marks}, finish, **more))
     usage = usage_of(end.usage + written.usage)
     return [*frames, stream.closing_chunk(usage=usage)] if chat.includes_usage else frames
 

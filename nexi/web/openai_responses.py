@@ -39,12 +39,13 @@ from nexi.web.openai_shapes import (
     failure_body,
     format_comment,
     format_event,
+    has_function_tools,
     join_instructions,
     nexi_field,
     openai_error,
+    parse_forced_function,
     parse_schema,
     progress_line,
-    refuse_forced_tools,
 )
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
@@ -148,13 +149,15 @@ def parse_response_request(body: Mapping[str, Any]) -> ResponseRequest:
     )
     if not said or said[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
-    refuse_forced_tools(body.get("tool_choice"))
+    function, parameters = parse_forced_function(body)
     return ResponseRequest(
         body["model"],
         replace(run, continues=_parse_previous(body.get("previous_response_id"))),
         Session(earlier_messages(said[:-1])),
-        parse_schema((body.get("text") or {}).get("format"), "text.format"),
+        parameters if function else parse_schema((body.get("text") or {}).get("format"), "text.format"),
         bool(body.get("sources")),
+        function=function,
+        ignores_tools=not function and has_function_tools(body),
         streams=bool(body.get("stream")),
         includes_sources="web_search_call.action.sources" in (body.get("include") or ()),
         echoed=_echo_fields(body),
@@ -329,6 +332,31 @@ class ResponseOutput:
         self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage, end: RunFinished | None = None
     ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
+        yield from self._add_call(text) if self._asked.function else self._finish_message(text, sources)
+        cut = stop is StopReason.CONTEXT_LIMIT
+        more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
+        if end:
+            more["nexi"] = nexi_field(end, self._asked)
+        status = "incomplete" if cut else "completed"
+        self.final = self.body(status, usage, **more)
+        yield self.event(f"response.{status}", response=self.final)
+
+    def _add_call(self, arguments: str) -> Iterator[bytes]:
+        """The forced function with the answer as its arguments, in the place of a message."""
+        yield from self._close_reasoning()
+        head = {"type": "function_call", "call_id": _new_id("call"), "name": self._asked.function}
+        item = {"id": _new_id("fc"), **head, "arguments": arguments, "status": "completed"}
+        self.items.append(item)
+        index = self._index_of(item)
+        place = {"item_id": item["id"], "output_index": index}
+        yield self.event(
+            "response.output_item.added", output_index=index, item={**item, "arguments": "", "status": "in_progress"}
+        )
+        yield self.event("response.function_call_arguments.delta", **place, delta=arguments)
+        yield self.event("response.function_call_arguments.done", **place, name=self._asked.function, arguments=arguments)
+        yield self.event("response.output_item.done", output_index=index, item=item)
+
+    def _finish_message(self, text: str, sources: Sequence[Source]) -> Iterator[bytes]:
         yield from self._open_message()
         yield from self.add_text(find_rest(self._said, text))
         yield from self._show_text(self._fences.finish())
@@ -341,13 +369,6 @@ class ResponseOutput:
         yield self.event("response.content_part.done", **place, part=part)
         self._message.update(status="completed", content=[part])
         yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
-        cut = stop is StopReason.CONTEXT_LIMIT
-        more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
-        if end:
-            more["nexi"] = nexi_field(end)
-        status = "incomplete" if cut else "completed"
-        self.final = self.body(status, usage, **more)
-        yield self.event(f"response.{status}", response=self.final)
 
     def fail(self, error: Mapping[str, Any]) -> bytes:
         told = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}

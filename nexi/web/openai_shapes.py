@@ -83,6 +83,9 @@ def failure_body(hosted: HostedRun) -> dict[str, Any]:
     return openai_error(Problem(500, "internal", "the run ended without an answer"))
 
 
+TOOLS_NOT_CALLED = "the tools of the client were not called: these models search and read by themselves"
+
+
 def unknown_model(name: str, known: Sequence[str] = tuple(MODELS)) -> Exception:
     message = f"there is no model {name[:100]!r}"
     return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(known)}", parameter="model")
@@ -100,10 +103,14 @@ class ModelRequest(Struct, frozen=True):
     schema: Mapping[str, Any] | None = None
     lists_sources: bool = False
     searches: bool = True
+    function: str = ""  # that the client forces; the answer becomes its arguments
+    ignores_tools: bool = False
 
     async def reply_without_search(self, nexi: Nexi) -> Reply | None:
         """The reply where no run is needed. Raises LLMError."""
         run = self.run
+        if self.function:
+            return None
         return await reply_without_search(
             nexi,
             run.question,
@@ -195,11 +202,37 @@ def parse_schema(form: Mapping[str, Any] | None, parameter: str = "response_form
     return schema
 
 
-def refuse_forced_tools(choice: object) -> None:
-    """The models call no tools of a client; a client that insists on one would wait for it in vain. Raises Refused."""
-    if choice == "required" or (isinstance(choice, Mapping) and choice.get("type") in ("function", "custom", "allowed_tools")):
-        fix = "leave tool_choice out; for JSON, ask with response_format"
+def parse_forced_function(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """The name and the schema of the one function that a client forces: the way of many libraries to ask for JSON.
+
+    The models call no other tools of a client, which would wait for a call in vain. Raises Refused.
+    """
+    functions = _list_functions(body)
+    choice = body.get("tool_choice")
+    name = None
+    if choice == "required" and len(functions) == 1:
+        name = next(iter(functions))
+    elif isinstance(choice, Mapping) and choice.get("type") == "function":
+        named = choice.get("function")
+        name = (named if isinstance(named, Mapping) else choice).get("name")
+    elif choice != "required" and not (isinstance(choice, Mapping) and choice.get("type") in ("custom", "allowed_tools")):
+        return "", None
+    if not isinstance(name, str) or name not in functions:
+        fix = "force one function that is in tools, or leave tool_choice out; for JSON, ask with response_format"
         raise bad_request("these models call no tools of the client", fix=fix, parameter="tool_choice")
+    return name, functions[name]
+
+
+def has_function_tools(body: Mapping[str, Any]) -> bool:
+    return bool(_list_functions(body))
+
+
+def _list_functions(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The schemas of the functions among the tools, by name: nested as in chats, or flat as in the Responses API."""
+    tools = [tool for tool in body.get("tools") or () if tool.get("type") == "function"]
+    described = [tool["function"] if isinstance(tool.get("function"), Mapping) else tool for tool in tools]
+    schemas = ((f.get("name"), f.get("parameters")) for f in described)
+    return {str(name): s if isinstance(s, Mapping) else {"type": "object"} for name, s in schemas if name}
 
 
 def wants_source_list(body: Mapping[str, Any], user_agent: str) -> bool:
@@ -259,9 +292,10 @@ class ReplacedModelNote:
         return f"{NOTE}{message}."
 
 
-def nexi_field(end: RunFinished) -> dict[str, Any]:
+def nexi_field(end: RunFinished, asked: ModelRequest) -> dict[str, Any]:
     """What the contract has no field for: the warnings of the run, and whether the pages answer the question."""
-    return {"warnings": list(end.warnings), "answered": end.answered}
+    warnings = [*end.warnings, *((TOOLS_NOT_CALLED,) if asked.ignores_tools else ())]
+    return {"warnings": warnings, "answered": end.answered}
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:

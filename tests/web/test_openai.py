@@ -253,6 +253,35 @@ async def test_a_completion_fits_the_schema_it_is_asked_in(tmp_path: Path) -> No
         assert json.loads(text) == {"km": 384400}
 
 
+FUNCTION = {"type": "function", "function": {"name": "final_result", "parameters": JSON_FORM["json_schema"]["schema"]}}
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "final_result"}}])
+async def test_a_function_that_is_forced_is_called_with_the_answer_as_its_arguments(tmp_path: Path, choice: Any) -> None:
+    steps = [searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1].")]
+    steps.append(Reply('{"km": 384400}', (), Usage(50, 5)))
+    model = ScriptedLLM(*steps, *steps)
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
+    asked = {"tools": [FUNCTION], "tool_choice": choice}
+    async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
+        (whole,) = (await served.client.post(PATH, json=body(**asked))).json()["choices"]
+        streamed = [c["choices"][0] for c in await chunks(served, **asked)]
+    (call,) = whole["message"]["tool_calls"]
+    assert (whole["finish_reason"], whole["message"]["content"], call["type"]) == ("tool_calls", None, "function")
+    assert call["function"] == {"name": "final_result", "arguments": '{"km": 384400}'}
+    (part,) = [call for c in streamed for call in c["delta"].get("tool_calls", ())]
+    assert (part["index"], part["function"], streamed[-1]["finish_reason"]) == (0, call["function"], "tool_calls")
+    assert "".join(c["delta"].get("content") or "" for c in streamed) == ""
+
+
+async def test_tools_that_are_not_forced_are_not_called_and_a_warning_says_so(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        told = (await served.client.post(PATH, json=body(tools=[FUNCTION]))).json()
+        plain = (await served.client.post(PATH, json=body())).json()
+    assert "384,400 km" in told["choices"][0]["message"]["content"]
+    assert [any("tools of the client" in w for w in t["nexi"]["warnings"]) for t in (told, plain)] == [True, False]
+
+
 async def test_json_that_does_not_fit_is_an_error_of_the_model(tmp_path: Path) -> None:
     steps = [searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1].")]
     model = ScriptedLLM(*steps, Reply('{"miles": 238855}', (), Usage(50, 5)))
@@ -269,6 +298,8 @@ async def test_json_that_does_not_fit_is_an_error_of_the_model(tmp_path: Path) -
         {"response_format": {"type": "json_schema"}},
         {"response_format": {"type": "xml"}},
         {"tool_choice": "required"},
+        {"tool_choice": "required", "tools": [{"type": "function", "function": {"name": name}} for name in "fg"]},
+        {"tool_choice": {"type": "function", "function": "f"}},
         {"tool_choice": {"type": "function", "function": {"name": "f"}}},
     ],
 )

@@ -122,6 +122,18 @@ async def test_an_answer_fits_the_schema_it_is_asked_in(tmp_path: Path) -> None:
     assert (json.loads(part["text"]), part["annotations"]) == ({"km": 384400}, [])
 
 
+async def test_a_function_that_is_forced_is_an_item_with_the_answer_as_its_arguments(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"km": {"type": "integer"}}, "required": ["km"], "additionalProperties": False}
+    tools = [{"type": "function", "name": "final_result", "parameters": schema, "strict": True}]
+    steps = [searching("moon"), reading(MOON), answering(SAID), Reply('{"km": 384400}', (), Usage(50, 5))]
+    async with serving(tmp_path, **scripted(tmp_path, *steps)) as served:
+        told = (await served.client.post(PATH, json=body(tools=tools, tool_choice="required"))).json()
+    item = told["output"][-1]
+    assert (item["type"], item["name"], item["status"]) == ("function_call", "final_result", "completed")
+    assert (json.loads(item["arguments"]), told["status"]) == ({"km": 384400}, "completed")
+    assert [item["type"] for item in told["output"]] == ["web_search_call", "web_search_call", "function_call"]
+
+
 async def test_json_without_a_model_that_can_write_it_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         reply = await served.client.post(PATH, json=body(text={"format": {"type": "json_object"}}))
