@@ -67,7 +67,22 @@ def test_the_language_is_chosen_in_the_settings_and_stays(served: Stage, look: L
     assert person.trouble == []
 
 
-@pytest.mark.parametrize(("language", "locale"), [("de", "de-DE"), ("es", "es-ES"), ("fr", "fr-FR"), ("zh", "zh-CN")])
+def test_an_arabic_page_runs_from_right_to_left_and_code_and_charts_do_not(served: Stage, look: Look) -> None:
+    person = look(served, viewport=PHONE, is_mobile=True, has_touch=True, locale="ar-EG")
+    page = person.open()
+    assert page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == ["ar", "rtl"]
+    person.ask()
+    person.finished()
+    left = "(id) => document.getElementById(id).getBoundingClientRect().left"
+    assert page.evaluate(left, "go") < page.evaluate(left, "question") + PHONE["width"] / 2  # the button stands at the end
+    assert page.evaluate("getComputedStyle(document.getElementById('answer')).direction") == "ltr"  # the answer is English
+    assert page.evaluate("document.querySelector('header nav').getBoundingClientRect().left") < PHONE["width"] / 4
+    assert person.trouble == []
+
+
+@pytest.mark.parametrize(
+    ("language", "locale"), [("de", "de-DE"), ("es", "es-ES"), ("fr", "fr-FR"), ("zh", "zh-CN"), ("ar", "ar-EG")]
+)
 def test_a_language_fits_a_phone_and_the_scanner_finds_nothing(
     served: Stage, look: Look, axe: str, language: str, locale: str
 ) -> None:

@@ -88,13 +88,14 @@ async def test_the_page_is_in_the_language_of_its_reader(tmp_path: Path) -> None
             "de": {"accept-language": "de-AT,de;q=0.9,en;q=0.8"},
             "fr": {"accept-language": "pt;q=0.9, en;q=0.3, fr-CA;q=0.7"},
             "zh": {"accept-language": "zh-Hans-CN"},
+            "ar": {"accept-language": "ar-EG"},
             "es": {"accept-language": "de", "cookie": "nexi-language=es"},
         }
         for language, headers in asked.items():
             reply = await served.client.get("/", headers=headers)
             assert reply.headers["content-language"] == language
             assert reply.headers["vary"] == "accept-encoding, accept-language, cookie"
-            assert f'<html lang="{language}">' in reply.text
+            assert f'<html lang="{language}" dir="{"rtl" if language == "ar" else "ltr"}">' in reply.text
             assert reply.content == index_bytes(language, False)
         nonsense = {"accept-language": "*, xx;q=, ;q=x", "cookie": "nexi-language=../../en"}
         assert (await served.client.get("/", headers=nonsense)).headers["content-language"] == "en"

@@ -20,9 +20,16 @@ ENGLISH = TEXTS["en"]
 SCRIPTS = {path.name: strip_comments(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.js")}
 OTHERS = [language for language in LANGUAGES if language != "en"]
 # Forms that a language has for counts of the page, which are whole numbers below a million.
-PLURALS = {"en": {"one", "other"}, "de": {"one", "other"}, "es": {"one", "other"}, "fr": {"one", "other"}, "zh": {"other"}}
+PLURALS = {
+    "en": {"one", "other"},
+    "de": {"one", "other"},
+    "es": {"one", "other"},
+    "fr": {"one", "other"},
+    "zh": {"other"},
+    "ar": {"other"},  # counts are labels with a number, which is the same for each of its six plurals
+}
 # Texts that are the same word in both languages, or hold nothing to translate.
-MAX_SAME = {"de": 20, "es": 20, "fr": 24, "zh": 8}
+MAX_SAME = {"de": 20, "es": 20, "fr": 24, "zh": 8, "ar": 8}
 # Names, markup and what a browser calls things: nothing that a reader is told.
 NAMES = {
     "Markdown",
@@ -89,7 +96,7 @@ def test_a_language_is_translated(language: str) -> None:
 
 def test_the_page_names_each_of_its_texts_and_no_other() -> None:
     named = re.findall(r"\{\{(\w+)\}\}", (FOLDER / "index.html").read_text(encoding="utf-8"))
-    assert set(named) - {"language", "texts"} == set(ENGLISH["page"])
+    assert set(named) - {"language", "direction", "texts"} == set(ENGLISH["page"])
 
 
 def test_the_scripts_name_each_of_their_texts_and_no_other() -> None:

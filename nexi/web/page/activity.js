@@ -29,7 +29,9 @@ export function foldActivity() { if (!isTouched && $("work").open) $("work").ope
 
 export function drawActivity() {
   const work = state.work, people = researchersOf(work);
-  $("work-sum").textContent = summarise(work, people) || say("work.done");
+  const summary = summarise(work, people);
+  $("work-sum").textContent = summary || say(state.run ? "work.done" : "doing.starting");
+  $("work-wait").hidden = Boolean(summary || state.run); // where the plan and the first queries will stand
   $("work-bar").hidden = !people.length || work.progress === 100 || !state.source;
   if (!$("work-bar").hidden) { $("work-bar").value = work.progress; $("work-bar").textContent = `${work.progress} %`; }
   if (!$("work").open) return;

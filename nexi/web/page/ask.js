@@ -68,7 +68,7 @@ export function clearRun(question) {
   showQueued();
   resetActivity(true);
   for (const id of ["answer", "notes", "source-list", "read-list", "timeline", "exports", "next-list", "spent"]) $(id).replaceChildren();
-  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "hint", "toc", "missing"]) $(id).hidden = true;
+  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "hint", "toc", "missing", "pictures"]) $(id).hidden = true;
   delete $("answer").dataset.cut;
   $("cost").open = matchMedia("(min-width: 62.01rem)").matches; // below the text it waits until it is wanted
   $("also-read").hidden = true;

@@ -14,7 +14,8 @@ from typing import Any
 
 __all__ = ["COOKIE", "LANGUAGES", "choose_language", "read_texts", "render_index"]
 
-LANGUAGES = ("en", "de", "es", "fr", "zh")
+LANGUAGES = ("en", "de", "es", "fr", "zh", "ar")
+RIGHT_TO_LEFT = ("ar",)
 COOKIE = "nexi-language"
 _NAME = re.compile(r"\{\{(\w+)\}\}")
 
@@ -39,6 +40,7 @@ def render_index(language: str) -> str:
     texts = read_texts(language)
     scripts = json.dumps(texts["scripts"], ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     values = {**{name: html.escape(text) for name, text in texts["page"].items()}, "language": language, "texts": scripts}
+    values["direction"] = "rtl" if language in RIGHT_TO_LEFT else "ltr"
     page = (resources.files(__package__) / "index.html").read_text(encoding="utf-8")
     return _NAME.sub(lambda match: values[match[1]], page)
 

@@ -9,7 +9,7 @@ const FIELDS = [
   ["limits", [["max_cost", "number"], ["max_tokens", "number"], ["time_target", "number"]]],
 ];
 const THEMES = ["system", "light", "dark"];
-const LANGUAGES = { en: "English", de: "Deutsch", es: "Español", fr: "Français", zh: "中文" }; // each by its own name
+const LANGUAGES = { en: "English", de: "Deutsch", es: "Español", fr: "Français", zh: "中文", ar: "العربية" }; // each by its own name
 
 let saved = null; // what the server has
 
