@@ -80,6 +80,12 @@ def _build_ripgrep(settings: Settings, sender: Sender) -> SearchBackend:
     return Ripgrep(settings.root, timeout_s=settings.timeout_s)
 
 
+def _build_kiwix(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.kiwix import KiwixBackend
+
+    return KiwixBackend(settings.base_url, sender, settings.timeout_s)
+
+
 def _build_stackexchange(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.stackexchange import StackExchange, StackExchangeBackend
 
@@ -148,6 +154,7 @@ BACKENDS: Mapping[str, Factory] = {
     "arxiv": _dialect_factory("arxiv", "Arxiv", keyed=False),
     "security": _build_security,
     "ripgrep": _build_ripgrep,
+    "kiwix": _build_kiwix,
     "services": _build_services,
     "tavily": _dialect_factory("tavily", "Tavily", keyed=True),
     "brave": _dialect_factory("brave", "Brave", keyed=True),
@@ -172,6 +179,12 @@ def require_backend(name: str, settings: Settings) -> Factory:
             "the yacy backend has no address",
             cause="it is a peer of your own",
             fix="nexi config set service_urls.yacy http://127.0.0.1:8090",
+        )
+    if name == "kiwix" and not settings.base_url:
+        raise ConfigError(
+            "the kiwix backend has no address",
+            cause="it is a kiwix-serve of your own",
+            fix="nexi config set service_urls.kiwix http://127.0.0.1:8080",
         )
     if name == "ripgrep" and not settings.root:
         raise ConfigError(

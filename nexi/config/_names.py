@@ -36,6 +36,7 @@ SERVICE_NAMES = {
     "npm": "npm",
     "crates": "crates.io",
     "yacy": "YaCy",
+    "kiwix": "kiwix-serve",
     "gdelt": "GDELT",
     "archive": "Internet Archive",
     "wayback": "Wayback Machine",

@@ -201,7 +201,7 @@ async def test_the_backends_over_other_things_than_pages_keep_the_same_promises(
 
 
 def test_no_backend_is_left_out_of_the_contract() -> None:
-    assert sorted([*FORMS, "searxng", "duckduckgo", "security", "ripgrep", "services"]) == sorted(BACKENDS)
+    assert sorted([*FORMS, "searxng", "duckduckgo", "security", "ripgrep", "kiwix", "services"]) == sorted(BACKENDS)
 
 
 async def searxng_that_is_down() -> list[Hit]:

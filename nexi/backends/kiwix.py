@@ -1,0 +1,124 @@
+"""kiwix-serve: offline archives (ZIM) on this machine or in the house, searched by their own index.
+
+Its search wants every word, so that a whole question finds nothing. The words of the question are counted first, each alone;
+then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages. `request` and
+`parse` are pure; pages are read from their addresses by the ordinary fetcher.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from nexi.backends.replies import check_status, plain_line
+from nexi.backends.sender import BackendRequest, Sender
+from nexi.errors import BackendError
+from nexi.text.terms import question_terms
+from nexi.types import Hit, Query
+
+__all__ = ["KiwixBackend", "KiwixSearch", "parse_dates", "parse_search", "search_request"]
+
+NAME = "kiwix"
+MAX_WORDS = 8
+_ITEM = re.compile(r"<item>(.*?)</item>", re.DOTALL)
+_ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
+_TOTAL = re.compile(r"<opensearch:totalResults>([\d,. ]+)<")
+
+
+class KiwixSearch(Struct, frozen=True):
+    """An answer: how many pages have the words, and the first of them, each with the date of its archive."""
+
+    total: int
+    hits: tuple[Hit, ...]
+
+
+def search_request(base: str, words: Sequence[str], count: int, timeout_s: float) -> BackendRequest:
+    params = (("pattern", " ".join(words)), ("format", "xml"), ("pageLength", str(max(1, min(count, 50)))))
+    return BackendRequest(f"{base.rstrip('/')}/search", params=params, timeout_s=timeout_s)
+
+
+def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes, dates: Mapping[str, str]) -> KiwixSearch:
+    """Read an answer; `dates` are those of the archives by title. Raises BackendError."""
+    if status == 404:  # what it answers where no archive has an index of its texts
+        raise BackendError(
+            "kiwix-serve has no archive that can be searched",
+            code="search_failed",
+            cause="none that it serves has an index of its texts, or its files are damaged: it leaves out a truncated one",
+            fix="look at its start page, and download the archive again if it is missing there",
+        )
+    check_status("kiwix-serve", status, headers, body)
+    text = body.decode("utf-8", "replace")
+    total = _TOTAL.search(text)
+    if not total:
+        raise BackendError(
+            "kiwix-serve did not answer with search results",
+            code="bad_schema",
+            cause="the address leads to another program, or to a version before 3.3",
+            fix="nexi config set service_urls.kiwix http://127.0.0.1:8080",
+        )
+    root = re.match(r"https?://[^/]+", base)
+    hits = [_read_item(item[1], root[0] if root else base, dates) for item in _ITEM.finditer(text)]
+    return KiwixSearch(int(re.sub(r"\D", "", total[1])), tuple(hits))
+
+
+def _read_item(item: str, root: str, dates: Mapping[str, str]) -> Hit:
+    path = _tag_text(item, "link")
+    date = dates.get(_tag_text(item.partition("<book>")[2], "title"), "")
+    snippet = _tag_text(item, "description")
+    noted = f"{snippet} (archive of {date})" if date else snippet
+    return Hit(root + _raw_path(path), _tag_text(item, "title"), noted, date, NAME)
+
+
+def _raw_path(path: str) -> str:
+    """The address of a page without the bar that kiwix-serve puts above it."""
+    prefix, content, rest = path.rpartition("/content/")
+    book, _, page = (rest if content else path.lstrip("/")).partition("/")
+    return f"{prefix}/raw/{book}/content/{page}"
+
+
+def parse_dates(body: bytes) -> dict[str, str]:
+    """The day of each archive by its title, from the catalogue."""
+    entries = [entry[1] for entry in _ENTRY.finditer(body.decode("utf-8", "replace"))]
+    return {_tag_text(e, "title"): (_tag_text(e, "dc:issued") or _tag_text(e, "updated"))[:10] for e in entries}
+
+
+def _tag_text(text: str, name: str) -> str:
+    found = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
+    return plain_line(found[1]) if found else ""
+
+
+class KiwixBackend:
+    """The SearchBackend port over one kiwix-serve."""
+
+    name = NAME
+    filters: frozenset[str] = frozenset()
+
+    def __init__(self, base: str, sender: Sender, timeout_s: float = 10.0) -> None:
+        self._base, self._sender, self._timeout_s = base.rstrip("/"), sender, timeout_s
+
+    async def search(self, query: Query) -> list[Hit]:
+        catalogue = await self._sender.send(
+            NAME, BackendRequest(f"{self._base}/catalog/v2/entries", params=(("count", "-1"),), timeout_s=self._timeout_s)
+        )
+        dates = parse_dates(catalogue.body) if catalogue.status == 200 else {}
+        counts = {word: (await self._ask([word], 1, dates)).total for word in question_terms(query.text)[:MAX_WORDS]}
+        words = sorted((word for word in counts if counts[word]), key=lambda word: counts[word])
+        hits: dict[str, Hit] = {}
+        for length in range(len(words), 0, -1):
+            for hit in (await self._ask(words[:length], query.count, dates)).hits:
+                hits.setdefault(hit.url, hit)
+            if len(hits) >= query.count:
+                break
+        return _order_hits(list(hits.values()), words)[: query.count]
+
+    async def _ask(self, words: Sequence[str], count: int, dates: Mapping[str, str]) -> KiwixSearch:
+        answer = await self._sender.send(NAME, search_request(self._base, words, count, self._timeout_s))
+        return parse_search(self._base, answer.status, answer.headers, answer.body, dates)
+
+
+def _order_hits(hits: Sequence[Hit], words: Sequence[str]) -> list[Hit]:
+    """Pages named by a word of the question come first; otherwise the order in which they were found stays."""
+    return sorted(hits, key=lambda hit: -len(set(question_terms(unquote(hit.title))) & set(words)))
