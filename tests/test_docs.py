@@ -21,6 +21,9 @@ import click
 import pytest
 
 from nexi import cli, config, errors, prompts
+from nexi.app import SystemClock
+from nexi.app.webhook import describe_end
+from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
 from rig import miniweb
 from tests.wording import find_old_words
@@ -314,8 +317,10 @@ def test_the_documented_json_is_what_the_command_prints(web: str, tmp_path: Path
     hits = json.loads(run_nexi(["find", "--json", "moon"], **env).stdout)
     page = json.loads(run_nexi(["fetch", "--json", hits["hits"][0]["url"]], **env).stdout)
     history = json.loads(run_nexi(["history", "--json"], **env).stdout)
+    log = RunDirectory(tmp_path / "runs", tmp_path / "pages", SystemClock()).open_log(answer["id"])
+    notice = describe_end(answer["id"], "search", [fact for _, fact in log.facts])
     forms = {shape(json.loads(block.text)) for block in JSON if '"schema"' in block.text or '"error"' in block.text}
-    assert forms == {shape(value) for value in (answer, failure, hits, page, history)}
+    assert forms == {shape(value) for value in (answer, failure, hits, page, history, notice)}
 
 
 def shape(value: object) -> str:
