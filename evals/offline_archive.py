@@ -1,0 +1,112 @@
+"""Offline archives: how often the right page is among the hits of a kiwix-serve, against the search of the mini-web.
+
+    python -m evals.offline_archive [--sample N] [--save]
+
+The pages of the dev mini-web become a ZIM file (`zimwriterfs` of Debian's zim-tools), which kiwix-serve serves on this
+machine. A question counts where a right page is among the ten hits. Both are asked the whole question; nothing was tuned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import random
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+from evals.starved import DATA, SEED
+from nexi.backends.kiwix import KiwixBackend
+from nexi.backends.sender import Sender
+from nexi.types import Query
+from rig import miniweb
+
+TABLE = Path(__file__).with_name("offline_archive.md")
+TOP = 10
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+WORDS = ["--language=eng", "--title=Mini", "--description=mini", "--creator=nexi", "--publisher=nexi", "--name=mini"]
+
+
+def make_archive(corpus: miniweb.Corpus, folder: Path) -> Path:
+    """Write the pages as `0.html`, `1.html` and so on into a ZIM file."""
+    site = folder / "site"
+    site.mkdir()
+    for number, page in enumerate(corpus.pages):
+        (site / f"{number}.html").write_text(page["html"], encoding="utf-8")
+    (site / "i.png").write_bytes(base64.b64decode(PICTURE))
+    archive = folder / "mini.zim"
+    command = ["zimwriterfs", "--welcome=0.html", "--illustration=i.png", *WORDS, str(site), str(archive)]
+    subprocess.run(command, check=True, capture_output=True)
+    return archive
+
+
+async def count_right(base: str, corpus: miniweb.Corpus, rows: list[dict[str, object]]) -> tuple[int, int]:
+    """The questions whose page is found in the archive, and by the search of the mini-web."""
+    backend, archived, served = KiwixBackend(base, Sender(user_agent="nexi")), 0, 0
+    for row in rows:
+        right = {str(url) for key in ("gold_urls", "also_urls") for url in row.get(key, ())}  # type: ignore[attr-defined]
+        question = str(row["question"])
+        hits = await backend.search(Query(question, count=TOP))
+        numbers = [int(found[1]) for hit in hits if (found := re.search(r"/(\d+)\.html$", hit.url))]
+        archived += not right.isdisjoint(corpus.pages[number]["url"] for number in numbers)
+        served += not right.isdisjoint(corpus.pages[number]["url"] for number, _ in corpus.search(question)[1][:TOP])
+    return archived, served
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sample", type=int, default=40)
+    options.add_argument("--save", action="store_true", help="write the table")
+    given = options.parse_args()
+    source = DATA / "dev.tar.gz"
+    corpus = miniweb.load(source)
+    rows = random.Random(SEED).sample(miniweb.read_jsonl(source, "questions.jsonl"), given.sample)
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
+        archive = make_archive(corpus, Path(folder))
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        server = subprocess.Popen(
+            ["kiwix-serve", "--address", "127.0.0.1", "--port", str(port), str(archive)],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(f"http://127.0.0.1:{port}/")
+            archived, served = asyncio.run(count_right(f"http://127.0.0.1:{port}", corpus, rows))
+        finally:
+            server.terminate()
+            server.wait()
+    lines = [
+        "# Offline archives",
+        "",
+        f"Right page among the first {TOP} hits, the same pages as a ZIM file, kiwix-serve 3.3.0",
+        f"(`python -m evals.offline_archive --sample {len(rows)}`).",
+        "",
+        "| questions of dev | kiwix-serve | search of the mini-web |",
+        "|---|---|---|",
+        f"| {len(rows)} | {archived} | {served} |",
+    ]
+    print(lines[-1])
+    if given.save:
+        TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0
+
+
+def wait_for(url: str) -> None:
+    for _ in range(100):
+        try:
+            urlopen(url).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())
