@@ -124,7 +124,7 @@ BODIES: dict[str, Callable[[], Body]] = {
         '<s><row><c s="1"><v>9e99</v></c><c s="1"><v>-9e99</v></c></row></s>',
         xl__styles='<s><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></s>',
     ),
-    "pptx: 700,000 shapes": lambda: _pptx("<s>" + "<sp/>" * 390_000 + "</s>"),
+    "pptx: 700,000 shapes": lambda: _pptx("<s>" + "<sp/>" * 700_000 + "</s>"),
     "pptx: a slide shown 20,000 times": lambda: _pptx("<s><sp><p><r><t>Tea</t></r></p></sp></s>", count=19_000),
     "pptx: a paragraph of 30 MB": lambda: _pptx("<s><sp><p><r><t>" + "x" * 30 * M + "</t></r></p></sp></s>"),
     "pptx: 100,000 rows": lambda: _pptx("<s><graphicFrame>" + "<tr><tc/></tr>" * 100_000 + "</graphicFrame></s>"),

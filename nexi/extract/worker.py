@@ -32,6 +32,7 @@ def main() -> None:
     """
     die_with_parent()
     kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
     recognition = ocr.Recognition(sys.argv[5], ocr.MAX_DOCUMENT_S[sys.argv[4]])
     # Loaded before the limit, so that the limit is what a document may take.
     if known := find_format(kind):
@@ -49,7 +50,7 @@ def main() -> None:
         problem = {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
         answer = json.dumps({"error": problem}).encode("ascii")
     except MemoryError:
-        answer = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")
+        answer = lack_of_memory
     sys.stdout.buffer.write(answer)  # bytes: they are written as they are, without memory for a copy
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
+from evals import format_bodies
 from nexi.errors import FetchError
 from nexi.extract import DOCX, EPUB, PDF, Extracted, archives, wordml
 from nexi.fetchers import apart
@@ -108,6 +109,14 @@ async def test_a_document_that_needs_more_memory_than_its_process_has_is_too_lar
     crowded = docx("<w:p " + " ".join(f'a{n}=""' for n in range(720_000)) + "/>")
     error = await failure({"/": response(crowded, content_type=DOCX)})
     assert (error.reason, error.cause) == ("too_large", "it needs more memory than a page may take")
+
+
+async def test_a_presentation_of_700_000_shapes_is_too_large_although_no_memory_is_left_to_say_so() -> None:
+    kind, slides, _ = format_bodies.BODIES["pptx: 700,000 shapes"]()
+    with pytest.raises(FetchError) as caught:
+        await apart.read_apart(slides, kind, 1_000, origin="web")
+    error = caught.value
+    assert (error.message, error.reason) == ("the PowerPoint presentation is too large", "too_large")
 
 
 async def test_a_text_that_its_process_has_no_memory_to_hand_over_is_too_large() -> None:
