@@ -109,31 +109,32 @@ class TwinFiles:
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
+        keys = {path: _twin_key(path) for path in files}
+        counts = Counter(keys.values())
         self._files = tuple(files)
-        keys = Counter(map(_twin_key, files))
-        self._shared = frozenset(key for key, count in keys.items() if count > 1)
-        self._words: dict[Path, tuple[Path, frozenset[str]]] = {}
+        self._shared = {path: key for path, key in keys.items() if counts[key] > 1}
+        self._words: dict[tuple[str, ...], tuple[Path, frozenset[str]]] = {}
 
     def in_order(self) -> list[Path]:
         """The files, those in the preferred form of several before the others."""
-        return sorted(self._files, key=lambda path: _twin_key(path) in self._shared and _form_rank(path))
+        return sorted(self._files, key=lambda path: path in self._shared and _form_rank(path))
 
     def find_twin(self, path: Path, text: str) -> Path | None:
         """The file that was read before with the same text."""
-        key = _twin_key(path)
-        if key not in self._shared:
+        key = self._shared.get(path)
+        if key is None:
             return None
         words = frozenset(find_words(text.casefold()))
         known, held = self._words.setdefault(key, (path, words))
         return known if known != path and len(words & held) >= SAME_WORDS * len(words) else None
 
 
-def _twin_key(path: Path) -> Path:
+def _twin_key(path: Path) -> tuple[str, ...]:
     """A path without the endings of its formats and without folders of sources."""
-    name = path.name
+    *folders, name = path.parts
     while (suffix := Path(name).suffix).lower() in FORMS:
         name = name.removesuffix(suffix)
-    return Path(*(part for part in path.parent.parts if part not in SOURCE_FOLDERS), name.casefold())
+    return (*(folder for folder in folders if folder not in SOURCE_FOLDERS), name.casefold())
 
 
 def _form_rank(path: Path) -> int:

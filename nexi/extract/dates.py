@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 MIN_YEAR, MAX_YEAR = 1990, 2099  # of dates in prose, which speaks of other times too
 MAX_NODES = 60
 MAX_STAMP_CHARS = 120  # a longer text that holds a date is prose
+MAX_DATE_CHARS = 48  # between the year and the other end of a date with the name of a month
 MAX_LINKED_DATA_CHARS = 400_000
 NEAR_MARKUP_CHARS = 40_000
 NEAR_TITLE_CHARS = 1_500  # of text
@@ -81,6 +82,7 @@ _DAY_MONTH = re.compile(
 _MONTH_DAY = re.compile(
     rf"\b({_MONTH})\b\.?[ \u00a0]{{0,2}}(\d{{1,2}})(?:st|nd|rd|th)?\b,?[ \u00a0]{{0,2}}((?:19|20)\d\d)\b", re.IGNORECASE
 )
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _YEAR_MONTH = re.compile(rf"\b((?:19|20)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.IGNORECASE)
 _NUMBERS = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
 _YEAR_FIRST = re.compile(r"(?<![\d./-])((?:19|20)\d\d)([./-])(\d{1,2})\2(\d{1,2})(?![\d/-])")
@@ -160,12 +162,13 @@ def find_dates(text: str, language: str = "") -> list[_Mention]:
     mentions: list[_Mention] = []
     for match in _ISO.finditer(text):
         mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
-    for match in _DAY_MONTH.finditer(text):
-        mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[2].lower()], match[1])))
-    for match in _MONTH_DAY.finditer(text):
-        mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[1].lower()], match[2])))
-    for match in _YEAR_MONTH.finditer(text):
-        mentions.append(_Mention(match.start(), _day(match[1], _MONTHS[match[2].lower()], match[3])))
+    for start, end in _spans_around_years(text):
+        for match in _DAY_MONTH.finditer(text, start, end):
+            mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[2].lower()], match[1])))
+        for match in _MONTH_DAY.finditer(text, start, end):
+            mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[1].lower()], match[2])))
+        for match in _YEAR_MONTH.finditer(text, start, end):
+            mentions.append(_Mention(match.start(), _day(match[1], _MONTHS[match[2].lower()], match[3])))
     for match in (*_ASIAN.finditer(text),):
         mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
     for match in _YEAR_FIRST.finditer(text):
@@ -174,6 +177,19 @@ def find_dates(text: str, language: str = "") -> list[_Mention]:
     for match in _NUMBERS.finditer(text):
         mentions.append(_Mention(match.start(), _read_numbers(match, language)))
     return sorted(mention for mention in mentions if mention.day)
+
+
+def _spans_around_years(text: str) -> Iterator[tuple[int, int]]:
+    """Where the names of months may belong to a date; looking for a hundred names in all of a text takes long."""
+    start = end = 0
+    for year in _YEAR.finditer(text):
+        if year.start() - MAX_DATE_CHARS > end:
+            if end:
+                yield start, end
+            start = max(0, year.start() - MAX_DATE_CHARS)
+        end = min(len(text), year.end() + MAX_DATE_CHARS)
+    if end:
+        yield start, end
 
 
 def _read_numbers(match: re.Match[str], language: str) -> str:

@@ -173,9 +173,10 @@ def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[
         return [(at, min(at + size, end)) for at in range(start, end, size)]
     out: list[tuple[int, int]] = []
     for unit_start, unit_end in pairwise((start, *_CUTS[level](text, start, end), end)):
-        if _chunk_length(text, unit_start, unit_end) > size:
+        # What is short with the white at its end need not be measured without it: there is a step for every word.
+        if unit_end - unit_start > size and _chunk_length(text, unit_start, unit_end) > size:
             out += _split_span(text, unit_start, unit_end, size, level + 1)
-        elif out and _chunk_length(text, out[-1][0], unit_end) <= size:
+        elif out and (unit_end - out[-1][0] <= size or _chunk_length(text, out[-1][0], unit_end) <= size):
             out[-1] = (out[-1][0], unit_end)
         elif unit_end > unit_start:
             out.append((unit_start, unit_end))
