@@ -222,3 +222,35 @@ def test_a_thread_in_a_form_is_kept_however_much_the_page_says_of_itself_to_mach
     head = f'<script type="application/ld+json">{said}</script>'
     page = f"<html><head></head><body><h1>Wall</h1><form>{posts}</form>{head}</body></html>"
     assert to_markdown(page, "").count("Post ") == 5
+
+
+NEWS = """<html lang="en"><head><title>Harbour of Ewell reopens - The Ewell Times</title>
+<meta property="og:type" content="article">
+<script type="application/ld+json">{"@type": "NewsArticle", "headline": "Harbour of Ewell reopens"}</script></head><body>
+<header><nav><a href="/">Home</a> <a href="/w">World</a> <a href="/s">Sport</a></nav></header>
+<div class="breaking-news"><h4>Breaking</h4><ul><li><a href="/1">Minister resigns over bridge</a></li>
+<li><a href="/2">Storm closes schools in Danvers</a></li></ul></div>
+<article><h1>Harbour of Ewell reopens</h1>
+<div class="social-share"><a href="/f">Share to Facebook</a> <a href="/t">Share to Twitter</a> <a href="/p">Print</a></div>
+<p>The harbour of Ewell reopened on Monday after three years of work on its northern pier, the town council said.</p>
+<p>About 400 boats had been moored in Danvers while the pier was rebuilt, and their owners paid no fees in that time.</p>
+<aside class="related"><h3>Read more</h3><ul><li><a href="/3">Fishing fleet returns to port</a></li>
+<li><a href="/4">How the pier was built</a></li></ul></aside>
+<p>The council expects the last crane to leave in June, when the market on the quay opens again for the summer season.</p>
+<div class="donate-box"><p>Please support our journalism with a small donation, so that the news stays free.</p>
+<a href="/d">Donate now</a></div></article>
+<section id="comments" class="comments"><h3>2 Comments</h3><div class="comment"><b>sailor12</b>
+<p>I have waited for this for years, and the fees should stay low for small boats.</p></div><div class="comment"><b>gull</b>
+<p>The old pier was better, and no one asked the people who live next to it.</p></div></section>
+<div class="trending"><h3>Trending now</h3><ul><li><a href="/5">Ten walks near Ewell</a></li>
+<li><a href="/6">Recipe: fish pie</a></li></ul></div>
+<form><p>Thank you! Your submission has been received! Oops! Something went wrong while submitting the form.</p></form>
+<footer><p>Copyright 2026 The Ewell Times</p></footer></body></html>"""
+
+
+def test_of_a_page_of_news_the_article_is_left_without_teasers_pleas_comments_and_forms() -> None:
+    assert extract(NEWS, "text/html", "https://times.example/harbour").text.split("\n\n") == [
+        "The harbour of Ewell reopened on Monday after three years of work on its northern pier, the town council said.",
+        "About 400 boats had been moored in Danvers while the pier was rebuilt, and their owners paid no fees in that time.",
+        "The council expects the last crane to leave in June, when the market on the quay opens again for the summer season.",
+    ]

@@ -109,3 +109,12 @@ def test_a_page_that_was_saved_as_txt_is_read_as_a_page() -> None:
         "<!DOCTYPE html><html><body><nav>menu</nav><article><p>The Corlett pier is 222 metres long.</p></article></body></html>"
     )
     assert to_text(page.encode(), name="pier.txt").text == "The Corlett pier is 222 metres long."
+
+
+def test_a_listing_of_a_latex_source_keeps_its_signs() -> None:
+    source = rb"""\documentclass{article}\begin{document}
+\begin{lstlisting}
+x = 1 < 2
+\end{lstlisting}
+Text.\end{document}"""
+    assert to_text(source, name="a.tex").text == "```\nx = 1 < 2\n```\n\nText."
