@@ -201,6 +201,8 @@ class Nexi:
     async def admit(self, request: RunRequest, *, is_queued: bool = False) -> RunRequest:
         """Count a new run; its request with what its space says, within what its person may still use. Raises NexiError with
         the code quota_reached, model_refused or no_such_space."""
+        if request.continues and not request.space:
+            request = replace(request, space=await self._space_of(request.continues))
         if request.space:
             request = await enter_space(self.ports, request)
         state = self.ports.shared.state
@@ -231,6 +233,17 @@ class Nexi:
     def agentic(self, question: str | RunRequest) -> RunOpening:
         """`run` for the seed's agentic search: the store first, and of the web only what is missing."""
         return self.run(_request_for(question, "agentic"))
+
+    async def _space_of(self, run_id: str) -> str:
+        """The space of the run that a question continues, while there is one. Raises StoreError."""
+        runs, spaces = self.runs(), self.spaces()
+
+        def find() -> str:
+            summaries = runs.list_runs(1) if run_id == LAST_RUN else runs.read_summaries([run_id])
+            known = [space.address for space in spaces.list_all()] if any(run.space for run in summaries) else []
+            return next((run.space for run in summaries if run.space in known), "")
+
+        return await asyncio.to_thread(find)
 
     def _ports_for(self, resolved: ResolvedRun) -> PortFactory:
         return self.ports.with_config(resolved.config, is_offline=resolved.request.is_local)

@@ -109,3 +109,18 @@ async def test_a_local_space_keeps_a_question_from_the_web_whatever_it_says(tmp_
         events = [event for _, event in await served.events(run_id)]
     assert events[0]["request"]["scope"] == "local"
     assert not served.web.asked.is_set()
+
+
+async def test_a_follow_up_stays_in_its_space_while_there_is_one(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await add_flat(served)
+        first = await served.ask(RENT, space="flat")
+        await served.end_of(first)
+        second = await served.ask("What is the notice period of the flat?", continues=first)
+        await served.end_of(second)
+        await served.client.delete("/v1/spaces/flat")
+        third = await served.ask("And the rent?", continues=second, options={"only_local": True})
+        await served.end_of(third)
+        kept = [item["id"] for item in (await served.client.get("/page/history?space=flat")).json()["items"]]
+        requests = [(await served.events(run_id))[0][1]["request"].get("space", "") for run_id in (first, second, third)]
+    assert (kept, requests) == ([second, first], ["flat", "flat", ""])

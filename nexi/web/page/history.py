@@ -52,11 +52,14 @@ def routes() -> list[Route]:
 
 
 async def _list_history(request: Request) -> Response:
-    """The newest first: all of them, or those whose question or answer has the words of `q` in it."""
+    """The newest first: all of them, or those whose question or answer has the words of `q` in it, or of one space."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
     labels = await asyncio.to_thread(read_labels, nexi)
-    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, wanted.casefold(), limit + 1)
+    space = request.query_params.get("space", "")
+    most = MOST_LISTED if space else limit + 1
+    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, wanted.casefold(), most)
+    found = [item for item in found if not space or item["space"] == space]
     return json_reply(
         {"items": [{**item, **_shown_label(labels, item["id"])} for item in found[:limit]], "more": len(found) > limit}
     )
@@ -114,7 +117,7 @@ def _of_runs(
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
             excerpt = excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""
-            yield {**item, **spent, "thread": _find_root(summaries, run), "excerpt": excerpt}
+            yield {**item, **spent, "thread": _find_root(summaries, run), "excerpt": excerpt, "space": run.space}
 
 
 def _find_root(summaries: Mapping[str, RunSummary], run: RunSummary) -> str:
@@ -135,7 +138,8 @@ def _of_answers(
             state = "finished" if is_kept else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
             spent = {"words": len(entry.answer.split()), "seconds": entry.duration_s, "tokens": entry.tokens, "cost": None}
-            yield {**item, **spent, "thread": entry.id, "excerpt": excerpt_answer(entry.answer, wanted)}
+            excerpt = excerpt_answer(entry.answer, wanted)
+            yield {**item, **spent, "thread": entry.id, "excerpt": excerpt, "space": entry.space}
 
 
 def excerpt_answer(answer: str, wanted: str) -> str:
