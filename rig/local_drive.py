@@ -123,6 +123,8 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "get /setup": ("local", None),
     "get /check": ("local", None),
     "get /page/check": ("local", None),
+    "get /table": ("local", None),
+    "get /page/table": ("local", None),
     "post /page/check": ("local", {"text": NOTE, "only_local": True}),
     "get /static/sentences": ("local", None),
     "get /static/opensearch.xml": ("local", None),

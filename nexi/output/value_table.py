@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 from nexi.output.controls import clean_line
 from nexi.tables.cells import NOT_STATED, Cell, Row, ValueTable
+from nexi.text.scope import find_periods
 
 __all__ = ["TABLE_SCHEMA", "render_table", "table_csv", "table_json", "table_markdown", "table_workbook"]
 
@@ -23,6 +24,7 @@ TABLE_SCHEMA = "nexi-table-1"
 MAX_SHEET_TEXT = 32_767  # characters that a cell of a workbook may have
 _FORMULA_START = ("=", "+", "-", "@", "\t", "\r")
 _NUMERIC = re.compile(r"[+-]?[\d.,]+\s?%?$")
+_AS_OF = re.compile(r"\b(?:as of|as at|valid from|since)\b(.{0,40})", re.IGNORECASE)
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 _XML_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
@@ -52,7 +54,8 @@ def table_json(table: ValueTable) -> dict[str, Any]:
                 "digest": row.digest,
                 "problem": row.problem,
                 "cells": [
-                    {"value": c.value, "quote": c.quote, "page": c.page or None, "heading": c.heading, "stated": c.is_stated}
+                    {"value": c.value, "quote": c.quote, "page": c.page or None, "heading": c.heading}
+                    | {"date": _date_of(row, c), "stated": c.is_stated}
                     for c in row.cells
                 ],
             }
@@ -67,7 +70,7 @@ def table_markdown(table: ValueTable) -> str:
     lines = [_markdown_row(heads), _markdown_row(["---"] * len(heads))]
     lines += [_markdown_row([_name(row), *(_shown(row, cell) for cell in row.cells)]) for row in table.rows]
     quotes = [
-        f"- {clean_line(row.name)}, {clean_line(name)}: “{clean_line(cell.quote)}”{_place(cell)}"
+        f"- {clean_line(row.name)}, {clean_line(name)}: “{clean_line(cell.quote)}”{_place(row, cell)}"
         for row, name, cell in _stated(table)
     ]
     if quotes:
@@ -83,9 +86,9 @@ def table_csv(table: ValueTable) -> str:
     """One line for each document, with the quote beside each value. Text that a spreadsheet would run is kept as text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(["document", "date", *(head for c in table.columns for head in (c.text, f"{c.text} (quote)"))])
+    writer.writerow(["document", "date", *(f"{c.text}{more}" for c in table.columns for more in ("", " (quote)", " (date)"))])
     for row in table.rows:
-        cells = [part for cell in row.cells for part in (cell.value if cell.is_stated else "", cell.quote)]
+        cells = [part for cell in row.cells for part in (cell.value if cell.is_stated else "", cell.quote, _date_of(row, cell))]
         writer.writerow([_as_text(part) for part in (row.name, row.date, *cells)])
     return out.getvalue()
 
@@ -94,8 +97,8 @@ def table_workbook(table: ValueTable) -> bytes:
     """A workbook of two sheets: the values, and the words that each was taken from."""
     values = [["Document", "Date", *(c.text for c in table.columns)]]
     values += [[row.name, row.date, *(_shown(row, cell) for cell in row.cells)] for row in table.rows]
-    quotes = [["Document", "Column", "Value", "Quote", "Page", "Heading"]]
-    quotes += [[r.name, name, c.value, c.quote, str(c.page or ""), c.heading] for r, name, c in _stated(table)]
+    quotes = [["Document", "Column", "Value", "Quote", "Page", "Heading", "Date"]]
+    quotes += [[r.name, name, c.value, c.quote, str(c.page or ""), c.heading, _date_of(r, c)] for r, name, c in _stated(table)]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, body in _workbook_parts((("Values", values), ("Quotes", quotes))):
@@ -120,9 +123,18 @@ def _name(row: Row) -> str:
     return clean_line(row.name) + (f" ({row.date[:10]})" if row.date else "")
 
 
-def _place(cell: Cell) -> str:
+def _date_of(row: Row, cell: Cell) -> str:
+    """The time that a value is of: what its quote says ("as of March 2024"), else the day of the document."""
+    if not cell.is_stated:
+        return ""
+    periods = find_periods(match[1]) if (match := _AS_OF.search(cell.quote)) else ()
+    return str(periods[0]) if periods else row.date[:10]
+
+
+def _place(row: Row, cell: Cell) -> str:
     told = [f"page {cell.page}"] if cell.page else []
     told += [f"under “{clean_line(cell.heading)}”"] if cell.heading else []
+    told += [date] if (date := _date_of(row, cell)) else []
     return f" ({', '.join(told)})" if told else ""
 
 

@@ -26,6 +26,7 @@ PAGES = (
     "/history",
     "/knowledge",
     "/check",
+    "/table",
     "/setup",
 )  # what a browser opens; the data in them is asked for apart
 GUEST_PATHS = (

@@ -64,6 +64,7 @@ class GuardRules(Struct, frozen=True):
         "/history",
         "/knowledge",
         "/check",
+        "/table",
         "/setup",
         "/shared/*",
     )

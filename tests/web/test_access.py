@@ -23,7 +23,7 @@ PUBLIC = {
     "GET /static/{name}",
     "GET /shared/{key}",
 }
-PAGES = {"GET /", "GET /runs/{id}", "GET /history", "GET /knowledge", "GET /check", "GET /setup"}
+PAGES = {"GET /", "GET /runs/{id}", "GET /history", "GET /knowledge", "GET /check", "GET /table", "GET /setup"}
 GUEST = {
     "POST /v1/runs",
     "GET /v1/runs/{id}",
@@ -91,6 +91,7 @@ OWNER = {
     "GET /page/runs/{id}/thread",
     "GET /page/knowledge",
     "GET /page/check",
+    "GET /page/table",
     "POST /page/check",
     "GET /page/knowledge/find",
     "POST /page/knowledge/forget",

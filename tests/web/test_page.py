@@ -66,7 +66,7 @@ def first_visit_bytes(language: str) -> int:
         loaded.add(name := wanted.pop())
         imported = re.findall(r'^import .*? from "\./(\w+\.js)";', (FOLDER / name).read_text(encoding="utf-8"), re.S | re.M)
         wanted += set(imported) - loaded
-    assert {"runs.js", "knowledge.js", "check.js", "setup.js", "settings.js"} & loaded == set()
+    assert {"runs.js", "knowledge.js", "check.js", "table.js", "setup.js", "settings.js"} & loaded == set()
     others = [name for name in FILES if not name.endswith(".js")]
     return len(index_bytes(language, False)) + sum(len(static_bytes(name, False)) for name in (*loaded, *others))
 
@@ -103,7 +103,16 @@ async def test_the_page_is_in_the_language_of_its_reader(tmp_path: Path) -> None
 
 async def test_it_is_served_under_a_strict_policy_also_for_a_run(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        for path in ("/", "/runs/aaaaaa", "/history", "/knowledge", "/check", "/setup", *(f"/static/{name}" for name in FILES)):
+        for path in (
+            "/",
+            "/runs/aaaaaa",
+            "/history",
+            "/knowledge",
+            "/check",
+            "/table",
+            "/setup",
+            *(f"/static/{name}" for name in FILES),
+        ):
             reply = await served.client.get(path)
             policy = reply.headers["content-security-policy"]
             assert (reply.status_code, policy.startswith("default-src 'none'; script-src 'self'")) == (200, True)

@@ -24,7 +24,18 @@ from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
 from nexi.web.exports import export_response
-from nexi.web.page import asking, checking, history, knowledge, pictures, settings, setup, sharing, watching
+from nexi.web.page import (
+    asking,
+    checking,
+    extracting,
+    history,
+    knowledge,
+    pictures,
+    settings,
+    setup,
+    sharing,
+    watching,
+)
 from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
@@ -63,6 +74,7 @@ SCRIPTS = (
     "sources.js",
     "spent.js",
     "state.js",
+    "table.js",
     "tables.js",
     "texts.js",
     "theme.js",
@@ -80,7 +92,7 @@ FILES = {
     "app.webmanifest": "application/manifest+json",
     **dict.fromkeys(SCRIPTS, "text/javascript"),
 }
-PANELS = ("/history", "/knowledge", "/check", "/setup")
+PANELS = ("/history", "/knowledge", "/check", "/table", "/setup")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "
     "manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -138,6 +150,7 @@ def routes() -> list[Route]:
         Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
         *asking.routes(),
         *checking.routes(),
+        *extracting.routes(),
         *history.routes(),
         *knowledge.routes(),
         *setup.routes(),

@@ -22,7 +22,7 @@ import { follow, showFailure, stopFollowing } from "./watch.js";
 applyTheme();
 
 const FILLS = { // loaded when they are opened
-  runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), check: async () => (await import("./check.js")).fillCheck(), setup: async () => (await import("./setup.js")).fillSetup(),
+  runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), check: async () => (await import("./check.js")).fillCheck(), table: async () => (await import("./table.js")).fillTable(), setup: async () => (await import("./setup.js")).fillSetup(),
 };
 
 async function openRun(id) {

@@ -1,7 +1,7 @@
-// The panels beside the run (history, knowledge, a check, set-up): opening one, its message, its search field, its rows, and asking before a deletion.
+// The panels beside the run (history, knowledge, a check, a table, set-up): opening one, its message, its search field, its rows, and asking before a deletion.
 import { $ } from "./core.js";
 
-const NAMES = ["runs", "knowledge", "check", "setup"];
+const NAMES = ["runs", "knowledge", "check", "table", "setup"];
 const TYPING_MS = 200;
 
 // One panel at a time takes the place of what is shown; "" gives that back.
