@@ -24,10 +24,12 @@ def test_a_page_and_a_file_become_a_table_with_quotes_and_are_saved(
     note.write_text("---\ndate: 2024-03-05\n---\n# Tide gauge\n\nHeight: 4.2 m\n", encoding="utf-8")
     person = look(served, viewport={"width": 390, "height": 844})
     page = person.open()
+    page.set_input_files("#picker", note)
+    page.wait_for_selector("#files li.done")
     page.click("#show-table")
     page.wait_for_selector("#table-columns")
     assert page.evaluate("location.pathname") == "/table"
-    page.set_input_files("#table-files", note)
+    page.click("#table-stored")
     expect(page.locator("#table-documents")).to_have_value(re.compile("^file:"), timeout=30_000)
     page.fill("#table-documents", page.input_value("#table-documents") + f"\n{served.web}/moon.test/facts")
     page.fill("#table-columns", "height\nHow far is the Moon from Earth on average?")
