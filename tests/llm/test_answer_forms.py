@@ -253,3 +253,46 @@ def test_with_a_model_file_that_is_cut_off_words_decide(tmp_path: Path, monkeypa
     monkeypatch.setattr(factory, "reading_model", lambda: E5Encoder(tmp_path))
     question = "how long is the rhine"
     assert draft(question, RHINE, compare=factory.compare_texts) == draft(question, RHINE)
+
+
+def test_things_that_are_compared_are_not_taken_for_readings_of_one_name() -> None:
+    quixote = PageView("https://o.example/1", 1, "Don Quichotte", "Don Quichotte is an opera in five acts by Jules Massenet.")
+    tosca = PageView("https://o.example/2", 2, "Tosca", "Tosca is an opera in three acts by Giacomo Puccini.")
+    namesakes = PageView("https://o.example/3", 3, "Tosca (disambiguation)", "Tosca is an opera by Giacomo Puccini.")
+    found = draft("Which opera has more acts, Don Quichotte or Tosca?", quixote, tosca, namesakes)
+    assert found.answered in ("yes", "likely")
+    assert {number for _, number in found.lines} == {1, 2}
+
+
+def test_an_answer_of_two_pages_is_rated_by_what_both_say() -> None:
+    """Neither sentence alone is near to the question."""
+    video = PageView(
+        "https://v.example/1", 1, "Celebrity Video", "Celebrity Video was a home video distributor that released BraveStarr."
+    )
+    series = PageView("https://v.example/2", 2, "BraveStarr", "BraveStarr is an American Space Western animated series.")
+    found = draft(
+        "Which Space Western animated series did Celebrity Video release?", video, series, compare=prefers("BraveStarr is")
+    )
+    assert found.answered != "no"
+    assert {number for _, number in found.lines} == {1, 2}
+
+
+def test_a_page_about_something_else_adds_no_second_sentence() -> None:
+    council = PageView(
+        "https://g.example/1",
+        1,
+        "Pharmacy technician",
+        "A pharmacy technician has to register with the General Pharmaceutical Council (GPhC).\n\n"
+        "The GPhC regulates the practice of pharmacists and pharmacy technicians.",
+    )
+    actor = PageView(
+        "https://g.example/2", 2, "Daniel Riordan", "He is best known for the voice of Alduin, the main antagonist."
+    )
+    found = draft("What is a main duty of the GPhC?", council, actor, compare=prefers("GPhC"))
+    assert {number for _, number in found.lines} == {1}
+
+
+def test_a_withheld_answer_shows_the_closest_passages_within_the_usual_length() -> None:
+    film = PageView("https://f.example", 1, "Bon Cop", "# Bon Cop\n\nBon Cop, Bad Cop is a 2006 Canadian dark comedy film.")
+    found = draft("What is the French name of the Canadian Armed Forces?", film)
+    assert (found.answered, found.lines) == ("no", (("Bon Cop, Bad Cop is a 2006 Canadian dark comedy film.", 1),))
