@@ -118,6 +118,7 @@ ROUTES: Mapping[str, Entry] = {
 PAGE_ROUTES: Mapping[str, Entry] = {
     "get /": ("local", None),
     "get /runs/{id}": ("local", None),
+    "get /spaces/{name}": ("local", None),
     "get /history": ("local", None),
     "get /knowledge": ("local", None),
     "get /setup": ("local", None),

@@ -23,6 +23,7 @@ __all__ = ["GUEST_PATHS", "PAGES", "OwnerAccess", "cookie_name"]
 PAGES = (
     "/",
     "/runs/*",
+    "/spaces/*",
     "/history",
     "/knowledge",
     "/check",

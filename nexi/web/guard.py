@@ -60,6 +60,7 @@ class GuardRules(Struct, frozen=True):
         "/readyz",
         "/",
         "/runs/*",
+        "/spaces/*",
         "/static/*",
         "/history",
         "/knowledge",

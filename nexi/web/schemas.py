@@ -101,6 +101,7 @@ RUN: dict[str, Any] = {
         "question": {"type": "string"},
         "created": {"type": "string"},
         "last_event_id": {"type": "integer"},
+        "space": {"type": "string"},
         "links": {"type": "object"},
     },
 }

@@ -62,6 +62,8 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
         "cost": usage.cost,
         "links": {"events": f"/v1/runs/{run_id}/events", "result": f"/v1/runs/{run_id}/result"},
     }
+    if start and (space := start.request.get("space")):
+        told["space"] = space
     if start and start.mode == "research":
         told["progress"] = progress_of(facts)
     return {**told, **_describe_end(facts)}

@@ -136,7 +136,7 @@ def session_of(headers: Headers) -> str:
 
 
 def _is_page(path: str) -> bool:
-    return path == "/" or path.startswith("/runs/")
+    return path == "/" or path.startswith(("/runs/", "/spaces/"))
 
 
 class _PersonalApps:

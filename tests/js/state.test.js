@@ -37,7 +37,7 @@ test("a new run begins with nothing of the one before, and keeps the form and wh
   assert.deepEqual(rest, {
     id: "", source: null, last: "", text: "", marks: [], stale: "", bars: [], known: 0, run: null, asked: {}, before: "", spent: {},
     isStopWanted: false,
-    continues: "ffffff", form: { effort: "m" }, turns: new Map(),
+    continues: "ffffff", space: "", defaults: {}, form: { effort: "m" }, turns: new Map(),
   });
   assert.deepEqual([[...work.agents.keys()], open.size], [[""], 0]);
 });

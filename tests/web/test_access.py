@@ -23,7 +23,16 @@ PUBLIC = {
     "GET /static/{name}",
     "GET /shared/{key}",
 }
-PAGES = {"GET /", "GET /runs/{id}", "GET /history", "GET /knowledge", "GET /check", "GET /table", "GET /setup"}
+PAGES = {
+    "GET /",
+    "GET /runs/{id}",
+    "GET /spaces/{name}",
+    "GET /history",
+    "GET /knowledge",
+    "GET /check",
+    "GET /table",
+    "GET /setup",
+}
 GUEST = {
     "POST /v1/runs",
     "GET /v1/runs/{id}",

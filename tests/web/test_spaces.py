@@ -121,6 +121,7 @@ async def test_a_follow_up_stays_in_its_space_while_there_is_one(tmp_path: Path)
         await served.client.delete("/v1/spaces/flat")
         third = await served.ask("And the rent?", continues=second, options={"only_local": True})
         await served.end_of(third)
+        shown = (await served.client.get(f"/v1/runs/{first}")).json()["space"]
         kept = [item["id"] for item in (await served.client.get("/page/history?space=flat")).json()["items"]]
         requests = [(await served.events(run_id))[0][1]["request"].get("space", "") for run_id in (first, second, third)]
-    assert (kept, requests) == ([second, first], ["flat", "flat", ""])
+    assert (kept, requests, shown) == ([second, first], ["flat", "flat", ""], "flat")

@@ -72,6 +72,7 @@ SCRIPTS = (
     "settings.js",
     "setup.js",
     "sources.js",
+    "spaces.js",
     "spent.js",
     "state.js",
     "table.js",
@@ -139,6 +140,7 @@ def routes() -> list[Route]:
     return [
         Route("/", _show_index, methods=["GET"]),
         Route("/runs/{id}", _show_index, methods=["GET"]),
+        Route("/spaces/{name}", _show_index, methods=["GET"]),
         *(Route(path, _show_index, methods=["GET"]) for path in PANELS),
         Route("/static/opensearch.xml", _describe_search, methods=["GET"]),
         Route("/static/sentences", _show_sentences, methods=["GET"]),

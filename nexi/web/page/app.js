@@ -12,6 +12,7 @@ import { watchCitations } from "./peek.js";
 import { keepDraft, queueQuestion, restoreDraft, showQueued } from "./queue.js";
 import { closeEvidence, showAnswer, showReadPages, showRemembered, showTools } from "./read.js";
 import { showSource } from "./sources.js";
+import { enterSpace, leaveSpace, makeSpace, saveInstructions } from "./spaces.js";
 import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
 import { language, say } from "./texts.js";
 import { applyTheme } from "./theme.js";
@@ -34,7 +35,8 @@ async function openRun(id) {
     if (id !== state.id) return;
     $("asked").textContent = run.question;
     showInTitle();
-    setRequest({ effort: run.effort, mode: run.mode });
+    setRequest({ effort: run.effort, mode: run.mode, space: run.space });
+    if (run.space) enterSpace(run.space); else leaveSpace();
     if (run.state === "running") {
       loadTimeline(await call(`/page/runs/${id}/timeline`)); // drawn from the log as far as that goes, and from events after that
       return await follow(id);
@@ -74,14 +76,20 @@ function showMissing(id) {
 
 // Shows what the address names; a run that is shown already stays as it is.
 function showAddress() {
-  const { panel = "", run, missing } = parseAddress(location.pathname);
+  const { panel = "", run, missing, space } = parseAddress(location.pathname);
   $("missing").hidden = true;
   if (run && run !== state.id) openRun(run);
   else if (missing) showMissing(missing);
-  else if (!run && !panel) { if (state.id) showRecentRuns(); leaveRun(); }
+  else if (!run && !panel) { leaveRun(); showSpace(space); }
   else if (run) { showAddressed(); showAddressedSource(); }
   showPanel(panel, FILLS[panel]);
   if (!run && !panel && !missing) $("question").focus();
+}
+
+// A space, or none; the start page lists what was asked there.
+function showSpace(address = "") {
+  if (address) enterSpace(address); else leaveSpace();
+  if (state.form && !state.form.first_run) showRecentRuns();
 }
 
 function showAddressedSource() { const number = location.hash.match(/^#source-(\d+)$/)?.[1]; if (number) showSource(Number(number)); }
@@ -146,6 +154,8 @@ document.addEventListener("keydown", (event) => {
   if ($("evidence").open) closeEvidence(); else if (!$("stop").hidden) stop();
 });
 on("stop", "click", stop);
+on("space-save", "click", saveInstructions);
+on("space-new", "submit", makeSpace);
 on("effort", "change", showDeepOptions);
 on("more", "click", () => showOptions($("options").hidden));
 on("fresh", "click", () => { continueRun(""); $("question").focus(); });

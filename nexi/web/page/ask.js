@@ -8,6 +8,7 @@ import { hidePlan } from "./plan.js";
 import { showProblem } from "./problem.js";
 import { clearDraft, queuedQuestion, queueQuestion, showQueued } from "./queue.js";
 import { closeEvidence } from "./read.js";
+import { showDefaults } from "./spaces.js";
 import { showSpent } from "./spent.js";
 import { resetRun, setContinuedRun, setForm, state, wantStop } from "./state.js";
 import { say } from "./texts.js";
@@ -16,7 +17,7 @@ import { follow, stopFollowing } from "./watch.js";
 
 const formValues = () => ({
   question: $("question").value, effort: $("effort").value, sites: $("sites").value, time: $("time").value, focus: $("focus").value,
-  model: $("model").value, depth: $("depth").value, planned: $("planned").checked,
+  model: $("model").value, depth: $("depth").value, planned: $("planned").checked, space: state.space,
 });
 
 export async function ask(event) {
@@ -117,8 +118,7 @@ export async function fillForm() {
   const effort = $("effort"), shown = effort.value, form = await call("/page/form");
   setForm(form);
   if (state.run?.kept) $("publish").hidden = !form.share || Boolean(state.run.of_another);
-  if (effort.value === shown) effort.value = form.effort; // not what was chosen meanwhile
-  $("model").options[0].textContent = form.has_model ? form.model : say("ask.built_in");
+  showDefaults(effort.value === shown ? "" : effort.value);
   $("welcome").hidden = true;
   if (!form.first_run && !state.id) showRecentRuns();
   if (form.first_run) (await import("./welcome.js")).showWelcome(form);

@@ -21,7 +21,7 @@ async function uploadOne(file, chip, about) {
   if (file.size > max) return setProgress(say("files.too_large", { n: Math.floor(max / 1e6) }), "failed");
   setProgress(say("files.reading"), "");
   try {
-    const taken = await call(`/page/files?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+    const taken = await call(`/page/files?name=${encodeURIComponent(file.name)}${state.space ? `&space=${encodeURIComponent(state.space)}` : ""}`, { method: "POST", body: file });
     const words = taken.outcome === "stored" ? say("files.indexed", { n: taken.chunks }) : say("files.known");
     setProgress([words, ...taken.warnings].join(". "), "done");
   } catch (error) { setProgress(error.message, "failed"); }

@@ -20,6 +20,7 @@ export function buildOrder(form, continues = "") {
   if (isDeep) Object.assign(options, { depth: Number(form.depth), plan: form.planned }); else options.effort = form.effort;
   const order = { question: form.question.trim(), mode: isDeep ? "research" : "search", options };
   if (continues) order.continues = continues;
+  else if (form.space) order.space = form.space;
   return order;
 }
 
@@ -30,6 +31,7 @@ export function buildRetryOrder(question, asked, { model, mode = "", continues =
   if (asked.only_local || asked.scope === "local") options.focus = "local";
   for (const name of ["sites", "excluded_sites", "time_range", "focus"]) if (asked.query?.[name]?.length) options[name] = asked.query[name];
   const order = { question, mode: how === "research" ? "research" : "search", options };
+  if (asked.space) order.space = asked.space;
   if (continues) order.continues = continues;
   return order;
 }

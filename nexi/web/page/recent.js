@@ -2,12 +2,17 @@
 import { $, call, element } from "./core.js";
 import { groupRuns } from "./runs.js";
 import { isWeb } from "./sources.js";
+import { listSpaces } from "./spaces.js";
+import { state } from "./state.js";
 import { formatDate, say } from "./texts.js";
 
 const MAX_THREADS = 5, MAX_RUNS = 40, MAX_FILES = 3, MAX_SOURCES = 30;
 
 export async function showRecent() {
-  const [{ items }, { sources }] = await Promise.all([call(`/page/history?limit=${MAX_RUNS}`), call(`/page/knowledge?limit=${MAX_SOURCES}`).catch(() => ({ sources: [] }))]);
+  const { space } = state, sourcesPath = space ? `/v1/spaces/${encodeURIComponent(space)}/sources` : `/page/knowledge?limit=${MAX_SOURCES}`;
+  listSpaces().catch(() => {}); // a guest has none
+  const [{ items }, { sources }] = await Promise.all([call(`/page/history?limit=${MAX_RUNS}&space=${encodeURIComponent(space)}`), call(sourcesPath).catch(() => ({ sources: [] }))]);
+  if (space !== state.space) return;
   const threads = groupRuns(items).slice(0, MAX_THREADS), files = sources.filter((source) => !isWeb(source.url) && source.title).slice(0, MAX_FILES);
   $("recent-list").replaceChildren(...threads.map(threadRow));
   $("recent").hidden = !threads.length;

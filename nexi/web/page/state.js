@@ -5,7 +5,7 @@ const emptyRun = () => ({
   id: "", source: null, last: "", text: "", marks: [], stale: "", started: performance.now(), bars: [], open: new Map(), known: 0, work: createWork(), run: null,
   asked: {}, before: "", spent: {}, isStopWanted: false,
 });
-const values = { ...emptyRun(), continues: "", form: null, turns: new Map() };
+const values = { ...emptyRun(), continues: "", space: "", defaults: {}, form: null, turns: new Map() };
 
 export const state = new Proxy(values, {
   set(_, name) { throw new TypeError(`state.${String(name)} is set by a function of state.js`); },
@@ -66,6 +66,9 @@ export function setFinishedRun(run) { values.run = run; }
 export function setRequest(asked) { values.asked = asked; }
 
 export function setPreviousRun(id) { values.before = id; }
+
+// The space that a new conversation is asked in; one that goes on stays in its own.
+export function setSpace(address, { effort = "", model = "" } = {}) { Object.assign(values, { space: address, defaults: { effort, model } }); }
 
 export function setContinuedRun(id) { values.continues = id; }
 

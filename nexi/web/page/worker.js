@@ -9,7 +9,7 @@ self.addEventListener("message", (event) => event.waitUntil(caches.open(SHELL).t
 self.addEventListener("fetch", (event) => {
   const { request } = event, url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== self.location.origin) return;
-  if (request.mode === "navigate" && /^\/($|runs\/|history$|knowledge$|check$|setup$)/.test(url.pathname)) event.respondWith(fetch(request).catch(() => caches.match("/").then((page) => page || Response.error())));
+  if (request.mode === "navigate" && /^\/($|runs\/|spaces\/|history$|knowledge$|check$|table$|setup$)/.test(url.pathname)) event.respondWith(fetch(request).catch(() => caches.match("/").then((page) => page || Response.error())));
   else if (url.pathname.startsWith("/static/")) event.respondWith(fetchFirst(request, SHELL));
   else if (keepsAnswers && KEPT.test(url.pathname) && !request.headers.has("authorization")) event.respondWith(fetchFirst(request, ANSWERS));
 });
