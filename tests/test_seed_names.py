@@ -276,6 +276,7 @@ def test_history_functions_work_together(tmp_path: Path) -> None:
     history.add_history_entry(entry, path)
     assert [f.name for f in fields(history.HistoryEntry)] == [
         "id", "ts", "query", "answer", "urls", "effort", "iterations", "duration_s", "tokens",
+        "space",  # beyond the seed
     ]  # fmt: skip
     assert history.get_last_n_entries(3, path) == [entry]
     assert history.get_entry_by_id(entry.id, path) == history.get_latest_entry(path) == entry

@@ -8,15 +8,15 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from nexi.config._environment import READER_VARIABLES
 from nexi.extract.worker import MAX_CPU_S, main
 from nexi.fetchers import apart
+from nexi.tasks import FairPlaces
 from nexi.types import FetchLimits
 from tests.extract.documents import pdf
 from tests.fetchers.site import response
@@ -144,10 +144,10 @@ async def test_a_server_that_is_killed_leaves_neither_reader_nor_recogniser_behi
 async def test_the_time_of_a_page_does_not_run_while_another_document_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     expiries: list[float | None] = []
 
-    class BusyWorker(asyncio.Semaphore):
-        async def acquire(self) -> Literal[True]:
+    class BusyWorker(FairPlaces):
+        async def acquire(self, whose: Hashable) -> None:
             expiries.append(timer.when())
-            return await super().acquire()
+            await super().acquire(whose)
 
     monkeypatch.setattr(apart, "_workers", {asyncio.get_running_loop(): {"web": BusyWorker(1)}})
     async with asyncio.timeout(600) as timer:

@@ -61,7 +61,7 @@ async def test_the_search_tool_has_the_parameters_of_the_seed(web: str, tmp_path
     schema = tool.input_schema
     assert list(schema["properties"]) == [
         *("query", "effort", "max_iter", "time_target", "max_timeout", "verbose"),
-        "only_local",  # beyond the seed
+        *("only_local", "space"),  # beyond the seed
     ]
     assert schema["required"] == ["query"]
     assert schema["properties"]["effort"]["default"] == "m"
@@ -426,7 +426,7 @@ async def test_past_runs_and_reports_are_resources(web: str, tmp_path: Path) -> 
         run = json.loads(await read(client, f"nexi://runs/{run_id}"))
         events = [json.loads(line) for line in (await read(client, f"nexi://runs/{run_id}/events")).splitlines()]
         report = await read(client, f"nexi://reports/{run_id}")
-    assert listed == {"nexi://runs": "Past runs", f"nexi://reports/{run_id}": QUESTION}
+    assert listed == {"nexi://runs": "Past runs", "nexi://spaces": "Spaces", f"nexi://reports/{run_id}": QUESTION}
     exports = [f"nexi://exports/{{run_id}}/{form}" for form in EXPORT_FORMATS]
     assert templates == ["nexi://runs/{run_id}", "nexi://runs/{run_id}/events", "nexi://reports/{run_id}", *exports]
     assert [(r["id"], r["question"], r["state"]) for r in runs["runs"]] == [(run_id, QUESTION, "finished")]

@@ -62,6 +62,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "share": False,
         "team": False,
         "suggestions": False,
+        "keeps_offline": True,
     }
 
 
