@@ -2,12 +2,11 @@
 
     python -m evals.reading_choice [--save] [--data DIR]
 
-Asks the questions of the mini-webs dev, multi and docs and the everyday questions, in process. A softmax over the candidates of
-a question learns the weights by words (`nexi/llm/extractive/choice.json`); those that are best by them are compared with the
-question by the reading model, and a second one learns the weights of `reading.json`. A logistic regression over sentences that
-could be added to an answer learns which ones add what is missing (`further.json`), and another one over whole answers how
-to rate them (`rating.json`): right ones; wrong ones, among them those to everyday questions that no page answers; those to the
-same questions over the same pages without the sentences that answer; and those over the pages of another question.
+Asks the questions of the mini-webs dev and docs and the everyday questions over both, in process. A softmax over the candidates
+of a question learns the weights by words (`nexi/llm/extractive/choice.json`); those that are best by them are compared with the
+question by the reading model, and a second one learns the weights of `reading.json`. A logistic regression over whole answers
+learns those of `rating.json`: right ones; wrong ones; those to the same questions over the same pages without the sentences
+that answer; and those over the pages of another question. The everyday questions that no page answers are in none of them.
 `python -m evals.unit_choice` learns what manuals need. Folds keep questions about one page together, so that the tables show
 weights which never saw the page of a question. `--most N` takes N questions of each mini-web. Takes about ten minutes of CPU.
 """
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from msgspec.structs import replace
@@ -36,6 +36,7 @@ from evals.everyday import QUESTIONS, load_scorer
 from evals.sentence_choice import FOLDS, SEED, Example, MiniWeb, holds_answer, learn
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
+from nexi.llm.extractive import composition
 from nexi.llm.extractive._choice import (
     MAX_CANDIDATES,
     MAX_COMPARED,
@@ -47,10 +48,16 @@ from nexi.llm.extractive._choice import (
     sum_points,
 )
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, rank_sentences
-from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._units import rate_choices
-from nexi.llm.extractive.answerability import RATING, name_threshold
-from nexi.llm.extractive.composition import FURTHER, PageSubjects, draft_answer
+from nexi.llm.extractive.answerability import (
+    MIN_CHANCE_LIKELY,
+    MIN_CHANCE_YES,
+    MIN_UNIT_LIKELY,
+    RATING,
+    answer_score,
+    describe_rating,
+)
+from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.passages import split_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
@@ -58,11 +65,7 @@ from rig import score
 
 PACKAGE = ROOT / "nexi" / "llm" / "extractive"
 TABLE = Path(__file__).with_name("reading_choice.md")
-WEBS = ("dev", "multi", "docs")
 STEPS, PENALTY = 60, 0.5  # of the regression
-MIN_CHANCES = {"least": 0.06, "least elsewhere": 0.25}  # of a further sentence; lower ones add much in vain and little else
-MAX_LOST = 0.06  # the share of the right answers that are withheld
-MAX_SURE_AND_WRONG = 0.06  # the share of all answers that are wrong and rated yes
 TOPS = (1, 2, 3)
 CHOICE_HEADS = ("questions", "asked", "order", *(f"first {top}" for top in TOPS))
 RATING_HEADS = ("answers to", "are", "asked", "withheld", "rated yes")
@@ -83,10 +86,6 @@ class Asked:
     question: Mapping[str, Any]
     pages: Sequence[PageView]
     holds: Callable[[str], bool]
-
-    @property
-    def is_answerable(self) -> bool:
-        return bool(self.question.get("answerable", True))
 
     @property
     def gold(self) -> set[str]:
@@ -164,40 +163,29 @@ def learn_both(described: Sequence[Described]) -> tuple[Weights, Weights]:
     return words, learn([d.by_reading(words) for d in weighed])
 
 
-def describe_draft(asked: Asked, compare: Compare = compare_texts) -> tuple[Mapping[str, float], bool] | None:
-    """What the rating looks at, and whether the answer is right; None where it is certain, or words alone rate it."""
-    draft = draft_answer(read_question(asked.question["question"]), tuple(asked.pages), compare)
-    if not draft.figures:
+def describe_answer(asked: Asked, compare: Compare = compare_texts) -> tuple[dict[str, float], bool] | None:
+    """What the rating looks at, and whether the answer is right."""
+    question = read_question(asked.question["question"])
+    ranking = rank_sentences(question, tuple(asked.pages))
+    if not any(s.is_quotable for s in ranking.ranked):
         return None
-    numbers = {number for _, number in draft.answer.lines}
+    with patch.object(composition, "rate_ranking", return_value="likely"):
+        draft = compose_answer(question, asked.pages, compare)
+    numbers = {number for _, number in draft.lines}
     cited = {score.canonical(page.url) for page in asked.pages if page.number in numbers}
-    text = " ".join((draft.answer.short, *(line for line, _ in draft.answer.lines)))
-    is_cited = asked.kind.startswith("everyday") or bool(cited & asked.gold)
-    return draft.figures, is_cited and bool(asked.holds(re.sub(r"[`*]", "", text)))
+    text = " ".join((draft.short, *(line for line, _ in draft.lines)))
+    right = bool(cited & asked.gold) and bool(asked.holds(re.sub(r"[`*]", "", text)))
+    return describe_rating(answer_score(question, ranking), ranking, rate_choices(ranking, compare)[0]), right
 
 
-@dataclass(frozen=True)
-class Row:
-    """An answer: what the rating looks at, and whether it is right. `is_asked`: the question was asked of its own pages."""
-
-    kind: str
-    group: str
-    figures: Mapping[str, float]
-    right: bool
-
-    @property
-    def is_asked(self) -> bool:
-        return not self.kind.endswith((", cut", ", elsewhere"))
-
-
-def fit_rating(rows: Sequence[Row]) -> dict[str, float]:
+def fit_rating(rows: Sequence[tuple[str, Mapping[str, float], bool]]) -> dict[str, float]:
     """The weights of a logistic regression, by Newton's method; every kind of question counts alike."""
-    names = [name for name in rows[0].figures if name != "bias"]
-    values = np.array([[row.figures[name] for name in names] for row in rows])
-    counts = Counter(row.kind for row in rows)
-    share = np.array([len(rows) / len(counts) / counts[row.kind] for row in rows])
+    names = [name for name in rows[0][1] if name != "bias"]
+    values = np.array([[row[name] for name in names] for _, row, _ in rows])
+    counts = Counter(kind for kind, _, _ in rows)
+    share = np.array([len(rows) / len(counts) / counts[kind] for kind, _, _ in rows])
     mean, scale = values.mean(0), values.std(0) + 1e-9
-    x, y = np.c_[(values - mean) / scale, np.ones(len(rows))], np.array([row.right for row in rows], float)
+    x, y = np.c_[(values - mean) / scale, np.ones(len(rows))], np.array([right for *_, right in rows], float)
     penalty = PENALTY * np.r_[np.ones(len(names)), 0.0]
     weights = np.zeros(len(names) + 1)
     for _ in range(STEPS):
@@ -232,98 +220,31 @@ def measure_choice(described: Sequence[Described]) -> list[tuple[object, ...]]:
     return rows
 
 
-def describe_steps(asked: Asked, compare: Compare = compare_texts) -> Iterator[Row]:
-    """What speaks for each sentence that could be added to an answer; it is right where it adds what was missing."""
-    ranking = rank_sentences(read_question(asked.question["question"]), tuple(asked.pages))
-    usable = leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable])
-    candidates = rate_choices(ranking, compare) if usable else []
-    if not candidates or candidates[0].scored.last:
-        return
-    subjects = PageSubjects(ranking, usable)
-    for start in filter(None, ([candidates[0].scored], subjects.linked_pair())):
-        others = [c for c in candidates if c.scored.identity not in {s.identity for s in start}]
-        had = _share_reached(asked, ranking, start)
-        for other in others:
-            figures = subjects.describe_further(start, other, 1 - sum(c.chance for c in others))
-            adds = _share_reached(asked, ranking, [*start, other.scored]) > had
-            yield Row(asked.kind, min(asked.gold, default=""), figures, adds)
-
-
-def _share_reached(asked: Asked, ranking: SentenceRanking, chosen: Sequence[Scored]) -> float:
-    """How much of what is needed sentences have: the answer, and the gold pages where a question needs two."""
-    cited = {score.canonical(ranking.pages[s.page].url) for s in chosen}
-    holds = bool(asked.holds(" ".join(s.sentence.text for s in chosen)))
-    if asked.question.get("kind") not in ("hotpot", "2wiki"):
-        return float(holds and bool(cited & asked.gold))
-    needed = set(asked.question["gold_urls"])
-    return (holds or asked.question["answers"][0].lower() in ("yes", "no")) + len(needed & cited) / len(needed)
-
-
 def vary(asked: Sequence[Asked]) -> Iterator[Asked]:
     """Each question, the same without its answer, and a third of them over the pages of another question."""
     for number, each in enumerate(asked):
         other = asked[(number + len(asked) // 2) % len(asked)]
         yield each
-        if each.is_answerable:
+        if each.question.get("answerable", True):
             yield without_answer(each)
             if number % 3 == 0:
                 yield Asked(f"{each.kind}, elsewhere", each.question, other.pages, lambda text: False)
 
 
-def chances_apart(rows: Sequence[Row]) -> list[float]:
-    """The chance of each answer to be right, by weights that never saw its page."""
-    fold = fold_groups(row.group for row in rows)
-    learned = [fit_rating([row for row in rows if fold[row.group] != i]) for i in range(FOLDS)]
-    return [1 / (1 + math.exp(-sum_points(row.figures, learned[fold[row.group]]))) for row in rows]
-
-
-def choose_thresholds(rows: Sequence[Row], chances: Sequence[float]) -> dict[str, float]:
-    """The chances that a rating needs: few right answers are withheld, and few wrong ones are rated yes."""
-    asked = [(row, chance) for row, chance in zip(rows, chances, strict=True) if row.is_asked]
-    least = {}
-    for name in ("likely unit", "likely pages", "likely sentence"):
-        right = sorted(chance for row, chance in asked if row.right and name_threshold(row.figures) == name)
-        least[name] = right[int(MAX_LOST * len(right))] if right else 0.0
-    wrong = sorted((chance for row, chance in asked if not row.right), reverse=True)
-    return {**least, "yes": wrong[int(MAX_SURE_AND_WRONG * len(asked))]}
-
-
-def measure_rating(rows: Sequence[Row], chances: Sequence[float], least: Mapping[str, float]) -> list[tuple[object, ...]]:
+def measure_rating(rows: Sequence[tuple[str, str, Mapping[str, float], bool]]) -> list[tuple[object, ...]]:
     """How many answers are withheld and rated yes, by weights that never saw the page."""
+    fold = fold_groups(group for _, group, _, _ in rows)
+    learned = [fit_rating([(kind, row, right) for kind, g, row, right in rows if fold[g] != i]) for i in range(FOLDS)]
     table: list[tuple[object, ...]] = []
-    for kind, right in sorted({(row.kind, row.right) for row in rows}, reverse=True):
-        own = [(row, chance) for row, chance in zip(rows, chances, strict=True) if (row.kind, row.right) == (kind, right)]
-        withheld = [chance < least[name_threshold(row.figures)] for row, chance in own]
-        sure = [chance >= least["yes"] for _, chance in own]
-        table.append((kind, "right" if right else "wrong", len(own), 100 * np.mean(withheld), 100 * np.mean(sure)))
+    for kind, right in sorted({(kind, right) for kind, _, _, right in rows}, reverse=True):
+        own = [(group, row) for its, group, row, good in rows if (its, good) == (kind, right)]
+        chances = [1 / (1 + math.exp(-sum_points(row, learned[fold[group]]))) for group, row in own]
+        least = [MIN_UNIT_LIKELY if row["unit"] else MIN_CHANCE_LIKELY for _, row in own]
+        withheld = 100 * np.mean([chance < low for chance, low in zip(chances, least, strict=True)])
+        table.append(
+            (kind, "right" if right else "wrong", len(own), withheld, 100 * np.mean(np.array(chances) >= MIN_CHANCE_YES))
+        )
     return table
-
-
-def learn_all(
-    asked: Mapping[str, Sequence[Asked]], compare: Compare = compare_texts
-) -> tuple[dict[str, dict[str, float]], list[str]]:
-    """The learned files by their names, and the tables of weights that never saw the page."""
-    described = [Described(a, compare) for web in asked if web != "multi" for a in asked[web] if a.is_answerable]
-    described = [d for d in described if len(d.features)]
-    words, reading = learn_both(described)
-    names = described[0].names
-    rows = [
-        Row(a.kind, min(a.gold, default=""), *answer)
-        for own in asked.values()
-        for a in vary(own)
-        if a.pages and (answer := describe_draft(a, compare))
-    ]
-    chances = chances_apart(rows)
-    least = choose_thresholds(rows, chances)
-    steps = [row for own in asked.values() for a in own if a.pages and a.is_answerable for row in describe_steps(a, compare)]
-    learned = {
-        WORDS: dict(zip(names, words.tolist(), strict=True)),
-        READING: dict(zip((*names, "nearness"), reading.tolist(), strict=True)),
-        RATING: {**fit_rating(rows), **least},
-        FURTHER: {**fit_rating(steps), **MIN_CHANCES},
-    }
-    choice, rating = measure_choice(described), measure_rating(rows, chances, least)
-    return learned, [render_table(CHOICE_HEADS, choice), render_table(RATING_HEADS, rating)]
 
 
 def main() -> int:
@@ -334,7 +255,7 @@ def main() -> int:
     )
     parser.add_argument("--save", action="store_true", help="write the learned files and the tables")
     options = parser.parse_args()
-    sources = {web: find_source(options.data, web) for web in WEBS}
+    sources = {web: find_source(options.data, web) for web in ("dev", "docs")}
     if not all(sources.values()) or compare_texts("one", ["two"]) is None:
         print("reading_choice: the mini-webs or the reading model are missing")
         return 0
@@ -342,7 +263,22 @@ def main() -> int:
     asked = {
         web: list(itertools.chain(take(ask_web(webs[web], web), options.most), ask_everyday(webs[web], web))) for web in webs
     }
-    learned, tables = learn_all(asked)
+    described = [Described(a) for own in asked.values() for a in own if a.question.get("answerable", True)]
+    described = [d for d in described if len(d.features)]
+    words, reading = learn_both(described)
+    names = described[0].names
+    rows = [
+        (a.kind, min(a.gold, default=""), *answer)
+        for own in asked.values()
+        for a in vary(own)
+        if a.question.get("answerable", True) and a.pages and (answer := describe_answer(a))
+    ]
+    learned = {
+        WORDS: dict(zip(names, words.tolist(), strict=True)),
+        READING: dict(zip((*names, "nearness"), reading.tolist(), strict=True)),
+        RATING: fit_rating([(kind, row, right) for kind, _, row, right in rows]),
+    }
+    tables = (render_table(CHOICE_HEADS, measure_choice(described)), render_table(RATING_HEADS, measure_rating(rows)))
     print(*tables, json.dumps(learned), sep="\n\n")
     if options.save:
         for name, weights in learned.items():

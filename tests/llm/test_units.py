@@ -10,7 +10,8 @@ from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._units import describe_units, find_units, pick_apart
-from nexi.llm.extractive.composition import compose_answer, rate_pages
+from nexi.llm.extractive.answerability import rate_pages
+from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
@@ -159,9 +160,3 @@ def test_a_sentence_that_says_what_the_subject_is_stands_against_many_that_only_
     ranking = SentenceRanking(read_question("what is tool"), pages)
     units, rows = describe_units(ranking)
     assert [unit.sentence.text for unit, row in zip(units, rows, strict=True) if row["defines"] and unit.page == 1]
-
-
-def test_a_definition_in_a_manual_is_quoted_alone() -> None:
-    text = "# lamp\n\nLamp is a tool that you run yourself.\n\n" + MANUAL
-    page = PageView("https://lamp.example/about", 1, "lamp", text)
-    assert answer("What is lamp?", "tool that you run", page) == "Lamp is a tool that you run yourself. [1]"

@@ -69,10 +69,6 @@ class Scored(Struct, frozen=True):
     last: int = 0
 
     @property
-    def identity(self) -> tuple[int, int]:
-        return self.page, self.place
-
-    @property
     def is_quotable(self) -> bool:
         if self.sentence.kind == "head":
             return False
@@ -91,7 +87,6 @@ class SentenceRanking:
         self.is_technical = is_about_code([s for page in self.sentences for s in page])
         self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
-        self._priors: dict[int, float] = {}
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
         self.rarity = self._word_rarity()
         scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
@@ -102,11 +97,6 @@ class SentenceRanking:
         beside = {stem for i in self._neighbours(scored.page, scored.place) for stem in self._stems[scored.page][i]}
         label = frozenset(self.words.stems(scored.sentence.label))
         return scored.covered, frozenset(self.rarity.keys() & beside), label, self._titles[scored.page]
-
-    def words_near(self, scored: Scored) -> frozenset[str]:
-        """The words of a sentence or a unit with those of the heading above it and of the title of its page."""
-        own, label = self.stems_of(scored.page, scored.place, scored.last), self.words.stems(scored.sentence.label)
-        return own.union(label, self._titles[scored.page])
 
     def shared_pairs(self, scored: Scored) -> int:
         """How many words stand side by side in a sentence as they do in the question."""
@@ -204,11 +194,9 @@ class SentenceRanking:
 
     def page_prior(self, number: int) -> float:
         """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
-        if number not in self._priors:  # asked for once for each candidate
-            title, cover = self._titles[number], self.page_cover(number)
-            about = len(title & self.rarity.keys()) / len(title) if title else 0.0
-            self._priors[number] = 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
-        return self._priors[number]
+        title, cover = self._titles[number], self.page_cover(number)
+        about = len(title & self.rarity.keys()) / len(title) if title else 0.0
+        return 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
 
     def _score_page(self, number: int) -> list[Scored]:
         page, prior = self.sentences[number], self.page_prior(number)

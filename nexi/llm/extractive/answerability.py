@@ -1,14 +1,14 @@
 """Whether pages answer a question at all: yes, likely or no.
 
-Above `evidence`, below `composition`, whose `rate_pages` the app hands to the loop, so that every answer is rated in the same
-way. The rating is about the question and says nothing of whether a sentence stands in its source.
+Above `evidence`, beside `composition`; the app hands `rate_pages` to the loop, so that every answer is rated in the same way.
+The rating is about the question and says nothing of whether a sentence stands in its source.
 
 Five figures decide, weighted by a logistic regression over questions asked of a web that answers them and of one that does not
 (`python -m evals.answerable`): the best sentence's share of the question's words by rarity, the share of the two best sentences
 together, the share of its names that occur anywhere, whether a page is about something the question names, and whether words
 stand side by side as in the question. Where a reading model has chosen the sentence or the unit, another regression decides
-(`python -m evals.reading_choice`): over those five, how near it is to the question and how much nearer than others, its chance
-among them, which words of the question are missing around it and in the whole answer, and the kind of thing that was asked for.
+(`python -m evals.reading_choice`): over those five together, how near it is to the question and how much nearer than others,
+its chance among them, which words of the question are missing around it, and the kind of thing that was asked for.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.llm.extractive._choice import Candidate, load_weights, sum_points
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
-from nexi.llm.extractive._related import general_rarity
+from nexi.llm.extractive._choice import Candidate, Compare, load_weights, sum_points
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, rank_sentences, weigh_words
+from nexi.llm.extractive._readings import find_readings
+from nexi.llm.extractive._summary import is_about_pages
+from nexi.llm.extractive._units import rate_choices
 from nexi.llm.extractive.questions import Question, read_question
-from nexi.types import Answered
+from nexi.types import Answered, PageView
 
-__all__ = ["are_missed", "describe_answer", "rate_figures", "rate_words"]
+__all__ = ["are_missed", "rate_pages", "rate_ranking"]
 
 
 MIN_LIKELY = -0.75  # below: not answered
@@ -34,56 +36,62 @@ MAX_SENTENCES = 40  # the best ones; further down nothing answers
 COMMON_SENTENCES = 100
 MEASURE = 0.2
 WORDS_RATING = "words-rating.json"  # the weights of the five figures
-RATING = "rating.json"  # those of an answer that was chosen by a reading model, and the chances that each rating needs
+RATING = "rating.json"  # those of an answer that was chosen by a reading model
+MIN_CHANCE_LIKELY, MIN_UNIT_LIKELY = 0.1, 0.048  # that such an answer is right, of a sentence and of a unit of a manual
+MIN_CHANCE_YES = 0.38
 _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
 _URL = re.compile(r"https?://|\bfile:")
 
 
-def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
-    """Whether ranked pages answer a question, by the words that both have."""
+def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
+    """Whether pages answer a question; a question of several parts is likely answered where one of them is."""
+    readable = [page for page in pages if page.text and not page.error]
+    if not readable:
+        return "no"
+    if is_about_pages(question, readable):
+        return "yes"
+    read = read_question(question)
+    ranking = rank_sentences(read, tuple(readable))
+    if find_readings(ranking, compare) and rate_ranking(read, ranking) != "no":
+        return "depends"
+    candidates = rate_choices(ranking, compare) if compare else []
+    return rate_ranking(read, ranking, candidates[0] if candidates else None)
+
+
+def rate_ranking(question: Question, ranking: SentenceRanking, best: Candidate | None = None) -> Answered:
+    """The same for pages that were ranked already; `best` is the sentence that was chosen."""
+    rating = _rate_whole(question, ranking, best)
+    parts = _AND.split(question.text) if rating == "no" else []
+    for part in map(read_question, parts if len(parts) > 1 else ()):
+        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= MIN_LIKELY:
+            return "likely"
+    return rating
+
+
+def _rate_whole(question: Question, ranking: SentenceRanking, best: Candidate | None) -> Answered:
     if _URL.search(question.text):
         return "likely"
     score = answer_score(question, ranking)
-    if score >= MIN_LIKELY or _is_short(question):
-        return "yes" if score >= MIN_YES else "likely"
-    parts = [read_question(part) for part in _AND.split(question.text)]
-    scores = (answer_score(part, SentenceRanking(part, ranking.pages)) for part in parts if not _is_short(part))
-    return "likely" if len(parts) > 1 and any(score >= MIN_LIKELY for score in scores) else "no"
+    has_parts = _AND.search(question.text) is not None  # which no one sentence answers: the words of the pages decide
+    if best and best.nearness and not has_parts:
+        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), load_weights(RATING))))
+        likely = MIN_UNIT_LIKELY if best.scored.last else MIN_CHANCE_LIKELY
+        return "yes" if chance >= MIN_CHANCE_YES else "likely" if chance >= likely else "no"
+    if score < MIN_LIKELY and not _is_short(question):
+        return "no"
+    return "yes" if score >= MIN_YES else "likely"
 
 
-def rate_figures(figures: Mapping[str, float]) -> Answered:
-    """The rating of an answer that `describe_answer` describes."""
-    weights = load_weights(RATING)
-    chance = 1 / (1 + math.exp(-sum_points(figures, weights)))
-    return "yes" if chance >= weights["yes"] else "likely" if chance >= weights[name_threshold(figures)] else "no"
-
-
-def name_threshold(figures: Mapping[str, float]) -> str:
-    """The chance that an answer needs to be shown: another one for a unit of a manual and for sentences of two pages."""
-    return "likely unit" if figures["unit"] else "likely pages" if figures["pages"] else "likely sentence"
-
-
-def describe_answer(ranking: SentenceRanking, best: Candidate, chosen: Sequence[Scored]) -> dict[str, float]:
-    """What speaks for an answer of the `chosen` sentences or units, of which `best` is the nearest to the question, by name.
-
-    Nothing where a reading model has not chosen them, or where the question has parts, which no one sentence answers: there the
-    words of the pages decide.
-    """
-    question = ranking.question
-    if not best.nearness or _URL.search(question.text) or _AND.search(question.text):
-        return {}
+def describe_rating(score: float, ranking: SentenceRanking, best: Candidate) -> dict[str, float]:
+    """What speaks for the answer that begins with a sentence, by name."""
     misses = ranking.wants in ("person", "date", "number", "place") and not holds_wanted(ranking, best.scored.sentence)
-    said = frozenset[str]().union(*(ranking.words_near(s) for s in chosen))
-    rarity = {word: weight * general_rarity(word) for word, weight in question.weights.items()}
-    unsaid = sum(weight for word, weight in rarity.items() if word not in said) / (sum(rarity.values()) or 1.0)
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
-    asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
-    whole = {"unsaid": unsaid, "pages": float(len({s.page for s in chosen}) > 1), "wanted": float(not misses)}
+    asks = {f"asks {kind}": float(ranking.question.wants == kind) for kind in ("person", "date", "number", "yesno")}
+    held = {"nearness": best.nearness, "chance": best.chance, "score": score, "wanted": float(not misses), "bias": 1.0}
     unit = {"unit": 1.0, "unit nearness": best.nearness} if best.scored.last else {"unit": 0.0, "unit nearness": 0.0}
-    words = describe_words(question, ranking)
-    return {"nearness": best.nearness, "chance": best.chance, **words, **whole, **own, **asks, **unit, "bias": 1.0}
+    return {**held, **own, **asks, **unit}
 
 
 def are_missed(question: Question, ranking: SentenceRanking) -> bool:
@@ -97,23 +105,20 @@ def _is_short(question: Question) -> bool:
 
 def answer_score(question: Question, ranking: SentenceRanking) -> float:
     """How well the best sentences answer a question, as log odds."""
-    return sum_points({**describe_words(question, ranking), "bias": 1.0}, load_weights(WORDS_RATING))
-
-
-def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, float]:
-    """The five figures of the words that a question and the best sentences share; all 0 where there is none."""
     best = [s for s in ranking.ranked if s.score > 0][:MAX_SENTENCES]
     weights = word_weights(question, ranking)
     if not best or not any(weights.values()):
-        return dict.fromkeys(("best", "together", "names", "subject", "pairs"), 0.0)
+        return load_weights(WORDS_RATING)["bias"]
     share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
-    return {
+    figures = {
         "best": share,
         "together": _share_together(ranking, best, weights),
         "names": _share_of_names(question, ranking, weights, share),
         "subject": float(any(is_named(subject, question.text) for subject in ranking.subjects)),
         "pairs": max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs)),
+        "bias": 1.0,
     }
+    return sum_points(figures, load_weights(WORDS_RATING))
 
 
 def word_weights(question: Question, ranking: SentenceRanking) -> dict[str, float]:

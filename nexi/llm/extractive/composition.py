@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cached_property
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from nexi.checking.conflicts import DISAGREE
-from nexi.llm.extractive._choice import Candidate, Compare, load_weights, sum_points
+from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
 from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import (
@@ -40,10 +39,9 @@ from nexi.llm.extractive._quotation import (
     shorten_sentence,
 )
 from nexi.llm.extractive._readings import Reading, find_readings
-from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
-from nexi.llm.extractive.answerability import are_missed, describe_answer, rate_figures, rate_words
-from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question
+from nexi.llm.extractive.answerability import are_missed, rate_ranking
+from nexi.llm.extractive.questions import Question, find_names, narrow_queries
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
 from nexi.types import Answered, Hit, PageView
@@ -53,10 +51,10 @@ MAX_WORDS = 60  # of an answer without its lists and code: about two sentences
 MAX_MANUAL_WORDS = 100  # of an answer that quotes units of a manual
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
 MIN_GAIN = 0.05  # the share that a second page must add
-CERTAIN = 0.9  # the chance from which no unit is added
-FURTHER = "further.json"  # the weights of a further sentence, and the chance it needs
-MAX_SENTENCES = 3
-SMALL_CHANCE = 0.001  # so that a chance of nothing has a logarithm
+CERTAIN = 0.9  # the chance from which nothing is added
+MIN_CHANCE, MIN_MANUAL_CHANCE = 0.12, 0.02  # of a sentence that is added
+MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
+MAX_SENTENCES, MAX_MANUAL_SENTENCES = 3, 6
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
 ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
@@ -69,11 +67,7 @@ _OPENING_SENTENCES = 8
 _OPENING = 40
 _LINKING_SENTENCES = 3
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
-_FIRST_WORD = re.compile(r"(?:the |an? )?(\S+)", re.I)
 _ASIDE = re.compile(r"\s*\([^()]*\)")
-
-
-Lines = tuple[tuple[str, int], ...]  # quoted texts with their citation numbers
 
 
 class ExtractiveAnswer(Struct, frozen=True):
@@ -82,93 +76,54 @@ class ExtractiveAnswer(Struct, frozen=True):
     Where `answered` is "no", the lines are the closest passages.
     """
 
-    lines: Lines = ()
+    lines: tuple[tuple[str, int], ...] = ()
     short: str = ""
-    answered: Answered = ""
-
-
-def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
-    """Whether pages answer a question: the rating of the answer that they give."""
-    readable = tuple(page for page in pages if page.text and not page.error)
-    if not readable:
-        return "no"
-    return "yes" if is_about_pages(question, readable) else compose_answer(read_question(question), readable, compare).answered
+    answered: Answered = "no"
 
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
-    draft = draft_answer(question, tuple(pages), compare)
-    if draft.answer.answered:
-        return draft.answer
-    answered = rate_figures(draft.figures) if draft.figures else rate_words(question, draft.evidence)
-    if answered == "no":
-        return ExtractiveAnswer(_shorten_withheld(draft.answer.lines), answered="no")
-    return replace(draft.answer, answered=answered)
-
-
-class Draft(Struct, frozen=True):
-    """An answer before it is rated, unless it is certain; `figures` say what speaks for it where a reading model chose it."""
-
-    evidence: SentenceRanking
-    answer: ExtractiveAnswer
-    figures: Mapping[str, float] = {}
-
-
-@lru_cache(maxsize=2)
-def draft_answer(question: Question, pages: tuple[PageView, ...], compare: Compare | None) -> Draft:
-    """What pages say to a question. An answer is written and then rated over the same pages: the last drafts are remembered."""
     evidence = rank_sentences(question, tuple(_prefer_language(question, pages)))
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
-        return Draft(evidence, ExtractiveAnswer())
-    if (readings := find_readings(evidence, compare)) and rate_words(question, evidence) != "no":
-        return Draft(evidence, ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends"))
+        return ExtractiveAnswer()
+    if (readings := find_readings(evidence, compare)) and rate_ranking(question, evidence) != "no":
+        return ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends")
     usable = leave_out_outdated(evidence, quotable)
-    graph = PageSubjects(evidence, usable)
+    graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
-        lines = _fill_room(evidence, [s for _, s in sides], (), len(short.split()))
-        return Draft(evidence, ExtractiveAnswer(lines, short, "yes"))
-    if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
-        return Draft(evidence, ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes"))
+        return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
     candidates = rate_choices(evidence, compare)
-    if not candidates[0].scored.last:
+    answered = rate_ranking(question, evidence, candidates[0])
+    if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
+        return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
+    is_unit = candidates[0].scored.last > 0
+    if not is_unit and answered != "no":
         settled, disputed = settle_values(evidence, [c.scored for c in candidates])
         if disputed and candidates[0].scored in disputed:
-            lines = _quote_lines(evidence, disputed)
-            return Draft(
-                evidence, ExtractiveAnswer(lines, DISAGREE.strip()), describe_answer(evidence, candidates[0], disputed)
-            )
-        if outvoted := {c.scored.identity for c in candidates if c.scored not in settled}:
+            return ExtractiveAnswer(_quote_lines(evidence, disputed), DISAGREE.strip(), answered)
+        if outvoted := {(c.scored.page, c.scored.place) for c in candidates if c.scored not in settled}:
             candidates = [c for c in candidates if c.scored in settled]
-            graph = PageSubjects(evidence, [s for s in usable if s.identity not in outvoted])
-    chosen, lines = _choose_lines(evidence, graph, candidates, compare)
-    return Draft(evidence, ExtractiveAnswer(lines), describe_answer(evidence, candidates[0], chosen))
-
-
-def _choose_lines(
-    evidence: SentenceRanking, graph: PageSubjects, candidates: Sequence[Candidate], compare: Compare | None
-) -> tuple[Sequence[Scored], Lines]:
-    """The sentences or units of an answer, and how they are quoted."""
-    question, best, usable = evidence.question, candidates[0], graph.usable
-    is_unit = best.scored.last > 0
-    if compare and question.sets_side_by_side and (one_each := choose_sides(evidence, compare, as_units=is_unit)):
-        return one_each, _quote_sides(evidence, candidates, one_each)
+            usable = [s for s in usable if (s.page, s.place) not in outvoted]
+            graph = _Subjects(evidence, usable)
+    is_compared = question.sets_side_by_side and answered != "no"
+    if compare and is_compared and (one_each := choose_sides(evidence, compare, as_units=is_unit)):
+        return ExtractiveAnswer(_quote_sides(evidence, candidates, one_each), answered=answered)
     if is_unit:
-        return [best.scored], _quote_units(evidence, candidates)
+        return ExtractiveAnswer(_quote_units(evidence, candidates if answered != "no" else candidates[:1]), answered=answered)
+    if answered == "no":
+        room = MAX_WORDS - len(NOT_ANSWERED.split())
+        return ExtractiveAnswer(_quote_lines(evidence, [c.scored for c in candidates[:MAX_PAGES]], room), answered=answered)
+    is_read = candidates[0].nearness > 0
     is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
-    pair = [] if is_code else graph.linked_pair()
-    pair = [] if pair and _says_less(evidence, pair, usable[0]) else pair
-    if not pair and not best.nearness and (is_code or question.language):  # the choice by words was learned from English prose
-        return usable[:1], _fill_room(evidence, usable[:1], usable)
-    chosen = graph.add_further(pair or [best.scored], candidates)
-    return chosen, _quote_lines(evidence, chosen)
-
-
-def _shorten_withheld(lines: Lines) -> Lines:
-    """The first lines of an answer that is withheld, as many as there is room for beside what says so; one at least."""
-    room = MAX_WORDS - len(NOT_ANSWERED.split())
-    count = next((n for n in range(len(lines), 1, -1) if _count_words(text for text, _ in lines[:n]) <= room), 1)
-    return lines[:count]
+    if not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
+        return ExtractiveAnswer(_fill_room(evidence, pair, usable), answered=answered)
+    if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
+        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable), answered=answered)
+    chosen = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
+    if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(chosen, candidates)):
+        return ExtractiveAnswer(_fill_room(evidence, [chosen[0], other], chosen), answered=answered)
+    return ExtractiveAnswer(_quote_lines(evidence, chosen), answered=answered)
 
 
 def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple[Scored, str] | None:
@@ -181,7 +136,9 @@ def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple
     return next(((s, short) for short, s in decided.items()), None) if len(decided) == 1 else None
 
 
-def _quote_sides(evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]) -> Lines:
+def _quote_sides(
+    evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]
+) -> tuple[tuple[str, int], ...]:
     """A line for each side of a comparison, after the best sentence or unit where that names both."""
     asked = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
     best = candidates[0].scored
@@ -195,7 +152,7 @@ def _quote_sides(evidence: SentenceRanking, candidates: Sequence[Candidate], sid
     return tuple(lines)
 
 
-def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> Lines:
+def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
     """A line for each reading; where pages give different values, with both of them."""
     lines: list[tuple[str, int]] = []
     for label, sentences in readings:
@@ -207,19 +164,11 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> L
     return tuple(lines)
 
 
-def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> Lines:
-    """The first unit, and others while there is room and it is not certain that those before them answer.
-
-    One that says what something is answers for itself where just that was asked.
-    """
+def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
+    """The first unit, and others while there is room and it is not certain that those before them answer."""
     lines: list[tuple[Scored, list[str]]] = []
     chance = 0.0
-    best = units[0].scored
-    prose = (s.text for s in evidence.sentences[best.page][best.place : best.last] if s.kind != "label")
-    first = _FIRST_WORD.match(next(prose, ""))
-    begins = first is not None and not evidence.question.weights.keys().isdisjoint(evidence.words.stems(first[1]))
-    is_defined = evidence.question.form == "definition" and begins and units[0].features["defines"] > 0
-    for unit in units[:1] if is_defined else units:
+    for unit in units:
         texts = quote_unit(evidence, unit.scored, [s for s, _ in lines])
         pages = {s.page for s, _ in lines} | {unit.scored.page}
         words = _count_words(text for _, others in lines for text in others) + _count_words(texts)
@@ -228,6 +177,23 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> Lines
             chance += unit.chance
     lines.sort(key=lambda line: (line[0].page != units[0].scored.page, line[0].page))
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
+
+
+def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
+    """The sentence that answers most likely by a reading model, and others that may while that is not certain.
+
+    Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
+    """
+    most, least = (MAX_MANUAL_SENTENCES, MIN_MANUAL_CHANCE) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
+    chosen, chance = [candidates[0].scored], candidates[0].chance
+    for candidate in candidates[1:]:
+        said = frozenset[str]().union(*(s.covered for s in chosen))
+        may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
+        fits = len(chosen) < most and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
+        if fits and (may_answer or _goes_on(evidence, candidate, chosen[0], said)):
+            chosen.append(candidate.scored)
+            chance += candidate.chance
+    return chosen
 
 
 def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) -> bool:
@@ -242,7 +208,47 @@ def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[
     return same or pages
 
 
-def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int = MAX_WORDS) -> Lines:
+def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
+    """The sentence that answers most likely; where that is not likely enough, others that may, the likeliest first."""
+    candidates = _leave_out_leads(evidence, candidates)
+    chosen, chance = [candidates[0].scored], candidates[0].chance
+    for candidate in candidates[1:]:
+        s, anchor = candidate.scored, chosen[0]
+        said = frozenset[str]().union(*(c.covered for c in chosen))
+        wanted = chance < CERTAIN and candidate.chance >= MIN_CHANCE
+        if len(chosen) == MAX_SENTENCES or not (wanted or _goes_on(evidence, candidate, anchor, said)):
+            continue
+        if s.score >= _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score:
+            chosen.append(s)
+            chance += candidate.chance
+    return chosen
+
+
+def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, said: frozenset[str]) -> bool:
+    """Whether a sentence says more of the question: the next one, or one of a further page where this page lacks the words."""
+    s = candidate.scored
+    if s.page == anchor.page:
+        return s.place == anchor.place + 1 and bool(s.covered - said) and candidate.chance >= MIN_NEXT_CHANCE
+    return s.score >= ENOUGH_ELSEWHERE * anchor.score and bool(s.covered - said - evidence.page_words(anchor.page))
+
+
+def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Without the sentences of the best page that only name what it is about, where another one of it says more.
+
+    One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
+    """
+    page = candidates[0].scored.page
+    asked = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
+    kept = [
+        c for c in candidates if c.scored.page != page or c.scored.covered & asked or holds_wanted(evidence, c.scored.sentence)
+    ]
+    if not asked or not any(c.scored.page == page for c in kept):
+        return candidates
+    whole = sum(c.chance for c in kept)
+    return [Candidate(c.scored, c.chance / whole) for c in kept]
+
+
+def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
     """The chosen sentences with their citation numbers: the best one, then those of its page.
 
     The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
@@ -291,16 +297,16 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     """What to read or search next; of `hits` the best come first, and `known` addresses are left out."""
     evidence = rank_sentences(question, tuple(pages))
     usable = [s for s in evidence.ranked if s.is_quotable]
-    graph = PageSubjects(evidence, usable)
+    graph = _Subjects(evidence, usable)
     name = graph.next_name()
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
-    reads_on = partial and rate_words(question, evidence) != "no"
+    reads_on = partial and rate_ranking(question, evidence) != "no"
     named = (hit.url for hit in hits if reads_on and hit.url not in known and graph.is_mentioned(hit.title))
     return NextStep(tuple(url for url in graph.linked_urls() if url not in known), tuple(queries), tuple(named))
 
 
-class PageSubjects:
+class _Subjects:
     """What each page is about, and how pages and question name one another."""
 
     def __init__(self, evidence: SentenceRanking, usable: Sequence[Scored]) -> None:
@@ -352,55 +358,11 @@ class PageSubjects:
         others = [n for n in range(len(self.flat)) if n != page]
         return cover(page) < ONE_PAGE and any(cover(page, n) - cover(page) >= MIN_GAIN for n in others)
 
-    def add_further(self, start: Sequence[Scored], candidates: Sequence[Candidate]) -> list[Scored]:
-        """The first sentences of an answer, and those that most likely add to them what is missing, while they likely do."""
-        weights, chosen = load_weights(FURTHER), list(start)
-        left = [c for c in candidates if c.scored.identity not in {s.identity for s in start}]
-        while left and len(chosen) < MAX_SENTENCES:
-            total = 1 - sum(c.chance for c in left)
-            figures = [self.describe_further(chosen, c, total) for c in left]
-            points = [sum_points(row, weights) for row in figures]
-            best = max(range(len(left)), key=lambda i: points[i])
-            least = weights["least elsewhere" if figures[best]["other"] else "least"]
-            pages = {s.page for s in (*chosen, left[best].scored)}
-            if 1 / (1 + math.exp(-points[best])) < least or len(pages) > MAX_PAGES:
-                break
-            chosen.append(left.pop(best).scored)
-        return chosen
-
-    def describe_further(self, chosen: Sequence[Scored], candidate: Candidate, chance: float) -> dict[str, float]:
-        """What speaks for a further sentence, by name; `chance` is that of the chosen ones together."""
-        evidence, s = self.evidence, candidate.scored
-        pages, said = {o.page for o in chosen}, frozenset[str]().union(*(o.covered for o in chosen))
-        is_other, cover = s.page not in pages, evidence.page_cover(*pages)
-        gain = evidence.page_cover(*pages, s.page) - cover
-        links = is_other and any(self._mentions_subject(o, s.page) for o in chosen)
-        back = is_other and self._mentions_subject(s, chosen[0].page)
-        is_related = is_other and (self.named[s.page] or links or back)
-        log_chance = math.log(candidate.chance + SMALL_CHANCE)
-        holds = [holds_wanted(evidence, o.sentence) for o in (s, *chosen)]
-        return {
-            "chance": candidate.chance,
-            "log chance": log_chance,
-            "log chance related": log_chance * is_related,
-            "left": 1 - chance,
-            "gain": evidence.share_of(s.covered - said),
-            "unsaid": 1 - evidence.share_of(said),
-            "page_gain": gain,
-            "nothing new": float(is_other and not gain),
-            "lacks": 1 - cover,
-            "other": float(is_other),
-            "follows": float(any(s.page == o.page and s.place == o.place + 1 for o in chosen)),
-            "precedes": float(any(s.page == o.page and s.place == o.place - 1 for o in chosen)),
-            "named": float(is_other and self.named[s.page]),
-            "links": float(links),
-            "back": float(back),
-            "unrelated": float(is_other and not is_related),
-            "wanted": float(holds[0] and not any(holds[1:])),
-            "third": float(len(chosen) > 1),
-            "technical": float(evidence.is_technical),
-            "bias": 1.0,
-        }
+    def find_other_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> Scored | None:
+        """The best sentence of the page that says most of what the page of the chosen ones leaves out."""
+        page = chosen[0].page
+        others = [c.scored for c in candidates if c.scored.page != page and c.scored.score >= ENOUGH * chosen[0].score]
+        return max(others, key=lambda s: self.evidence.page_cover(page, s.page), default=None)
 
     def next_name(self) -> str:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
@@ -523,7 +485,9 @@ def _name_after(text: str, cues: set[str], known: str) -> str:
     return ""
 
 
-def _fill_room(evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int = 0) -> Lines:
+def _fill_room(
+    evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int = 0
+) -> tuple[tuple[str, int], ...]:
     """The chosen sentences and more of what speaks best while there is room; nothing is said twice."""
     if len(chosen) == 1:
         lines = list(_quote_lines(evidence, chosen))
