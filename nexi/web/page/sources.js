@@ -24,7 +24,9 @@ export function nameFiles(run) {
 // While a run goes on, the pages that have a number; afterwards those that the answer cites, with what they say.
 export function drawSources(openStored) {
   const cards = state.run ? state.run.sources.map((source) => finishedCard(source, openStored, state.run)) : [...state.work.sources.values()].slice(-MAX_LIVE).map(liveCard);
+  const held = document.activeElement.id; // a card that is drawn again keeps the focus
   $("source-list").replaceChildren(...cards);
+  if (held.startsWith("source-")) $(held)?.focus({ preventScroll: true });
   const others = state.run ? pagesNotCited() : [];
   $("read-list").replaceChildren(...others.map(([url, page]) => pageRow(page, null, url)));
   $("read-sum").textContent = say("source.also", { n: others.length });
