@@ -322,7 +322,11 @@ class Drive:
                 continue
             method, path = name.split(" ", 1)
             run_id, key = self.prepare(NEEDS.get(name, ""))
-            filled = path.replace("{id}", run_id).replace("{model}", "nexi-local").replace("{name}", "app.js" if "/static/" in path else "drive")
+            filled = (
+                path.replace("{id}", run_id)
+                .replace("{model}", "nexi-local")
+                .replace("{name}", "app.js" if "/static/" in path else "drive")
+            )
             filled = filled.replace("{key}", key) + ("?name=garden.md" if path == "/page/files" else "")
             if name == "post /page/knowledge/forget":
                 body = {"urls": [json.loads(self.send("get", "/page/knowledge")[1])["sources"][0]["url"]]}

@@ -208,13 +208,12 @@ class Nexi:
         state = self.ports.shared.state
         if state is None:
             return request
-        allowed = self.config.team_models
         if request.model not in ("", self.config.model):
             own = await asyncio.to_thread(state.list_models)
-            allowed = self.config.team_models if own is None else own or (self.config.model,)
-        if allowed and request.model not in ("", self.config.model, *allowed):
-            fix = f"use one of {', '.join(allowed)}, or leave it out"
-            raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")
+            offered = (self.config.team_models or None) if own is None else own
+            if offered is not None and request.model not in offered:
+                fix = f"use one of {', '.join(offered)}, or leave it out" if offered else "leave it out"
+                raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")
         left = await asyncio.to_thread(state.take_run, is_queued=is_queued)
         asked = budget_for(self.config, request.limits)
         tokens, cost = _least(asked.max_tokens, left.tokens), _least(asked.max_cost, left.cost)

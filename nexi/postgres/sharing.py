@@ -7,7 +7,7 @@ what is shared.
 from __future__ import annotations
 
 from nexi.errors import NexiError
-from nexi.postgres.database import Database
+from nexi.postgres.database import Database, clean_text
 from nexi.postgres.people import People
 from nexi.runs.log_format import check_run_id, no_such_run
 from nexi.types import KnowledgeOffer, RunAudience, SharedRun
@@ -121,14 +121,16 @@ class PostgresKnowledgeSharing:
         ]
 
     def answer_offer(self, owner: str, *, is_accepted: bool) -> None:
-        if owner not in {offer.owner for offer in self.list_offers()}:
+        answered = self._database.fetch_as(
+            self._owner,
+            "insert into knowledge_answers (person, owner, is_accepted) "
+            "select distinct %(person)s::uuid, owner, %(is_accepted)s from knowledge_shares where owner::text = %(owner)s "
+            "and owner <> %(person)s and (person = %(person)s or person is null) "
+            "on conflict (person, owner) do update set is_accepted = excluded.is_accepted, created = now() returning owner",
+            {"person": self._owner, "owner": clean_text(owner), "is_accepted": is_accepted},
+        )
+        if not answered:
             raise NexiError(
                 "this knowledge base is not shared with you", cause="it never was, or it was taken back", code="not_found"
             )
-        self._database.fetch_as(
-            self._owner,
-            "insert into knowledge_answers (person, owner, is_accepted) values (%(person)s, %(owner)s, %(is_accepted)s) "
-            "on conflict (person, owner) do update set is_accepted = excluded.is_accepted, created = now()",
-            {"person": self._owner, "owner": owner, "is_accepted": is_accepted},
-        )
         self._people.record(self._owner, "accept_knowledge" if is_accepted else "mute_knowledge", owner)

@@ -21,7 +21,7 @@ from nexi.types import RunAudience
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import Refused, build_refusal
 
-__all__ = ["routes"]
+__all__ = ["AUDIENCE", "no_team", "read_audience", "routes"]
 
 MAX_PEOPLE = 100
 AUDIENCE: dict[str, Any] = {
@@ -55,18 +55,18 @@ def routes() -> list[Route]:
 def _sharing_of(request: Request) -> RunSharing:
     nexi: Nexi = request.app.state.nexi
     if nexi.sharing is None:
-        raise _no_team()
+        raise no_team()
     return nexi.sharing
 
 
 def _knowledge_sharing_of(request: Request) -> KnowledgeSharing:
     nexi: Nexi = request.app.state.nexi
     if nexi.knowledge_sharing is None:
-        raise _no_team()
+        raise no_team()
     return nexi.knowledge_sharing
 
 
-def _no_team() -> Refused:
+def no_team() -> Refused:
     return build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
 
 
@@ -77,13 +77,13 @@ async def _show_audience(request: Request) -> Response:
 
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read it; nobody else, where none is named."""
-    audience = await _read_audience(request)
+    audience = await read_audience(request)
     sharing, run_id = _sharing_of(request), request.path_params["id"]
     await asyncio.to_thread(sharing.set_audience, run_id, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, run_id)))
 
 
-async def _read_audience(request: Request) -> RunAudience:
+async def read_audience(request: Request) -> RunAudience:
     wanted = await read_json(request, AUDIENCE)
     return RunAudience(bool(wanted.get("team")), tuple(wanted.get("people") or ()))
 
@@ -100,7 +100,7 @@ async def _show_knowledge_audience(request: Request) -> Response:
 
 async def _set_knowledge_audience(request: Request) -> Response:
     """Let exactly these people read all of one's knowledge base; nobody else, where none is named."""
-    audience, sharing = await _read_audience(request), _knowledge_sharing_of(request)
+    audience, sharing = await read_audience(request), _knowledge_sharing_of(request)
     await asyncio.to_thread(sharing.set_audience, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience)))
 

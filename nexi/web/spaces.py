@@ -17,12 +17,12 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.app.spaces import find_own_space, list_space_sources, remove_from_space, remove_space
 from nexi.ports import SpaceSharing
-from nexi.types import RunAudience, Space
+from nexi.types import Space
 from nexi.urls import is_web_url
 from nexi.web.payload import build_operation, json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import ERROR, Named, build_parameters, build_responses
-from nexi.web.shares import AUDIENCE
+from nexi.web.shares import AUDIENCE, no_team, read_audience
 
 __all__ = ["openapi", "routes"]
 
@@ -148,7 +148,7 @@ async def _remove_source(request: Request) -> Response:
 
 def _sharing_of(request: Request) -> SpaceSharing:
     if (sharing := _nexi_of(request).space_sharing) is None:
-        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+        raise no_team()
     return sharing
 
 
@@ -159,9 +159,8 @@ async def _show_audience(request: Request) -> Response:
 
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read the space and ask in it; nobody else, where none is named."""
-    wanted, sharing = await read_json(request, AUDIENCE), _sharing_of(request)
+    audience, sharing = await read_audience(request), _sharing_of(request)
     space = await find_space(request, is_own=True)
-    audience = RunAudience(bool(wanted.get("team")), tuple(wanted.get("people") or ()))
     await asyncio.to_thread(sharing.set_audience, space.name, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))
 
