@@ -65,9 +65,9 @@ def no_such_space(address: str) -> NexiError:
 
 
 def space_exists(name: str) -> NexiError:
-    return NexiError(f"there is a space {name!r} already", fix="change it, or choose another name", code="space_exists")
+    return NexiError(f"a space named {name!r} already exists", fix="change it, or choose another name", code="space_exists")
 
 
 def too_many_spaces() -> NexiError:
-    cause = f"{MAX_SPACES} are the most that one person may have"
+    cause = f"the limit is {MAX_SPACES} per person"
     return NexiError("there are too many spaces", cause=cause, fix="remove one first", code="quota_reached")

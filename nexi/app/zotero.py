@@ -75,7 +75,7 @@ def read_library(database: Path) -> list[LibraryItem]:
     except sqlite3.Error as error:
         raise NexiError(
             f"{database.name} cannot be read as a Zotero library",
-            cause=f"its copy is not whole ({error})",
+            cause=f"the copy of it is incomplete ({error})",
             fix="close Zotero, or wait until it has synchronised, and try again",
             code="locked",
         ) from error
