@@ -131,6 +131,7 @@ async def test_every_door_but_the_public_ones_wants_to_know_who_asks(served: Ser
         "/readyz",
         "/",
         "/runs/{id}",
+        "/spaces/{name}",
         "/static/{name}",
         "/static/sentences",
         "/static/opensearch.xml",
