@@ -57,16 +57,18 @@ NEEDS: Mapping[str, str] = {
     "post /v1/runs/{id}/cancel": "waiting",
     "post /v1/runs/{id}/resume": "stopped",
     "delete /v1/runs/{id}": "own",
+    "delete /v1/responses/{id}": "own",
     "delete /page/history/{id}": "own",
     "delete /page/runs/{id}/share": "shared",
     "get /shared/{key}": "shared",
 }
-# What a server of one person, a run of scope local and a space that is still empty do not have.
+# What a server of one person, a run of scope local, one in the foreground and a space that is still empty do not have.
 ABSENT = {
     "delete /v1/spaces/{name}/sources": 404,
     "get /v1/spaces/{name}/shares": 404,
     "put /v1/spaces/{name}/shares": 404,
     "get /page/runs/{id}/picture": 404,
+    "post /v1/responses/{id}/cancel": 400,
 }
 LOCAL_RUN = {"question": QUESTION, "options": {"only_local": True}}
 ROUTES: Mapping[str, Entry] = {
@@ -84,6 +86,10 @@ ROUTES: Mapping[str, Entry] = {
     "get /v1/models": ("local", None),
     "get /v1/models/{model}": ("local", None),
     "post /v1/responses": ("local", {"model": "nexi-local", "input": QUESTION}),
+    "get /v1/responses/{id}": ("local", None),
+    "get /v1/responses/{id}/input_items": ("local", None),
+    "post /v1/responses/{id}/cancel": ("local", {}),
+    "delete /v1/responses/{id}": ("last", None),
     "post /v1/completions": ("local", {"model": "nexi-local", "prompt": QUESTION}),
     "post /v1/embeddings": ("web", {"model": "nexi-embed", "input": "words"}),
     "post /v1/search": ("web", {"query": "moon"}),

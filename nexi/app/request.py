@@ -59,6 +59,7 @@ class RunRequest(Struct, frozen=True):
     instructions: str = ""  # of the space
     services: tuple[str, ...] = ()  # the search services that the space allows; empty allows all
     door: str = ""
+    client_body: Mapping[str, Any] = {}  # what a client sent, where its reply can be asked for again
     keeps_history: bool = True
     keeps_log: bool = True
 
@@ -67,7 +68,7 @@ class RunRequest(Struct, frozen=True):
         return self.scope == "local"
 
 
-_SPACE_FIELDS = ("space", "instructions", "services")  # not in the logs of runs outside a space
+_RARE_FIELDS = ("space", "instructions", "services", "client_body")  # not in the logs of runs without them
 _PLAIN_FIELDS = ("effort", "model", "scope", "system_prompt", "continues", "holds_plan", "depth", "length", "strict", "door")
 
 
@@ -78,8 +79,8 @@ def request_to_dict(request: RunRequest) -> dict[str, Any]:
     plain = {name: getattr(request, name) for name in _PLAIN_FIELDS if name != "length" or request.length}
     more = {"attachments": list(request.attachments), "agentic": dict(request.agentic)}
     limits = {name: value for name, value in asdict(request.limits).items() if name != "is_quota" or value}
-    of_space = {name: value for name in _SPACE_FIELDS if (value := getattr(request, name))}
-    return {**plain, **more, **of_space, "limits": limits, "query": query}
+    rare = {name: value for name in _RARE_FIELDS if (value := getattr(request, name))}
+    return {**plain, **more, **rare, "limits": limits, "query": query}
 
 
 def request_of_run(started: RunStarted) -> RunRequest:
@@ -98,6 +99,7 @@ def request_of_run(started: RunStarted) -> RunRequest:
         space=str(form.get("space") or ""),
         instructions=str(form.get("instructions") or ""),
         services=tuple(form.get("services") or ()),
+        client_body=_as_mapping(form.get("client_body")),
         **{**plain, "effort": plain.get("effort") or started.effort},
     )
 

@@ -2,7 +2,7 @@
 
     guard       what every request must pass; access knows the owner, guests answers everybody else
     runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one, streams sends it
-    openai      passes as OpenAI; openai_responses and openai_legacy too, with openai_shapes and chat_tasks below
+    openai      passes as OpenAI; openai_responses, openai_stored and openai_legacy too, with openai_shapes and chat_tasks below
     search      the Search API; searxng, tavily and openwebui pass as others
     verify      texts checked, and reports audited
     table       values of documents by columns
@@ -43,6 +43,7 @@ from nexi.web import (
     openai,
     openai_legacy,
     openai_responses,
+    openai_stored,
     openwebui,
     operations,
     page,
@@ -70,6 +71,7 @@ CONTRACTS: tuple[ModuleType, ...] = (
     runs,
     openai,
     openai_responses,
+    openai_stored,
     openai_legacy,
     search,
     searxng,

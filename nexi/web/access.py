@@ -37,6 +37,7 @@ GUEST_PATHS = (
     "POST /v1/chat/completions",
     "POST /v1/completions",
     "POST /v1/responses",
+    "* /v1/responses/?*",
     "POST /v1/embeddings",
     "GET /v1/models",
     "GET /v1/models/*",

@@ -2,13 +2,14 @@
 
 Every search and every page that was read is a `web_search_call` item, the progress of research is a `reasoning` item, and the
 answer is a message whose `[n]` have `url_citation` annotations. `previous_response_id` names an earlier response, whose
-conversation and sources go on. A response ends with its request. Below are `openai_shapes` and `hosting`.
+conversation and sources go on. A response ends with its request, unless it was asked for in the background. Above is
+`openai_stored`, which gives responses again; below are `openai_shapes` and `hosting`.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,12 +18,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
-from nexi.app import Nexi, RunResult, Session, check_run_id
+from nexi.app import Nexi, RunResult, Session, check_run_id, error_of
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
 from nexi.types import Reply, Source, StopReason, Usage
+from nexi.web.feeds import FeedItem, Mark
 from nexi.web.fences import FenceRenamer
-from nexi.web.hosting import HostedRun, RunHost
+from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.openai import wait_while_connected
 from nexi.web.openai_shapes import (
     BEAT_S,
@@ -36,7 +38,6 @@ from nexi.web.openai_shapes import (
     citations_in,
     content_to_text,
     earlier_messages,
-    failure_body,
     format_comment,
     format_event,
     has_function_tools,
@@ -49,12 +50,14 @@ from nexi.web.openai_shapes import (
 )
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
+from nexi.web.runs import follow_log
 from nexi.web.schemas import build_responses
 from nexi.web.streams import EventStream
 
 PREFIX = "resp_"
 NO_RUN = "none"  # in the id of a response that no run gave and that followed none
 ROLES = ("system", "developer", "user", "assistant")
+LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
 _OBJECT: dict[str, Any] = {"type": ["object", "null"]}
 _PART: dict[str, Any] = {"type": "object", "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
@@ -90,6 +93,7 @@ BODY: dict[str, Any] = {
         "max_output_tokens": OUTPUT_TOKENS,
         "stream": {"type": ["boolean", "null"]},
         "background": {"type": ["boolean", "null"]},
+        "store": {"type": ["boolean", "null"]},
         "conversation": {"type": ["string", "object", "null"]},
         "text": {"type": ["object", "null"], "properties": {"format": _OBJECT}},
         "tools": {"type": ["array", "null"], "items": _TOOL, "maxItems": 200},
@@ -112,6 +116,7 @@ class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
     """A response as a client asks for it; `echoed` are the fields that a response repeats."""
 
     streams: bool
+    is_background: bool
     includes_sources: bool
     echoed: Mapping[str, Any]
 
@@ -121,9 +126,16 @@ async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
     asked = parse_response_request(await read_json(request, BODY))
     created = int(host.nexi.clock.now().timestamp())
-    if reply := await asked.reply_without_search(host.nexi):
+    if not asked.is_background and (reply := await asked.reply_without_search(host.nexi)):
         return _reply_at_once(reply, asked, created)
     asked.require_writer(host.nexi)
+    if asked.is_background:
+        begun = await host.submit(asked.run)
+        output = ResponseOutput(begun.id, asked, created)
+        if asked.streams:
+            items = follow_log(host.nexi.runs(), begun.id, Mark(), host)
+            return EventStream(format_frames(host.nexi, items, output, asked))
+        return json_reply(output.body("queued"))
     hosted = await host.start(asked.run, None if asked.run.continues else asked.session)
     if asked.streams:
         return EventStream(_stream_events(host.nexi, hosted, asked, created))
@@ -133,10 +145,9 @@ async def create_response(request: Request) -> Response:
 
 def parse_response_request(body: Mapping[str, Any]) -> ResponseRequest:
     """The run and the conversation that a body stands for. Raises Refused."""
-    for name in ("background", "conversation"):
-        if body.get(name):
-            raise bad_request(f"{name} is not supported", fix="use previous_response_id, or POST /v1/runs", parameter=name)
-    turns = _parse_input(body["input"])
+    if body.get("conversation"):
+        raise bad_request("conversation is not supported", fix="use previous_response_id", parameter="conversation")
+    turns = parse_input(body["input"])
     given = body.get("instructions") or ""
     instructions = "\n\n".join(part for part in (given, join_instructions(turns)) if part.strip())
     said = [turn for turn in turns if turn[0] in ("user", "assistant")]
@@ -150,21 +161,46 @@ def parse_response_request(body: Mapping[str, Any]) -> ResponseRequest:
     if not said or said[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
     function, parameters = parse_forced_function(body)
+    schema = parameters if function else parse_schema((body.get("text") or {}).get("format"), "text.format")
+    is_background, is_stored = bool(body.get("background")), body.get("store") is not False
+    if is_background:
+        _check_background(len(said), schema is not None, is_stored)
+    run = replace(
+        run,
+        continues=_parse_previous(body.get("previous_response_id")),
+        door=DOOR if is_background else run.door,  # a server that starts again goes on with it
+        client_body=body,
+        keeps_history=is_stored,
+        keeps_log=is_stored,
+    )
     return ResponseRequest(
         body["model"],
-        replace(run, continues=_parse_previous(body.get("previous_response_id"))),
+        run,
         Session(earlier_messages(said[:-1])),
-        parameters if function else parse_schema((body.get("text") or {}).get("format"), "text.format"),
+        schema,
         bool(body.get("sources")),
         function=function,
         ignores_tools=not function and has_function_tools(body),
         streams=bool(body.get("stream")),
+        is_background=is_background,
         includes_sources="web_search_call.action.sources" in (body.get("include") or ()),
         echoed=_echo_fields(body),
     )
 
 
-def _parse_input(given: str | Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def _check_background(turns: int, has_schema: bool, is_stored: bool) -> None:
+    """Refuse what a response without a waiting client cannot have: all it leaves is the log of its run. Raises Refused."""
+    if not is_stored:
+        raise bad_request("a response in the background is stored", fix="leave store out", parameter="store")
+    if has_schema:
+        fix = "ask in the foreground, or leave the format out"
+        raise bad_request("a response in the background is text", fix=fix, parameter="background")
+    if turns > 1:
+        fix = "name the response before it with previous_response_id"
+        raise bad_request("a response in the background takes one message", fix=fix, parameter="input")
+
+
+def parse_input(given: str | Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Roles and texts. Items that are not messages, such as earlier searches of ours, say nothing to the next answer."""
     if isinstance(given, str):
         return [("user", given)]
@@ -213,8 +249,10 @@ def _echo_fields(body: Mapping[str, Any]) -> dict[str, Any]:
 class ResponseOutput:
     """The items of one response, and the events that announce them, from the events of its run."""
 
-    def __init__(self, run_id: str, asked: ResponseRequest, created: int) -> None:
-        self._asked, self._created = asked, created
+    def __init__(self, run_id: str, asked: ResponseRequest, created: int, *, after: int = -1) -> None:
+        """Of the events, those up to the number `after` are empty: the reader has them. The last is never."""
+        self._asked, self._created, self._after = asked, created, after
+        self._run_id = run_id
         self.id = f"{PREFIX}{run_id}"
         self.items: list[dict[str, Any]] = []
         self._sequence = 0
@@ -235,7 +273,7 @@ class ResponseOutput:
             "object": "response",
             "created_at": self._created,
             "status": status,
-            "background": False,
+            "background": self._asked.is_background,
             "error": None,
             "incomplete_details": None,
             "model": self._asked.model,
@@ -249,7 +287,8 @@ class ResponseOutput:
     def event(self, kind: str, **fields: Any) -> bytes:
         data = {"type": kind, "sequence_number": self._sequence, **fields}
         self._sequence += 1
-        return format_event(data, kind)
+        is_seen = data["sequence_number"] <= self._after and kind not in LAST_EVENTS
+        return b"" if is_seen else format_event(data, kind)
 
     def begin(self) -> Iterator[bytes]:
         yield self.event("response.created", response=self.body("in_progress"))
@@ -275,7 +314,7 @@ class ResponseOutput:
             yield from self._add_reasoning(line)
 
     def _add_search(self, action: Mapping[str, Any]) -> Iterator[bytes]:
-        index, item_id = len(self.items), _new_id("ws")
+        index, item_id = len(self.items), self._new_id("ws")
         item = {"id": item_id, "type": "web_search_call", "status": "completed", "action": dict(action)}
         self.items.append(item)
         yield self.event("response.output_item.added", output_index=index, item={**item, "status": "in_progress"})
@@ -288,7 +327,7 @@ class ResponseOutput:
         if self._message:
             return
         if not self._reasoning:
-            self._reasoning = {"id": _new_id("rs"), "type": "reasoning", "summary": [{"type": "summary_text", "text": ""}]}
+            self._reasoning = {"id": self._new_id("rs"), "type": "reasoning", "summary": [{"type": "summary_text", "text": ""}]}
             self.items.append(self._reasoning)
             item, part = {**self._reasoning, "summary": []}, {"type": "summary_text", "text": ""}
             yield self.event("response.output_item.added", output_index=self._index_of(self._reasoning), item=item)
@@ -321,7 +360,7 @@ class ResponseOutput:
     def _open_message(self) -> Iterator[bytes]:
         if not self._message:
             yield from self._close_reasoning()
-            head = {"id": _new_id("msg"), "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+            head = {"id": self._new_id("msg"), "type": "message", "status": "in_progress", "role": "assistant", "content": []}
             self._message.update(head)
             self.items.append(self._message)
             index = self._index_of(self._message)
@@ -344,8 +383,8 @@ class ResponseOutput:
     def _add_call(self, arguments: str) -> Iterator[bytes]:
         """The forced function with the answer as its arguments, in the place of a message."""
         yield from self._close_reasoning()
-        head = {"type": "function_call", "call_id": _new_id("call"), "name": self._asked.function}
-        item = {"id": _new_id("fc"), **head, "arguments": arguments, "status": "completed"}
+        head = {"type": "function_call", "call_id": self._new_id("call"), "name": self._asked.function}
+        item = {"id": self._new_id("fc"), **head, "arguments": arguments, "status": "completed"}
         self.items.append(item)
         index = self._index_of(item)
         place = {"item_id": item["id"], "output_index": index}
@@ -372,7 +411,12 @@ class ResponseOutput:
 
     def fail(self, error: Mapping[str, Any]) -> bytes:
         told = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
-        return self.event("response.failed", response=self.body("failed", error=told))
+        self.final = self.body("failed", error=told)
+        return self.event("response.failed", response=self.final)
+
+    def _new_id(self, kind: str) -> str:
+        """The id of the next item: the same one whenever the response is given again."""
+        return f"{kind}_{self._run_id}_{len(self.items)}"
 
     def _text_place(self) -> dict[str, Any]:
         item = self._message
@@ -401,10 +445,6 @@ def _usage_of(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _new_id(kind: str) -> str:
-    return f"{kind}_{uuid.uuid4().hex}"
-
-
 async def _build_response(nexi: Nexi, result: RunResult, asked: ResponseRequest, created: int) -> dict[str, Any]:
     """The response of a finished run, through the same events as a stream. Raises LLMError where its JSON failed."""
     output, answer = ResponseOutput(result.id, asked, created), result.answer
@@ -430,24 +470,33 @@ async def _send_frames(frames: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
 
 
 async def _stream_events(nexi: Nexi, hosted: HostedRun, asked: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
+    """The events of a response that ends with its request."""
     output = ResponseOutput(hosted.id, asked, created)
     try:
-        for frame in output.begin():
+        async for frame in format_frames(nexi, hosted.feed.follow(beat_s=BEAT_S), output, asked):
             yield frame
-        async for item in hosted.feed.follow(beat_s=BEAT_S):
-            match item.event if item else None:
-                case None:
-                    yield format_comment("working")
-                case RunFinished() as end:
-                    for frame in await _last_frames(nexi, output, end, asked):
-                        yield frame
-                case RunFailed():
-                    yield output.fail(failure_body(hosted)["error"])
-                case event:
-                    for frame in output.observe(event):
-                        yield frame
     finally:
         await hosted.cancel()
+
+
+async def format_frames(
+    nexi: Nexi, items: AsyncIterator[FeedItem | None], output: ResponseOutput, asked: ResponseRequest
+) -> AsyncGenerator[bytes, None]:
+    """The events of a response from those of its run, which are sent as they come."""
+    for frame in output.begin():
+        yield frame
+    async for item in items:
+        match item.event if item else None:
+            case None:
+                yield format_comment("working")
+            case RunFinished() as end:
+                for frame in await _last_frames(nexi, output, end, asked):
+                    yield frame
+            case RunFailed() as end:
+                yield output.fail(openai_error(problem_of(error_of(end)))["error"])
+            case event:
+                for frame in output.observe(event):
+                    yield frame
 
 
 async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, asked: ResponseRequest) -> list[bytes]:

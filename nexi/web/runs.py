@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from starlette.requests import Request
@@ -30,7 +31,7 @@ from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATE
 from nexi.web.statuses import result_of, state_of, status_of, summary_of
 from nexi.web.streams import EventStream
 
-__all__ = ["delete_run", "parse_run_request"]
+__all__ = ["cancel_run", "delete_run", "follow_log", "parse_run_request"]
 
 
 TAG = "Runs"
@@ -207,7 +208,7 @@ async def _stream_events(request: Request) -> Response:
     is_over = read.has_ended or not (host.will_resume(run_id) or await asyncio.to_thread(runs.is_running, run_id))
     if is_over and mark.fact >= len(read.facts):
         return Response(status_code=204)
-    return EventStream(_follow_log(runs, run_id, mark, host))
+    return EventStream(_send_items(follow_log(runs, run_id, mark, host)))
 
 
 def _last_seen(request: Request) -> Mark:
@@ -218,28 +219,34 @@ def _last_seen(request: Request) -> Mark:
     return mark
 
 
-async def _follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
+async def follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[FeedItem | None, None]:
     """Facts of a run of another process, as its log grows; its deltas are not in the log. A run that this server resumes is
-    waited for, and then followed here."""
+    waited for, and then followed here. None when nothing came for a while."""
     seen, loop = mark.fact, asyncio.get_running_loop()
     heard = loop.time()
     while True:
         if hosted := host.get(run_id):
-            async for frame in hosted.feed.frames(Mark(seen) if seen > mark.fact else mark, beat_s=BEAT_S):
-                yield frame
+            async for item in hosted.feed.follow(Mark(seen) if seen > mark.fact else mark, beat_s=BEAT_S):
+                yield item
             return
         running = host.will_resume(run_id) or await asyncio.to_thread(runs.is_running, run_id)
         read = await asyncio.to_thread(runs.open_log, run_id)
         for number, fact in read.facts[seen:]:
-            yield format_sse(FeedItem(Mark(number), fact))
+            yield FeedItem(Mark(number), fact)
         heard = loop.time() if len(read.facts) > seen else heard
         seen = max(seen, len(read.facts))
         if read.has_ended or not running or host.draining:
             return
         if loop.time() - heard >= BEAT_S:
             heard = loop.time()
-            yield b": still here\n\n"
+            yield None
         await runs.wait_for_facts(run_id, seen, POLL_S)
+
+
+async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(items):
+        async for item in items:
+            yield format_sse(item) if item else b": still here\n\n"
 
 
 # results
@@ -299,15 +306,22 @@ async def _cancel_run(request: Request) -> Response:
     """End it now, without an answer."""
     host: RunHost = request.app.state.host
     run_id = _run_id(request)
+    if await cancel_run(host, run_id):
+        return json_reply(await _find_status(host, run_id))
+    return json_reply({"id": run_id, "cancelling": True}, 202)
+
+
+async def cancel_run(host: RunHost, run_id: str) -> bool:
+    """End a run: True where it has ended with this, False where another process was asked to. Raises Refused or StoreError."""
     if host.is_active(run_id) and (hosted := host.get(run_id)):
         await hosted.cancel()
-        return json_reply(await _find_status(host, run_id))
+        return True
     runs = host.nexi.runs()
     await asyncio.to_thread(runs.open_log, run_id)
     if not await asyncio.to_thread(runs.is_running, run_id):
         raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
     await asyncio.to_thread(runs.request_cancel, run_id)
-    return json_reply({"id": run_id, "cancelling": True}, 202)
+    return False
 
 
 async def _remove_run(request: Request) -> Response:

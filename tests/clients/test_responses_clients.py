@@ -43,6 +43,24 @@ print(json.dumps({
     "prompt": client.completions.create(model="nexi-s", prompt=question).choices[0].text,
 }))
 """
+BACKGROUND = """
+import json, sys, time
+import openai
+
+base, token, question = sys.argv[1:]
+client = openai.OpenAI(base_url=base + "/v1", api_key=token, max_retries=0)
+begun = client.responses.create(model="nexi-s", input=question, background=True)
+last = [event for event in client.responses.retrieve(begun.id, stream=True)][-1]
+whole = client.responses.retrieve(begun.id)
+asked = [item.content[0].text for item in client.responses.input_items.list(begun.id)]
+cancelled = client.responses.cancel(begun.id).status
+client.responses.delete(begun.id)
+try:
+    client.responses.retrieve(begun.id)
+except openai.NotFoundError as error:
+    gone = error.code
+print(json.dumps([begun.status, last.type, whole.status, whole.output_text, asked, cancelled, gone]))
+"""
 AGENTS = """
 import asyncio, json, os, sys
 import openai
@@ -95,6 +113,15 @@ async def test_the_official_client_creates_streams_and_follows_up_responses(tmp_
         "embeddings": ["NotFoundError", 404, "model_not_found"],
         "json": ["BadRequestError", 400, "bad_request"],
     }
+
+
+@needs_clients
+async def test_the_official_client_asks_in_the_background_and_has_the_response_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
+        status, last, after, text, asked, cancelled, gone = await run(BACKGROUND, served.base, TOKEN, QUESTION)
+    assert (status, last, after, asked) == ("queued", "response.completed", "completed", [QUESTION])
+    assert "384,400 km" in text
+    assert (cancelled, gone) == ("completed", "not_found")
 
 
 @needs_clients
