@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -33,6 +34,7 @@ from nexi.web.openai_shapes import (
     TAG,
     ModelRequest,
     ReplacedModelNote,
+    TextLimit,
     build_run,
     citation_urls,
     content_to_text,
@@ -165,6 +167,7 @@ def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> _ChatRe
         body.get("search") is not False,
         function,
         not function and has_function_tools(body),
+        most,
         streams=bool(body.get("stream")),
         includes_usage=bool((body.get("stream_options") or {}).get("include_usage")),
     )
@@ -189,11 +192,13 @@ async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, cr
     """The object of a finished run. Raises LLMError where its JSON could not be written."""
     answer = result.answer
     written = await chat.finish_text(nexi, answer.text, result.finished)
-    shown = rename_fences(written.text) if chat.schema is None else written.text
-    final = Answer(shown, answer.sources if chat.schema is None else (), answer.stop)
+    limit = chat.open_limit()
+    shown = limit.feed(rename_fences(written.text) if chat.schema is None else written.text)
+    marks = marks_in(shown, answer.sources if chat.schema is None else ())
     usage = result.finished.usage + written.usage
-    text = final.text + chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
-    body = _completion_body(result.id, chat, created, text, marks_in(final.text, final.sources), answer, usage)
+    text = shown + ("" if limit.is_cut else chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text))
+    stop = StopReason.CONTEXT_LIMIT if limit.is_cut else answer.stop
+    body = _completion_body(result.id, chat, created, text, marks, replace(answer, stop=stop), usage)
     return {**body, "nexi": nexi_field(result.finished, chat)}
 
 
@@ -265,7 +270,7 @@ async def _stream_reply(stream: _ChunkWriter, text: str, usage: Usage, chat: _Ch
 
 async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
     stream, said, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
-    note, fences = ReplacedModelNote(), FenceRenamer()
+    note, fences, limit = ReplacedModelNote(), FenceRenamer(), chat.open_limit()
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
         async for item in hosted.feed.follow(beat_s=BEAT_S):
@@ -277,10 +282,10 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
                 case TextDelta(text=text):
                     if chat.schema is None:
                         said += text
-                        if shown := fences.feed(text):
+                        if shown := limit.feed(fences.feed(text)):
                             yield stream.chunk({"content": shown})
                 case RunFinished() as end:
-                    for frame in await _last_frames(nexi, stream, said, end, chat, note.text, fences):
+                    for frame in await _last_frames(nexi, stream, said, end, chat, note.text, fences, limit):
                         yield frame
                 case RunFailed():
                     yield format_event(failure_body(hosted))
@@ -294,7 +299,14 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
 
 
 async def _last_frames(
-    nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: _ChatRequest, note: str, fences: FenceRenamer
+    nexi: Nexi,
+    stream: _ChunkWriter,
+    said: str,
+    end: RunFinished,
+    chat: _ChatRequest,
+    note: str,
+    fences: FenceRenamer,
+    limit: TextLimit,
 ) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
@@ -302,14 +314,15 @@ async def _last_frames(
     except NexiError as error:
         return [format_event(openai_error(problem_of(error)))]
     rest = find_rest(said, written.text)
-    marks = marks_in(rename_fences(said + rest), end.sources) if chat.schema is None else []
-    rest = fences.feed(rest) + fences.finish() if chat.schema is None else rest
-    shown = rest + chat.closing_text(end.sources, note)
+    shown = limit.feed(fences.feed(rest) + fences.finish()) if chat.schema is None else rest
+    marks = marks_in(limit.shown, end.sources) if chat.schema is None else []
+    if not limit.is_cut:
+        shown += chat.closing_text(end.sources, note)
     frames = [stream.chunk({"content": shown})] if shown and not chat.function else []
     if chat.function:
         frames = [stream.function_chunk(chat.function, written.text)]
     more = {"citations": citation_urls(end.sources), "nexi": nexi_field(end, chat)}
-    finish = "tool_calls" if chat.function else finish_reason(end.stop)
+    finish = "tool_calls" if chat.function else "length" if limit.is_cut else finish_reason(end.stop)
     frames.append(stream.chunk({"annotations": marks}, finish, **more))
     usage = usage_of(end.usage + written.usage)
     return [*frames, stream.closing_chunk(usage=usage)] if chat.includes_usage else frames

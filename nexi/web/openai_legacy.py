@@ -93,7 +93,7 @@ async def create_completion(request: Request) -> Response:
     prompt = body["prompt"] if isinstance(body["prompt"], str) else body["prompt"][0]
     run = build_run(body["model"], prompt, max_output_tokens=body.get("max_tokens"))
     lists_sources = True if body.get("sources") is None else bool(body["sources"])
-    asked = ModelRequest(body["model"], run, Session(), None, lists_sources)
+    asked = ModelRequest(body["model"], run, Session(), None, lists_sources, max_tokens=body.get("max_tokens"))
     created = int(host.nexi.clock.now().timestamp())
     if reply := await asked.reply_without_search(host.nexi):
         writer = _TextWriter(uuid.uuid4().hex[:12], asked, created)
@@ -106,7 +106,11 @@ async def create_completion(request: Request) -> Response:
         return EventStream(_stream_texts(hosted, asked, writer))
     result = await wait_while_connected(request, hosted)
     answer = result.answer
-    text = rename_fences(answer.text) + asked.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
+    limit = asked.open_limit()
+    text = limit.feed(rename_fences(answer.text))
+    if limit.is_cut:
+        return json_reply(writer.body(text, answer.sources, StopReason.CONTEXT_LIMIT, result.finished.usage))
+    text += asked.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
     return json_reply(writer.body(text, answer.sources, answer.stop, result.finished.usage))
 
 
@@ -135,7 +139,7 @@ async def _stream_reply(writer: _TextWriter, text: str) -> AsyncGenerator[bytes,
 
 
 async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
-    said, note, fences = "", ReplacedModelNote(), FenceRenamer()
+    said, note, fences, limit = "", ReplacedModelNote(), FenceRenamer(), asked.open_limit()
     try:
         async for item in hosted.feed.follow(beat_s=BEAT_S):
             if item:
@@ -145,12 +149,14 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
                     yield format_comment("working")
                 case TextDelta(text=text):
                     said += text
-                    if shown := fences.feed(text):
+                    if shown := limit.feed(fences.feed(text)):
                         yield writer.chunk(shown)
                 case RunFinished(answer=answer, sources=sources, stop=stop):
                     rest = find_rest(said, answer)
-                    yield writer.chunk(fences.feed(rest) + fences.finish() + asked.closing_text(sources, note.text))
-                    yield writer.chunk("", finish_reason(stop), citations=citation_urls(sources))
+                    shown = limit.feed(fences.feed(rest) + fences.finish())
+                    yield writer.chunk(shown if limit.is_cut else shown + asked.closing_text(sources, note.text))
+                    finish = "length" if limit.is_cut else finish_reason(stop)
+                    yield writer.chunk("", finish, citations=citation_urls(sources))
                 case RunFailed():
                     yield format_event(failure_body(hosted))
                 case _:

@@ -181,6 +181,7 @@ def parse_response_request(body: Mapping[str, Any]) -> ResponseRequest:
         bool(body.get("sources")),
         function=function,
         ignores_tools=not function and has_function_tools(body),
+        max_tokens=body.get("max_output_tokens"),
         streams=bool(body.get("stream")),
         is_background=is_background,
         includes_sources="web_search_call.action.sources" in (body.get("include") or ()),
@@ -263,6 +264,7 @@ class ResponseOutput:
         self._said = ""
         self._shown = ""
         self._fences = FenceRenamer()
+        self._limit = asked.open_limit()
         self.final: dict[str, Any] = {}
         self._note = ReplacedModelNote()
 
@@ -352,7 +354,7 @@ class ResponseOutput:
         yield from self._show_text(text if self._asked.schema is not None else self._fences.feed(text))
 
     def _show_text(self, text: str) -> Iterator[bytes]:
-        if text:
+        if text := self._limit.feed(text):
             yield from self._open_message()
             self._shown += text
             yield self.event("response.output_text.delta", **self._text_place(), delta=text, logprobs=[])
@@ -372,7 +374,7 @@ class ResponseOutput:
     ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
         yield from self._add_call(text) if self._asked.function else self._finish_message(text, sources)
-        cut = stop is StopReason.CONTEXT_LIMIT
+        cut = stop is StopReason.CONTEXT_LIMIT or self._limit.is_cut
         more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
         if end:
             more["nexi"] = nexi_field(end, self._asked)
@@ -400,7 +402,8 @@ class ResponseOutput:
         yield from self.add_text(find_rest(self._said, text))
         yield from self._show_text(self._fences.finish())
         marks = [{"type": "url_citation", **mark} for mark in citations_in(self._shown, sources)]
-        yield from self._show_text(self._asked.closing_text(sources, self._note.text))
+        if not self._limit.is_cut:
+            yield from self._show_text(self._asked.closing_text(sources, self._note.text))
         place, part = self._text_place(), _text_part(self._shown, marks)
         for number, mark in enumerate(marks):
             yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)

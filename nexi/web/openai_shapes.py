@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ from nexi.events import (
     StatusDelta,
     Warned,
 )
+from nexi.token_counter import count_tokens
 from nexi.types import Message, Query, Reply, Source, Usage
 from nexi.web.chat_tasks import reply_without_search
 from nexi.web.fences import rename_fences
@@ -50,6 +52,7 @@ MODELS: Mapping[str, tuple[RunMode, str]] = {
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 CLIENTS_WITHOUT_ANNOTATIONS = ("openai/", "asyncopenai/", "litellm/")  # their programs print the text and nothing else
 MAX_JSON_TOKENS = 4000
+MIN_REPLY_TOKENS = 1024  # with fewer a model cannot call a tool; the text of the answer is cut at the limit of the client
 OUTPUT_TOKENS: dict[str, Any] = {"type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000}
 SOURCES_OPTION: dict[str, Any] = {
     "type": ["boolean", "null"],
@@ -64,6 +67,7 @@ REPLACED_MODEL_CODES = ("babble", "replaced", "model_failed", "api_error", "extr
 NOTE = "\n\n> Note: "
 _CITATION = re.compile(r"\[([0-9]{1,6})\]")
 _NOTE_AT_END = re.compile(rf"{re.escape(NOTE)}[^\n]*\s*\Z")
+_WORD_WITH_SPACE = re.compile(r"\s*\S+|\s+")
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
@@ -105,6 +109,7 @@ class ModelRequest(Struct, frozen=True):
     searches: bool = True
     function: str = ""  # that the client forces; the answer becomes its arguments
     ignores_tools: bool = False
+    max_tokens: int | None = None  # of the text
 
     async def reply_without_search(self, nexi: Nexi) -> Reply | None:
         """The reply where no run is needed. Raises LLMError."""
@@ -118,8 +123,12 @@ class ModelRequest(Struct, frozen=True):
             run.system_prompt,
             searches=self.searches,
             is_local=run.is_local,
-            max_tokens=run.limits.max_output_tokens,
+            max_tokens=self.max_tokens,
         )
+
+    def open_limit(self) -> TextLimit:
+        """The limit of the text; JSON has none here, since a part of it is no use."""
+        return TextLimit(None if self.schema is not None else self.max_tokens)
 
     def require_writer(self, nexi: Nexi) -> None:
         """Refuse JSON where no model can write it. Raises Refused."""
@@ -132,7 +141,7 @@ class ModelRequest(Struct, frozen=True):
         model = nexi.plain_model() if self.schema is not None else None
         if model is None or self.schema is None:
             return Reply(text)
-        most = self.run.limits.max_output_tokens or MAX_JSON_TOKENS
+        most = self.max_tokens or MAX_JSON_TOKENS
         return await model.write_json(self.run.question, text, self.schema, max_tokens=most, after=after)
 
     def closing_text(self, sources: Sequence[Source], note: str = "") -> str:
@@ -156,7 +165,7 @@ def build_run(
         question,
         mode=mode,
         effort=effort,
-        limits=RunLimits(max_output_tokens=max_output_tokens),
+        limits=RunLimits(max_output_tokens=max(max_output_tokens, MIN_REPLY_TOKENS) if max_output_tokens else None),
         query=Query("", sites=tuple(sites)),
         scope="local" if model == LOCAL else "both",
         system_prompt=instructions,
@@ -262,6 +271,33 @@ def citation_urls(sources: Sequence[Source]) -> list[str]:
     """URLs such that `[n]` is the n-th; a number that is not cited has an empty place."""
     by_number = {source.number: source.url for source in sources}
     return [by_number.get(number, "") for number in range(1, max(by_number, default=0) + 1)]
+
+
+class TextLimit:
+    """Lets the first tokens of a text through, up to the end of a word. What comes after is counted as cut."""
+
+    def __init__(self, max_tokens: int | None) -> None:
+        self._left = max_tokens
+        self.shown = ""
+        self.is_cut = False
+
+    def feed(self, text: str) -> str:
+        """What may be shown of the next part of the text."""
+        if self._left is not None and text:
+            text = self._take(text, self._left)
+        self.shown += text
+        return text
+
+    def _take(self, text: str, left: int) -> str:
+        if self.is_cut:
+            return ""
+        if (count := count_tokens(text)) <= left:
+            self._left = left - count
+            return text
+        self.is_cut = True
+        words = _WORD_WITH_SPACE.findall(text)
+        sums = accumulate(map(count_tokens, words))
+        return "".join(word for word, total in zip(words, sums, strict=True) if total <= left)
 
 
 class ReplacedModelNote:

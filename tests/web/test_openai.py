@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
+from nexi.token_counter import count_tokens
 from nexi.types import Reply, Source, Usage
 from nexi.web.chat_tasks import SMALL_TALK_REPLY
 from nexi.web.openai import MODELS, citation_urls, marks_in, parse_chat_request
+from nexi.web.openai_shapes import TextLimit
 from nexi.web.problems import Refused
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
@@ -308,3 +310,23 @@ async def test_forms_that_cannot_be_kept_are_refused(tmp_path: Path, more: dict[
         reply = await served.client.post(PATH, json=body(**more))
         assert (reply.status_code, reply.json()["error"]["param"]) == (400, next(iter(more)))
         assert served.web.queries == []
+
+
+async def test_an_answer_ends_at_the_token_limit_of_its_client_and_says_so(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        told = (await served.client.post(PATH, json=body(max_tokens=6, sources=True))).json()["choices"][0]
+        streamed = await chunks(served, max_completion_tokens=6, sources=True)
+    text = told["message"]["content"]
+    assert (told["finish_reason"], "Sources:" in text, 0 < count_tokens(text) <= 6) == ("length", False, True)
+    deltas = [chunk["choices"][0] for chunk in streamed]
+    assert ("".join(d["delta"].get("content") or "" for d in deltas), deltas[-1]["finish_reason"]) == (text, "length")
+
+
+@given(st.lists(st.text(alphabet="ab \n.,é", max_size=20), max_size=8), st.integers(1, 12))
+def test_what_a_limit_lets_through_is_the_beginning_of_the_text_within_the_limit(parts: list[str], most: int) -> None:
+    limit = TextLimit(most)
+    shown = "".join(map(limit.feed, parts))
+    assert "".join(parts).startswith(shown)
+    assert count_tokens(shown) <= most
+    assert limit.shown == shown
+    assert limit.is_cut == (shown != "".join(parts))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nexi.token_counter import count_tokens
 from nexi.types import Embedded, Usage
 from tests.web.world import MOON, QUESTION, Served, serving
 
@@ -108,3 +109,13 @@ async def test_prompts_that_cannot_be_asked_are_refused(tmp_path: Path, sent: di
     async with serving(tmp_path) as served:
         reply = await served.client.post(PATH, json=sent)
         assert (reply.status_code, set(reply.json()["error"])) == (status, {"message", "type", "param", "code"})
+
+
+async def test_a_prompt_is_answered_up_to_the_token_limit_of_its_client(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        (whole,) = (await served.client.post(PATH, json=body(max_tokens=6))).json()["choices"]
+        async with served.client.stream("POST", PATH, json=body(max_tokens=6, stream=True)) as stream:
+            lines = [line.removeprefix("data: ") async for line in stream.aiter_lines() if line.startswith("data: {")]
+    choices = [json.loads(line)["choices"][0] for line in lines]
+    assert (whole["finish_reason"], 0 < count_tokens(whole["text"]) <= 6) == ("length", True)
+    assert ("".join(c["text"] for c in choices), choices[-1]["finish_reason"]) == (whole["text"], "length")

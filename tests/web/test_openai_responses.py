@@ -11,6 +11,7 @@ import pytest
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
+from nexi.token_counter import count_tokens
 from nexi.types import Reply, Usage
 from nexi.web.openai_responses import parse_response_request
 from tests.web.world import MARS, MOON, QUESTION, GatedWeb, Served, serving
@@ -198,4 +199,15 @@ def test_items_of_an_earlier_response_are_a_conversation() -> None:
     asked = parse_response_request(body(input=items, instructions="In English.", tools=tools, max_output_tokens=300))
     assert (asked.run.question, asked.run.system_prompt) == (QUESTION, "In English.\n\nBe brief.")
     assert [(m.role, m.content) for m in asked.session.messages] == [("user", "Which moon?"), ("assistant", "Ours .")]
-    assert (asked.run.query.sites, asked.run.limits.max_output_tokens) == (("moon.example",), 300)
+    assert (asked.run.query.sites, asked.run.limits.max_output_tokens, asked.max_tokens) == (("moon.example",), 1024, 300)
+
+
+async def test_a_response_ends_at_its_token_limit_and_says_so(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, model="extractive", verify_judge=False)
+    async with serving(tmp_path, config=config) as served:
+        told = (await served.client.post(PATH, json=body(max_output_tokens=6))).json()
+        streamed = await events(served, max_output_tokens=6)
+    text = told["output"][-1]["content"][0]["text"]
+    assert (told["status"], told["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
+    assert 0 < count_tokens(text) <= 6
+    assert (streamed[-1]["type"], streamed[-1]["response"]["output"][-1]["content"][0]["text"]) == ("response.incomplete", text)
