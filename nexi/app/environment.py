@@ -19,6 +19,7 @@ from nexi.config import Config
 from nexi.errors import NoEvidenceError
 from nexi.model import CallCounter
 from nexi.ports import Emit
+from nexi.prompts import render
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.types import Approach, Hit
@@ -56,6 +57,15 @@ class RunEnvironment(Struct, frozen=True):
     @property
     def question(self) -> str:
         return self.resolved.request.question
+
+    @property
+    def instructions(self) -> str:
+        """What follows the rules of a model in a space with instructions of the user; "" elsewhere."""
+        request = self.request
+        if not request.instructions:
+            return ""
+        folder = self.config.prompts_dir
+        return "\n" + render("space", folder=folder, space=request.space, instructions=request.instructions)
 
     @property
     def is_local(self) -> bool:

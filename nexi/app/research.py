@@ -149,7 +149,11 @@ class ResearchEngine:
             meter=environment.meter,
             stop=environment.stop,
             planning=PlanningContext(
-                environment.today, environment.request.depth, render_conversation(before), config.prompts_dir
+                environment.today,
+                environment.request.depth,
+                render_conversation(before),
+                config.prompts_dir,
+                instructions=environment.instructions,
             ),
             shared=assembly.shared,
             state=fold(f for f in self._facts if not isinstance(f, RunResumed)),

@@ -10,7 +10,6 @@ from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import wanted_tools
 from nexi.config import get_system_prompt
 from nexi.events import Fact
-from nexi.prompts import render
 from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer
 
@@ -33,9 +32,7 @@ class SearchEngine:
         config = config.override(system_prompt=own) if own else config
         iterations = request.limits.max_iterations
         prompt = get_system_prompt(request.effort, iterations, today=environment.today, config=config)
-        if request.instructions:
-            prompt += "\n" + render("space", folder=config.prompts_dir, space=request.space, instructions=request.instructions)
-        environment.session.set_instructions(prompt)
+        environment.session.set_instructions(prompt + environment.instructions)
         environment.session.add_question(environment.question)
 
     def observe(self, fact: Fact) -> None:

@@ -62,6 +62,12 @@ class EvaluationLimits(Struct, frozen=True):
     deadline: float | None = None
     plans_sections: bool = False
     words: int = 0  # that the report should have; 0 leaves it to the evidence
+    instructions: str = ""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """What the rules of a request take of the window, with the user's instructions."""
+        return PROMPT_TOKENS + len(self.instructions.encode()) // BYTES_PER_TOKEN
 
 
 async def evaluate_round(
@@ -171,12 +177,12 @@ def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationL
         choice=choice.strip(),
         **sections,
     )
-    return [Message("system", rules), Message("user", _render_reports(state, limits))]
+    return [Message("system", rules + limits.instructions), Message("user", _render_reports(state, limits))]
 
 
 def _render_reports(state: ResearchState, limits: EvaluationLimits) -> str:
     """Render every report, each cut to its share of the context window, and name the researchers that failed."""
-    room = (limits.window - limits.max_tokens - PROMPT_TOKENS) * BYTES_PER_TOKEN
+    room = (limits.window - limits.max_tokens - limits.prompt_tokens) * BYTES_PER_TOKEN
     share = max(MIN_REPORT_BYTES, room // max(1, len(state.reported_researchers)))
     reports = [f"## Researcher {r.id}: {r.task}\n\n{cut_to_bytes(r.report, share)}" for r in state.reported_researchers]
     failed = [f"- {r.id} ({r.task}): {r.reason}" for r in state.researchers if r.status == "failed"]

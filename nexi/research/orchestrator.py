@@ -293,6 +293,7 @@ class Orchestrator:
             self.prompts_folder,
             self._recorded_delay(researcher),
             self.concurrency,
+            self.planning.instructions,
         )
 
     def _recorded_delay(self, researcher: Researcher) -> float:
@@ -364,6 +365,7 @@ class Orchestrator:
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
             words=self.words,
+            instructions=self.planning.instructions,
         )
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:

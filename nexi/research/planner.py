@@ -79,13 +79,17 @@ class Agenda(Struct, frozen=True):
 
 
 class PlanningContext(Struct, frozen=True):
-    """What the model is told besides the question; with depth 0 it chooses the complexity."""
+    """What the model is told besides the question; with depth 0 it chooses the complexity.
+
+    `instructions` are those of the user for every model of the run, as they follow its rules.
+    """
 
     today: str
     depth: int = 0
     conversation: str = ""
     prompts_folder: Path | None = None
     deadline: float | None = None
+    instructions: str = ""
 
 
 async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Agenda:
@@ -93,11 +97,11 @@ async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Ag
     depth = (
         f"The complexity is given: {context.depth}." if context.depth else "Choose the lowest that does the question justice."
     )
-    rules = Message("system", render("planner", folder=context.prompts_folder, depth=depth, today=context.today))
+    rules = render("planner", folder=context.prompts_folder, depth=depth, today=context.today) + context.instructions
     before = f"The conversation so far:\n{context.conversation[-MAX_CONVERSATION_CHARS:]}\n\n" if context.conversation else ""
     try:
         reply = await llm.complete(
-            [rules, Message("user", f"{before}Question: {question}")],
+            [Message("system", rules), Message("user", f"{before}Question: {question}")],
             max_tokens=MAX_PLAN_TOKENS,
             temperature=0.2,
             deadline=context.deadline,

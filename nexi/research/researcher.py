@@ -87,6 +87,7 @@ class ResearcherTask:
     prompts_folder: Path | None = None
     delay_s: float = 0.0
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    instructions: str = ""
     _delivered: set[str] = field(default_factory=set)
     _delivered_bytes: int = 0
 
@@ -129,7 +130,7 @@ class ResearcherTask:
 
     def _render_rules(self, specs: Sequence[ToolSpec]) -> str:
         gathering = [f"`{s.name}`" for s in specs if s.name in GATHERING_TOOLS]
-        return render(
+        rules = render(
             "researcher",
             folder=self.prompts_folder,
             question=self.question,
@@ -137,6 +138,7 @@ class ResearcherTask:
             gathering_tools=", ".join(gathering),
             today=self.today,
         )
+        return rules + self.instructions
 
     async def _collect_reports(self, turn: int, session: Session) -> list[Message]:
         """Deliver new reports of other researchers in one message, so that the model does not take a report for its task."""

@@ -25,7 +25,7 @@ from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import content_stems
-from nexi.research.evaluator import PROMPT_TOKENS, EvaluationLimits, cut_to_bytes
+from nexi.research.evaluator import EvaluationLimits, cut_to_bytes
 from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
 from nexi.research.stream import LEAKED_TAGS
 from nexi.research.titles import make_title
@@ -147,13 +147,13 @@ async def write_introduction(question: str, body: str, llm: LLM, limits: Evaluat
 
 
 async def _request_text(rules: str, request: str, llm: LLM, limits: EvaluationLimits) -> str:
-    messages = [Message("system", rules), Message("user", request)]
+    messages = [Message("system", rules + limits.instructions), Message("user", request)]
     reply = await llm.complete(messages, max_tokens=_reply_tokens(limits), temperature=0.2, deadline=limits.deadline)
     return reply.text
 
 
 def _free_bytes(limits: EvaluationLimits) -> int:
-    return max(BYTES_PER_TOKEN, (limits.window - _reply_tokens(limits) - PROMPT_TOKENS) * BYTES_PER_TOKEN)
+    return max(BYTES_PER_TOKEN, (limits.window - _reply_tokens(limits) - limits.prompt_tokens) * BYTES_PER_TOKEN)
 
 
 def _reply_tokens(limits: EvaluationLimits) -> int:

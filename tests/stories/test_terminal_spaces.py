@@ -53,7 +53,8 @@ def test_the_model_is_given_the_instructions_of_the_space_as_those_of_the_user(w
     system = model.requests[0]["messages"][0]["content"]
     assert system.endswith(
         'This question is asked in the space "moon". The user wrote these instructions for every question in it. Follow them, '
-        "unless they contradict what is said above about evidence and citations.\n\nGive every distance in miles, too."
+        "unless they contradict what is said above about evidence, citations and the form of your reply.\n\n"
+        "Give every distance in miles, too."
     ), system[-400:]
 
 
