@@ -22,6 +22,7 @@ from nexi.types import (
     Answer,
     Answered,
     Conflict,
+    Evidence,
     Failure,
     Finish,
     Hit,
@@ -513,6 +514,8 @@ def _upgrade_claim(claim: Mapping[str, Any]) -> Mapping[str, Any]:
 def _to_plain(value: Any) -> Any:
     if isinstance(value, Struct):
         fields = {name: _to_plain(getattr(value, name)) for name in value.__struct_fields__}
+        if isinstance(value, Evidence) and not value.standing:
+            del fields["standing"]  # few sources are papers, and fewer have one
         return {name: plain for name, plain in fields.items() if plain is not None or name not in ("paper", "picture")}
     if isinstance(value, Enum):
         return value.value

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from nexi.answers.papers import mark_title
 from nexi.budget import Meter
 from nexi.errors import FetchError, StoreError
 from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
@@ -215,11 +216,10 @@ class Reader:
 
 def describe_paper(page: Page, paper: Paper) -> Page:
     """A page with the record of its paper; a retraction or a concern stands before its title, wherever that is shown."""
-    is_marked = not paper.mark or page.title.upper().startswith(paper.mark)
     return replace(
         page,
         paper=paper,
-        title=page.title if is_marked else f"{paper.mark}: {page.title}",
+        title=mark_title(page.title, paper),
         author=page.author or "; ".join(paper.authors),
         published=page.published or paper.year,
         site=page.site or paper.venue,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -429,12 +430,18 @@ class Verdict(StrEnum):
     UNCHECKED = "unchecked"
 
 
+STANDINGS: Mapping[str, str] = MappingProxyType(
+    {"retracted": "a retracted paper", "concern": "a paper with an expression of concern"}
+)  # the gravest first
+
+
 class Evidence(Struct, frozen=True):
     """What one cited source says to one sentence.
 
     `start` and `end` are offsets into the stored text and `span` is that text. `presence` is how much of the sentence stands in
     the span, `fit` how much of it the span says: a sentence with a wrong year has a high presence and no fit. `places` are the
-    offsets of the other parts of a sentence that the source says in several places.
+    offsets of the other parts of a sentence that the source says in several places. `standing` is that of the paper, if it
+    has one: "retracted", "concern" or "".
     """
 
     number: int
@@ -451,6 +458,7 @@ class Evidence(Struct, frozen=True):
     other: str = ""
     page: int = 0
     places: tuple[tuple[int, int], ...] = ()
+    standing: str = ""
 
 
 class Claim(Struct, frozen=True):
@@ -472,6 +480,12 @@ class Claim(Struct, frozen=True):
     @property
     def numbers(self) -> tuple[int, ...]:
         return tuple(e.number for e in self.evidence)
+
+    @property
+    def standing(self) -> str:
+        """The gravest standing of a paper that it cites: "retracted", "concern" or ""."""
+        standings = {e.standing for e in self.evidence}
+        return next((standing for standing in STANDINGS if standing in standings), "")
 
 
 class Proof(Struct, frozen=True):
@@ -509,8 +523,16 @@ class Proof(Struct, frozen=True):
     def fit(self) -> float:
         return _mean(max((e.fit for e in c.evidence), default=0.0) for c in self.checked)
 
+    def count_citing(self, standing: str) -> int:
+        """Sentences that cite a paper of this standing, and none of a graver one."""
+        return sum(c.standing == standing for c in self.checked)
+
     def figures(self) -> str:
         """The one line an answer states about itself."""
+        counts = [(self.count_citing(standing), words) for standing, words in STANDINGS.items()]
+        return ", ".join((self._count_verdicts(), *(f"{n} cite{'s' * (n == 1)} {words}" for n, words in counts if n)))
+
+    def _count_verdicts(self) -> str:
         total = len(self.checked)
         sentences = f"{total} sentence{'s' * (total != 1)}"
         if not self.passed and not any(c.judge or c.verdict is Verdict.CONTRADICTED for c in self.checked):

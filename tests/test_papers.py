@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from nexi.answers.bibliography import FORMS
+from nexi.answers.papers import count_works, group_works
 from nexi.app import Nexi
 from nexi.backends import Settings, create_backend
+from nexi.backends.arxiv import Arxiv
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.backends.services.records import find_record
+from nexi.checking.origins import group_origins
 from nexi.config import Config
 from nexi.errors import BackendError
 from nexi.events import PageFetched, SourceNumbered, decode, encode
+from nexi.exports import export_run
 from nexi.output._sources import source_json
-from nexi.reader import describe_paper
 from nexi.testing import FakeWeb
-from nexi.types import Hit, Imprint, Page, Paper, Query, Source
+from nexi.types import Answer, Hit, Imprint, Paper, Query, Source
 from nexi.urls import find_doi
+from tests.retractions import CASES, DOI, SOUND_CASES, Case
 
 DOI_PAGE, OPEN_COPY = "https://doi.org/10.5555/salt.2", "https://repo.example/salt"
 TEXT = "# Salt and sleep\n\nEating less salt lets people sleep 40 minutes longer each night.\n"
@@ -142,32 +147,68 @@ async def test_what_one_index_leaves_out_another_says_and_a_failure_says_nothing
     assert await find_record("10.5555/other", [sound]) is None
 
 
-async def test_thirty_retracted_papers_of_a_search_engine_are_all_marked(tmp_path: Path) -> None:
-    """The records stand in the form of Crossref and of OpenAlex by turns, as a notice, a title or a flag."""
-    notices = [
-        {"updated-by": [{"type": kind, "DOI": "10.5555/n"}]} for kind in ("retraction", "withdrawal", "expression_of_concern")
+MARKS = {"retracted": "RETRACTED: ", "concern": "EXPRESSION OF CONCERN: "}
+CITES = {"retracted": "cites a retracted paper", "concern": "cites a paper with an expression of concern"}
+
+
+async def cite_case(case: Case, home: Path) -> tuple[Answer, dict[str, str]]:
+    """The answer to a question that only this paper answers, and its exports."""
+    backend = create_backend(case.service, Settings(), Answering(case.answers))
+    (hit,) = await backend.search(Query("salt sleep"))
+    web = FakeWeb({hit.url: TEXT, f"https://doi.org/{DOI}": TEXT})
+    async with (
+        Nexi(Config(home=home, model="extractive"), backends=[backend], fetchers=[web]) as nexi,
+        nexi.search(QUESTION) as run,
+    ):
+        async for _ in run:
+            pass
+        result = run.result()
+        forms = ("md", "html", "bibtex", "ris", "csl")
+        exports = {form: (await export_run(nexi.runs(), nexi.runs().pages, result.id, form)).decode() for form in forms}
+    return result.answer, exports
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.service}: {case.name}")
+async def test_thirty_retracted_papers_are_marked_at_the_citation_in_the_verdict_and_in_every_export(
+    case: Case, tmp_path: Path
+) -> None:
+    answer, exports = await cite_case(case, tmp_path)
+    (source,) = answer.sources
+    paper = source.imprint.paper or Paper()
+    assert (paper.standing, paper.notice) == (case.standing, case.notice)
+    assert source.title == f"{MARKS[case.standing]}Salt and sleep"
+    assert answer.review
+    assert answer.review.proof.figures() == f"1 of 1 sentence found in the cited pages, 1 {CITES[case.standing]}"
+    assert [warning for warning in answer.warnings if warning.startswith("[1] ")] == [
+        {"retracted": "[1] was retracted", "concern": "[1] has an expression of concern"}[case.standing]
+        + (f" ({case.notice})" if case.notice else "")
     ]
-    unmarked = []
-    for number in range(30):
-        doi = f"10.5555/case.{number}"
-        crossref: dict[str, object] = {"DOI": doi, "title": ["A case"], **notices[number % 3]}
-        openalex = {"doi": f"https://doi.org/{doi}", "display_name": "A case", "is_retracted": number % 3 != 2}
-        crossref = crossref if number % 2 else {"DOI": doi, "title": ["A case"]} | (notices[2] if number % 3 == 2 else {})
-        sender = Answering({"crossref": {"message": crossref}, "openalex": openalex})
-        record = await find_record(doi, [create_backend(name, Settings(), sender) for name in ("crossref", "openalex")])
-        page = describe_paper(Page(f"https://doi.org/{doi}", "text", title="A case"), record or Paper())
-        if not page.title.startswith(("RETRACTED: ", "EXPRESSION OF CONCERN: ")):
-            unmarked.append(number)
-    assert unmarked == []
+    assert [form for form, text in exports.items() if MARKS[case.standing].strip(": ") not in text] == []
+    assert [form for form in ("md", "html") if CITES[case.standing] not in exports[form]] == []
+
+
+@pytest.mark.parametrize("case", SOUND_CASES, ids=lambda case: f"{case.service}: {case.name}")
+async def test_a_corrected_or_reinstated_paper_and_a_notice_have_no_mark(case: Case, tmp_path: Path) -> None:
+    answer, _ = await cite_case(case, tmp_path)
+    (source,) = answer.sources
+    assert not source.title.startswith(tuple(MARKS.values()))
+    assert answer.review
+    assert answer.review.proof.figures() == "1 of 1 sentence found in the cited pages"
+
+
+def test_there_are_thirty_cases() -> None:
+    assert (len(CASES), len(SOUND_CASES)) == (30, 5)
 
 
 class Answering(Sender):
-    def __init__(self, answers: dict[str, object]) -> None:
+    """A service that answers by the last part of the address."""
+
+    def __init__(self, answers: Mapping[str, object]) -> None:
         super().__init__(user_agent="test")
         self._answers = answers
 
     async def send(self, service: str, request: BackendRequest) -> BackendResponse:
-        return BackendResponse(200, {}, json.dumps(self._answers[service]).encode())
+        return BackendResponse(200, {}, json.dumps(self._answers[request.url.rpartition("/")[2]]).encode())
 
 
 async def test_a_local_run_looks_up_no_record(tmp_path: Path) -> None:
@@ -180,3 +221,68 @@ async def test_a_service_that_is_left_out_is_not_asked_for_a_record_and_a_wrong_
         async with Nexi(Config(home=tmp_path, services=services, searxng_url="http://127.0.0.1:9")) as nexi:
             assert await nexi.ports.find_paper("10.5555/salt.2") is None
             assert nexi.ports.shared.extra_backends == {}
+
+
+# a preprint and its published version
+
+
+def source_of(number: int, url: str, *dois: str) -> Source:
+    return Source(number, url, imprint=Imprint(paper=Paper(dois[0], versions=dois[1:]) if dois else None))
+
+
+PREPRINT, PUBLISHED = "https://arxiv.org/abs/2101.00001v2", "https://journal.example/doi/full/10.5555/tides.1"
+PREPRINT_DOI = "10.48550/arxiv.2101.00001"
+
+
+@pytest.mark.parametrize(
+    ("sources", "works"),
+    [
+        ([source_of(1, PREPRINT), source_of(2, PUBLISHED, "10.5555/tides.1", PREPRINT_DOI)], {1: 1, 2: 1}),
+        ([source_of(1, PUBLISHED), source_of(2, "https://repo.example/7", "10.5555/Tides.1")], {1: 1, 2: 1}),
+        ([source_of(1, PREPRINT), source_of(2, PUBLISHED)], {1: 1, 2: 2}),
+        (
+            [
+                source_of(1, PREPRINT),
+                source_of(2, PUBLISHED),
+                source_of(3, "https://a.example", "10.5555/tides.1", PREPRINT_DOI),
+            ],
+            {1: 1, 2: 1, 3: 1},
+        ),
+        ([source_of(1, "https://a.example/"), source_of(2, "https://b.example/")], {1: 1, 2: 2}),
+    ],
+)
+def test_versions_of_a_paper_are_one_work(sources: list[Source], works: dict[int, int]) -> None:
+    assert group_works(sources) == works
+    assert count_works(sources) == len(set(works.values()))
+
+
+def test_versions_of_a_paper_are_one_origin_whatever_their_hosts_and_words() -> None:
+    pages = {1: ("arxiv.org", "Tides rise twice."), 2: ("journal.example", "Other words."), 3: ("third.example", "More words.")}
+    assert group_origins(pages) == {1: 1, 2: 2, 3: 3}
+    assert group_origins(pages, {1: 1, 2: 1, 3: 3}) == {1: 1, 2: 1, 3: 3}
+
+
+def test_the_second_version_names_the_first() -> None:
+    assert source_json(source_of(2, PUBLISHED), 1)["same_work_as"] == 1
+    assert "same_work_as" not in source_json(source_of(1, PREPRINT), 1)
+
+
+@pytest.mark.parametrize(
+    ("extra", "paper"),
+    [
+        ("", Paper("10.48550/arxiv.2101.00001", ("Ada Byron",), "arXiv", "2021")),
+        (
+            "<arxiv:doi>10.5555/Tides.1</arxiv:doi>",
+            Paper("10.48550/arxiv.2101.00001", ("Ada Byron",), "arXiv", "2021", versions=("10.5555/tides.1",)),
+        ),
+        (
+            "<arxiv:comment>This paper has been withdrawn by the author due to an error</arxiv:comment>",
+            Paper("10.48550/arxiv.2101.00001", ("Ada Byron",), "arXiv", "2021", standing="retracted"),
+        ),
+    ],
+)
+def test_a_preprint_of_arxiv_has_a_record_with_its_published_version(extra: str, paper: Paper) -> None:
+    feed = f"""<feed><entry><id>http://arxiv.org/abs/2101.00001v2</id><title>Tides</title><published>2021-01-01T00:00:00Z</published>
+    <author><name>Ada Byron</name></author>{extra}</entry></feed>"""
+    (hit,) = Arxiv().parse(200, {}, feed.encode())
+    assert hit.paper == paper

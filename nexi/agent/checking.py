@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.citations import extract_citation_markers
+from nexi.answers.papers import group_works, mark_standing, read_standing
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
 from nexi.checking.answer import AnswerCheck, Rejected, Verifier
 from nexi.checking.conflicts import find_conflicts
@@ -166,6 +167,7 @@ class AnswerChecker:
         judge = self._open_judge(by_model=check.by_model)
         rewrite = self._rewrite_rejected if may_rewrite and check.by_model and context.can_call_model() else None
         clean, review = await check.finish(judge, rewrite)
+        review = replace(review, proof=mark_standing(review.proof, context.session.book.sources)) if review else None
         await self._warn_about_citations(check, clean)
         await self._warn_about_searches()
         if review:
@@ -232,12 +234,12 @@ class AnswerChecker:
 
     async def _warn_about_standing(self, cited: Sequence[Source]) -> None:
         """Name papers that were retracted, or that have an expression of concern."""
-        papers = [(source.number, source.imprint.paper) for source in cited if source.imprint.paper]
         words = {"retracted": "was retracted", "concern": "has an expression of concern"}
+        notices = {source.number: source.imprint.paper.notice if source.imprint.paper else "" for source in cited}
         named = [
-            f"[{number}] {words[paper.standing]}" + (f" ({paper.notice})" if paper.notice else "")
-            for number, paper in papers
-            if paper.standing in words
+            f"[{source.number}] {words[standing]}" + (f" ({notices[source.number]})" if notices[source.number] else "")
+            for source in cited
+            if (standing := read_standing(source)) in words
         ]
         if named:
             await self.context.warn("retracted_source", "; ".join(named))
@@ -303,7 +305,8 @@ class AnswerChecker:
         pages = await self.verifier.snapshots.of(titles)
         heads = {s.number: page.text[:MAX_HEAD_CHARS] for s in sources if (page := pages.get(s.number))}
         scopes = {s.number: read_scope(s.title, s.url, heads.get(s.number, ""), plausible_day(s.imprint)) for s in sources}
-        conflicts = await asyncio.to_thread(find_conflicts, self.context.question, review.proof.claims, pages, titles, scopes)
+        claims, works = review.proof.claims, group_works(sources)
+        conflicts = await asyncio.to_thread(find_conflicts, self.context.question, claims, pages, titles, scopes, works)
         if conflicts:
             await self.context.emit(ConflictsFound(conflicts))
         for conflict in conflicts:

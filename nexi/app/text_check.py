@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.answers.papers import mark_title
 from nexi.app.emit import QuietEmit
 from nexi.app.gate import open_gate
 from nexi.app.pages import long_page_limits, read_page
 from nexi.app.request import budget_for
 from nexi.app.verification import PageArchive, VerifyRequest, document_of, nothing_to_verify, read_text
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
-from nexi.types import Page, Query, Source
-from nexi.urls import dedup_key, is_web_url
+from nexi.types import Page, Paper, Query, Source
+from nexi.urls import dedup_key, find_doi, is_web_url
 
 if TYPE_CHECKING:
     from nexi.answers.document import Document
@@ -71,7 +72,7 @@ class TextCheck:
 
     async def run(self, fetch_fresh: Fetch) -> Verification:
         """Raises NexiError where there is no such text, NoEvidenceError where there is nothing to check it against."""
-        document, request = await self._read_document(), self._request
+        document, request = await self._add_records(await self._read_document()), self._request
         if request.audit:
             return await self._audit(document)
         if request.against or request.web or not (document.sources or document.lost):
@@ -92,6 +93,29 @@ class TextCheck:
         limits = replace(long_page_limits(self._ports.config.fetch_timeout), cites_notes=True)
         page = await read_page(self._ports, target.url, limits, emit=QuietEmit())
         return await asyncio.to_thread(read_text, page.text)
+
+    async def _add_records(self, document: Document) -> Document:
+        """The document with the records of the papers whose DOI stands in an address: one may be retracted since it was cited.
+
+        A check that reads only what is stored asks nobody.
+        """
+        request = self._request
+        if request.is_local or not (request.refetch or request.audit or request.web or request.target.url):
+            return document
+        limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
+
+        async def describe(source: Source) -> Source:
+            doi = find_doi(source.url)
+            if not doi or source.imprint.paper:
+                return source
+            async with limit:
+                paper = await self._ports.find_paper(doi)
+            return _with_record(source, paper) if paper else source
+
+        looked_up, rest = document.sources[:MAX_AUDITED_PAGES], document.sources[MAX_AUDITED_PAGES:]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(describe(source)) for source in looked_up]
+        return replace(document, sources=(*(task.result() for task in tasks), *rest))
 
     async def _read_stored(self, document: Document) -> dict[int, str | None]:
         """The stored texts of the pages that a document cites."""
@@ -136,7 +160,8 @@ class TextCheck:
         for source in document.sources:
             match fetched.get(source.number):
                 case Page() as page:
-                    titled = source if source.title else replace(source, title=page.title)
+                    title = mark_title(page.title, source.imprint.paper or Paper())
+                    titled = source if source.title else replace(source, title=title)
                     states.append(SourceState(titled, "fresh", digest=page.digest))
                 case FetchError() as error:
                     states.append(describe_failure(source, error))
@@ -283,6 +308,11 @@ async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page
     async with asyncio.TaskGroup() as group:
         tasks = {source.number: group.create_task(one(source)) for source in sources}
     return {number: task.result() for number, task in tasks.items()}
+
+
+def _with_record(source: Source, paper: Paper) -> Source:
+    titled = mark_title(source.title, paper) if source.title else source.title
+    return replace(source, title=titled, imprint=replace(source.imprint, paper=paper))
 
 
 def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:

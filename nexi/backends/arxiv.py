@@ -10,9 +10,12 @@ from msgspec import Struct
 from nexi.backends.replies import check_status, plain_line
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
-from nexi.types import Hit, Query
+from nexi.types import Hit, Paper, Query
 
 NAME = "arxiv"
+MAX_AUTHORS = 50
+_NAME = re.compile(r"<name>(.*?)</name>", re.DOTALL)
+_WITHDRAWN = re.compile(r"\b(?:paper|article|submission|manuscript|preprint) (?:has been|was|is) withdrawn\b", re.IGNORECASE)
 _ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
 
 
@@ -54,6 +57,21 @@ def _parse_hit(entry: str) -> Hit | None:
         _field_text(entry, "summary")[:500],
         _field_text(entry, "published"),
         NAME,
+        _parse_paper(entry, url),
+    )
+
+
+def _parse_paper(entry: str, url: str) -> Paper:
+    """The record of a preprint, with the DOI of its published version where the authors have named it."""
+    number = re.sub(r"v\d+$", "", url.partition("/abs/")[2]).lower()
+    published = _field_text(entry, "arxiv:doi").lower()
+    return Paper(
+        f"10.48550/arxiv.{number}" if number else "",
+        tuple(plain_line(name) for name in _NAME.findall(entry)[:MAX_AUTHORS]),
+        "arXiv",
+        _field_text(entry, "published")[:4],
+        standing="retracted" if _WITHDRAWN.search(_field_text(entry, "arxiv:comment")) else "",
+        versions=(published,) if published else (),
     )
 
 

@@ -73,6 +73,7 @@ def find_conflicts(
     snapshots: Pages,
     titles: Mapping[int, str] = MappingProxyType({}),
     scopes: Mapping[int, DocumentScope] = MappingProxyType({}),
+    works: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Conflict, ...]:
     """The disagreements among the pages that concern the answer to a question, a few at most."""
     pages = {number: page for number, page in snapshots.items() if page is not None}
@@ -90,7 +91,7 @@ def find_conflicts(
         return ()
     concerned = {statement.number for group in groups for values in group for statement in values}
     hosts = {n: parse(pages[n].url).host if is_web_url(pages[n].url) else "" for n in sorted(concerned)}
-    origins = group_origins({number: (host, pages[number].text) for number, host in hosts.items()})
+    origins = group_origins({number: (host, pages[number].text) for number, host in hosts.items()}, works)
     conflicts = {_identify(group): _make_conflict(group, origins, scopes) for group in reversed(groups)}
     return tuple(reversed(conflicts.values()))[:MAX_CONFLICTS]
 

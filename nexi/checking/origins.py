@@ -1,4 +1,4 @@
-"""Which sources are one origin: pages of one owner, and copies of one text.
+"""Which sources are one origin: pages of one owner, copies of one text, and versions of one paper.
 
 Above sits `conflicts`, which counts support; below is plain text work. Two hosts have one owner when their registrable
 domains are the same. The list of public suffixes has ten thousand lines and changes weekly; here a short rule stands for it,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from nexi.checking.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
 
@@ -45,8 +46,8 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
     return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
 
 
-def group_origins(pages: Mapping[int, tuple[str, str]]) -> dict[int, int]:
-    """For each page, given as host and text, the lowest number among the pages of its origin."""
+def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
+    """For each page, given as host and text, the lowest number among the pages of its origin. Pages of one work are one."""
     group = {number: number for number in pages}
     known = sorted(pages)
     domains = {n: registrable_domain(pages[n][0]) for n in known}
@@ -54,6 +55,7 @@ def group_origins(pages: Mapping[int, tuple[str, str]]) -> dict[int, int]:
     for at, number in enumerate(known):
         for earlier in known[:at]:
             same = bool(domains[number]) and domains[number] == domains[earlier]
+            same |= works.get(number, number) == works.get(earlier, earlier)
             if group[number] != group[earlier] and (same or is_copy(prints[number], prints[earlier])):
                 low, high = sorted((group[number], group[earlier]))
                 group = {page: low if first == high else first for page, first in group.items()}

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.answers.document import Document
+from nexi.answers.papers import mark_standing
 from nexi.checking.answer import MAX_CHARS
 from nexi.checking.judge import Judge
 from nexi.checking.pages import Pages, Snapshot, prepare
@@ -175,7 +176,8 @@ async def check_document(
     verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))
     if judge and any(pages.values()):
         verification = await (judge_text or _judge_sentences)(verification, pages, judge, deadline)
-    return replace(verification, proof=name_unread_pages(verification.proof, states))
+    proof = name_unread_pages(verification.proof, states)
+    return replace(verification, proof=mark_standing(proof, document.sources))
 
 
 def say_all(*parts: str) -> str:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from nexi.types import Conflict, Source
 
 
-def source_json(source: Source) -> dict[str, Any]:
-    """A source; `link` opens it at its evidence, author and date are what the page states."""
+def source_json(source: Source, work: int = 0) -> dict[str, Any]:
+    """A source; `link` opens it at its evidence, author and date are what the page states, `work` is the first of its work."""
     about = source.imprint
     record = {"paper": asdict(about.paper)} if about.paper else {}
     return {
@@ -26,6 +26,7 @@ def source_json(source: Source) -> dict[str, Any]:
         "site": about.site,
         "accessed": about.accessed,
         **record,
+        **({"same_work_as": work} if work and work != source.number else {}),
     }
 
 

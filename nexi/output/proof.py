@@ -12,6 +12,7 @@ from nexi.answers.answered import describe_answered
 from nexi.output.controls import clean_line
 from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
+from nexi.types import STANDINGS
 
 if TYPE_CHECKING:
     from nexi.types import Answered, Claim, Evidence, Proof, Review
@@ -37,6 +38,8 @@ def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
         "supported": proof.supported,
         "found": proof.found,
         "checked": len(proof.checked),
+        "retracted": proof.count_citing("retracted"),
+        "concern": proof.count_citing("concern"),
         "presence": round(proof.presence, 4),
         "fit": round(proof.fit, 4),
         "sentences": [{**claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
@@ -97,6 +100,7 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
         "missing": list(evidence.missing),
         "other": evidence.other,
         "page": evidence.page,
+        **({"standing": evidence.standing} if evidence.standing else {}),
     }
 
 
@@ -132,7 +136,7 @@ def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, p
 def _sign_of_review(review: Review) -> tuple[str, str]:
     """A green tick needs a judge for every sentence; what is only found has a neutral sign."""
     proof = review.proof
-    if review.dropped or any(c.verdict.value in REJECTED for c in proof.checked):
+    if review.dropped or any(c.verdict.value in REJECTED or c.standing for c in proof.checked):
         return "!", "yellow"
     return ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
 
@@ -185,9 +189,10 @@ def verdict_words(claim: Claim) -> str:
 def describe_evidence(evidence: Evidence) -> str:
     """Why a passage has its verdict, in a sentence or two; "" if nothing is known beyond it."""
     unsaid = [part for part in evidence.missing if part not in evidence.reason]
+    paper = f"it is {STANDINGS[evidence.standing]}" if evidence.standing in STANDINGS else ""
     missing = f"{'also ' * bool(evidence.reason)}not in this passage: {', '.join(unsaid)}" if unsaid else ""
     other = f"the page has: {evidence.other}" if evidence.other and evidence.other not in evidence.reason else ""
-    return clean_line("; ".join(filter(None, (evidence.reason, missing, other))))
+    return clean_line("; ".join(filter(None, (paper, evidence.reason, missing, other))))
 
 
 def plain_passage(evidence: Evidence) -> str:

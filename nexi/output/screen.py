@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from nexi.answers.papers import count_works
 from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
 from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
@@ -219,7 +220,7 @@ class Screen:
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         print_answered(result.answer.answered)
         if is_tty():
-            print_figures(review, len(result.answer.sources), len(result.finished.conflicts))
+            print_figures(review, count_works(result.answer.sources), len(result.finished.conflicts))
         self.sum_up(result, with_figures=not is_tty())
 
     def sum_up(self, result: RunResult, *, with_figures: bool = True) -> None:

@@ -20,7 +20,7 @@ from nexi.backends.stackexchange import StackExchange
 from nexi.backends.tavily import Tavily
 from nexi.backends.wikipedia import Wikipedia
 from nexi.errors import BackendError, ConfigError
-from nexi.types import Hit, Query
+from nexi.types import Hit, Paper, Query
 from tests.raising import has_code
 
 DIALECTS: list[BackendDialect] = [
@@ -225,7 +225,14 @@ def test_arxiv_is_a_feed() -> None:
         "<title>Attention\n  Is All You Need</title><summary> We  propose </summary></entry></feed>"
     )
     assert Arxiv().parse(200, {}, feed.encode()) == [
-        Hit("https://arxiv.org/abs/1706.03762v7", "Attention Is All You Need", "We propose", "2017-06-12T17:57:34Z", "arxiv")
+        Hit(
+            "https://arxiv.org/abs/1706.03762v7",
+            "Attention Is All You Need",
+            "We propose",
+            "2017-06-12T17:57:34Z",
+            "arxiv",
+            Paper("10.48550/arxiv.1706.03762", (), "arXiv", "2017"),
+        )
     ]
 
 

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
+from nexi.answers.papers import read_title_standing
 from nexi.backends.sender import BackendRequest
 from nexi.backends.services.form import Caller, ServiceForm
 from nexi.backends.services.rows import dig, dig_rows, join_parts, read_day, read_doi, read_line, read_lines, read_web_url
@@ -26,6 +29,8 @@ def _build_hit(
     """A hit whose snippet begins with what kind of paper it is; without an address or a title there is none."""
     if not (url and title):
         return None
+    if not paper.standing and (standing := read_title_standing(title)):
+        paper = replace(paper, standing=standing)
     head = ", ".join(paper.authors[:3]) + (" et al." if len(paper.authors) > 3 else "")
     snippet = join_parts((paper.mark, head, paper.venue, paper.year, *extra, about))
     return Hit(url, title, snippet, published, name, paper)
@@ -128,18 +133,31 @@ def read_crossref(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 
 def read_crossref_updates(row: dict[str, Any]) -> tuple[str, str]:
-    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them."""
+    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them.
+
+    Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
+    """
+    own = [update for update in dig_rows(row, "update-to") if _same_doi(update, row)]
+    updates = sorted([*dig_rows(row, "updated-by"), *own], key=lambda update: _read_moment(update.get("updated")))
     standing, notice = "", ""
-    for update in dig_rows(row, "updated-by"):
-        kind = read_line(update, "type").replace("_", " ").replace("-", " ").lower()
+    for update in updates:
+        kind = read_line(update, "type", "label").replace("_", " ").replace("-", " ").lower()
         found = "retracted" if kind in ("retraction", "withdrawal", "removal", "partial retraction") else ""
         found = found or ("concern" if CONCERN in kind else "")
-        if found and standing != "retracted":
-            standing, notice = found, _doi_url(read_doi(read_line(update, "DOI")))
-    title = read_line(row, "title").lower()
-    if not standing and title.startswith(("retracted:", "retracted article:", "[retracted]", "withdrawn:")):
-        standing = "retracted"
+        if kind == "reinstatement":
+            standing, notice = "", ""
+        elif found and (standing != "retracted" or (found == "retracted" and not notice)):
+            standing, notice = found, "" if _same_doi(update, row) else _doi_url(read_doi(read_line(update, "DOI")))
     return standing, notice
+
+
+def _same_doi(update: dict[str, Any], row: dict[str, Any]) -> bool:
+    return read_doi(read_line(update, "DOI")) == read_doi(read_line(row, "DOI"))
+
+
+def _read_moment(date: Any) -> list[int]:
+    parts = dig(date, "date-parts.0")
+    return [part for part in parts if isinstance(part, int)] if isinstance(parts, list) else []
 
 
 def _crossref_name(author: dict[str, Any]) -> str:
@@ -186,14 +204,23 @@ def _read_comments(row: dict[str, Any]) -> tuple[str, str]:
     """What Europe PMC links to a paper: a retraction or a concern."""
     standing, notice = "", ""
     for comment in dig_rows(row, "commentCorrectionList.commentCorrection"):
-        kind = read_line(comment, "type").lower()
-        found = "retracted" if kind == "retraction in" else "concern" if kind == f"{CONCERN} in" else ""
+        found = _read_link_kind(read_line(comment, "type").lower())
         if found and standing != "retracted":
             number = read_line(comment, "id")
             standing, notice = found, f"https://europepmc.org/article/MED/{number}" if number else ""
-    if not standing and any("retracted publication" in kind.lower() for kind in read_lines(row, "pubTypeList.pubType")):
-        standing = "retracted"
+    if standing != "retracted" and _is_retracted_kind(read_lines(row, "pubTypeList.pubType")):
+        standing, notice = "retracted", ""
     return standing, notice
+
+
+def _read_link_kind(kind: str) -> str:
+    """The standing that a link of MEDLINE gives the paper it starts at; the words are the same at Europe PMC and at PubMed."""
+    retracts = kind in ("retraction in", "partial retraction in", "retracted and republished in")
+    return "retracted" if retracts else "concern" if kind == f"{CONCERN} in" else ""
+
+
+def _is_retracted_kind(kinds: Iterable[str]) -> bool:
+    return any("retracted publication" in kind.lower() or kind.lower() == "retracted-article" for kind in kinds)
 
 
 # PubMed: numbers first, then their summaries
@@ -223,7 +250,7 @@ def unfold_pubmed(result: Any) -> Any:
 def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
     number = read_line(row, "uid")
     ids = {read_line(item, "idtype"): read_line(item, "value") for item in dig_rows(row, "articleids")}
-    kinds = [kind.lower() for kind in read_lines(row, "pubtype")]
+    standing, notice = _read_references(row)
     pmc = ids.get("pmc", "")
     paper = Paper(
         read_doi(ids.get("doi", ""), read_line(row, "elocationid")),
@@ -231,11 +258,25 @@ def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
         read_line(row, "fulljournalname", "source"),
         read_line(row, "pubdate")[:4],
         open_url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else "",
-        standing="retracted" if "retracted publication" in kinds else "",
+        standing=standing,
+        notice=notice,
     )
     url = f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
     day = read_day({"day": read_line(row, "sortpubdate").partition(" ")[0].replace("/", "-")}, "day")
     return _build_hit("pubmed", url, read_line(row, "title"), paper, published=day)
+
+
+def _read_references(row: dict[str, Any]) -> tuple[str, str]:
+    """What PubMed links to a paper: a retraction or a concern; else its kind says so."""
+    standing, notice = "", ""
+    for link in dig_rows(row, "references"):
+        found = _read_link_kind(read_line(link, "reftype").lower())
+        if found and standing != "retracted":
+            number = read_line(link, "pmid")
+            standing, notice = found, f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
+    if standing != "retracted" and _is_retracted_kind(read_lines(row, "pubtype")):
+        standing, notice = "retracted", ""
+    return standing, notice
 
 
 # Semantic Scholar

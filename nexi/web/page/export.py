@@ -20,7 +20,7 @@ from nexi.app.mark_figures import describe_mark
 from nexi.events import AnswerChecked, RunFinished, RunStarted
 from nexi.output.proof import describe_evidence
 from nexi.text.plain import strip_heading_marks
-from nexi.types import Claim, Conflict, Evidence, Review, Source, StopReason, Usage
+from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, StopReason, Usage
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
 from nexi.web.page.view import SIGNS, WORDS, AnsweredRun, answer_html, is_web, plain_claim, source_view, verdict_of
@@ -222,6 +222,7 @@ def _render_legend(claims: Sequence[Claim], review: Review | None, is_opened: bo
 def _render_claim(claim: Claim, exported: Exported) -> str:
     known = {source.number: source for source in exported.answered.end.sources}
     badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_of(claim)}</span>'
+    badge += f' <span class="v-contradicted">! cites {STANDINGS[claim.standing]}</span>' if claim.standing else ""
     quotes = "".join(_render_quote(claim, one, known, exported.texts or {}) for one in claim.evidence)
     why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
     inside = f'<div id="claim-{claim.index}">{quotes}{why}</div>'

@@ -127,7 +127,7 @@ function markCurrent(claim, number, run) {
 
 async function fillFound(part, one, run) {
   const source = sourceOf(one.n, run), shown = [], spots = [[one.start, one.end], ...(one.places || [])].sort((a, b) => a[0] - b[0]);
-  const more = [one.missing.length ? say("read.missing", { words: one.missing.join(", ") }) : "", one.other ? say("read.other", { value: one.other }) : ""].filter(Boolean).join(" · ");
+  const more = [one.standing ? say(`verdict.${one.standing}`) : "", one.missing.length ? say("read.missing", { words: one.missing.join(", ") }) : "", one.other ? say("read.other", { value: one.other }) : ""].filter(Boolean).join(" · ");
   for (const [i, [start, end]] of spots.entries()) {
     if (spots.length > 1) shown.push(element("p", { className: "site", textContent: say("read.part", { at: i + 1, all: spots.length }) }));
     try {

@@ -78,15 +78,16 @@ export function translateMarks(root, claims = state.run?.claims) {
   for (const mark of root.querySelectorAll(".check")) {
     const verdict = mark.className.match(/v-(\w+)/)[1], claim = claims?.[mark.dataset.claim] || { verdict };
     const other = claim.evidence?.find((one) => one.verdict === "contradicted" && one.other)?.other, name = nameVerdict(claim);
-    const text = verdict === "contradicted" && other ? say("verdict.other", { verdict: name, value: other.replace(/\s+/g, " ").slice(0, MAX_VALUE_CHARS) }) : name;
-    mark.textContent = `${SIGNS[verdict]}\u00a0${text}`;
+    const standing = mark.dataset.standing;
+    const text = standing ? say(`verdict.${standing}`) : verdict === "contradicted" && other ? say("verdict.other", { verdict: name, value: other.replace(/\s+/g, " ").slice(0, MAX_VALUE_CHARS) }) : name;
+    mark.textContent = `${standing ? "!" : SIGNS[verdict]}\u00a0${text}`;
     if (mark.dataset.claim) mark.setAttribute("aria-label", say("verdict.show", { verdict: text })); else mark.title = text;
   }
 }
 
 function card(source, snippet) {
   const name = source.title || source.url, title = canOpen(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
-  const about = [source.host, source.site, source.author, source.published, source.accessed ? say("source.read", { day: source.accessed }) : ""].filter(Boolean).join(" · ");
+  const about = [source.host, source.site, source.author, source.published, source.accessed ? say("source.read", { day: source.accessed }) : "", source.work < source.n ? say("source.same_work", { n: source.work }) : ""].filter(Boolean).join(" · ");
   const bare = snippet.replace(/^#+\s*/, ""), plain = bare !== snippet && bare.startsWith(name) ? bare.slice(name.length).trimStart() : bare, // the title stands above
      short = plain.length > SNIPPET_CHARS ? `${plain.slice(0, SNIPPET_CHARS)}…` : plain;
   return element("li", { id: `source-${source.n}`, tabIndex: -1 }, initialBadge(source.host || name), element("div", {},

@@ -5,7 +5,7 @@ import { state } from "./state.js";
 import { say, tell } from "./texts.js";
 
 const LINE_SIGNS = { doubted: "!", supported: "✓", found: "○" };
-const GOOD = ["supported", "found"], BAD = ["contradicted", "not_found"];
+const GOOD = ["supported", "found"], BAD = ["contradicted", "not_found", "retracted", "concern"];
 const count = (claims, name) => claims.filter((claim) => claim.verdict === name).length;
 
 // The one line that an answer states about itself.
@@ -17,8 +17,8 @@ function describeProof({ checked: n, supported, found } = {}) {
 
 // The line of a run, whether a judge or the rules doubt something, and the sentences that were checked.
 export function describeRun(run) {
-  const claims = run.claims.filter((claim) => claim.checked), sources = run.sources.length, points = run.conflicts.length;
-  const bad = BAD.filter((name) => count(claims, name)).map((name) => say("source.worst", { k: count(claims, name), verdict: say(`verdict.${name}`) }));
+  const claims = run.claims.filter((claim) => claim.checked), sources = run.sources.filter((source) => !(source.work < source.n)).length, points = run.conflicts.length;
+  const bad = BAD.map((name) => [name, count(claims, name) || run.proof?.[name]]).filter(([, k]) => k).map(([name, k]) => say("source.worst", { k, verdict: say(`verdict.${name}`) }));
   const proof = bad.length && !claims.some((claim) => GOOD.includes(claim.verdict)) ? "" : describeProof(run.proof);
   const parts = [[proof, ...bad].filter(Boolean).join(", "), sources ? say("count.sources", { n: sources }) : "", points ? say("figures.disagree", { n: points }) : ""];
   const kind = bad.length ? "doubted" : claims.every((claim) => claim.verdict === "supported") ? "supported" : "found";
@@ -58,7 +58,7 @@ function openList(isOpen) {
 
 function sentenceRow(claim, index, openEvidence) {
   const row = element("button", { type: "button", className: "quiet", dir: "auto", onclick: () => openEvidence(index, 0) }, verdict(claim), " ", claim.text);
-  return element("li", { className: GOOD.includes(claim.verdict) ? "" : "doubted" }, row);
+  return element("li", { className: GOOD.includes(claim.verdict) && !claim.standing ? "" : "doubted" }, row);
 }
 
 // What marks mean and how often they are right, for those who want to know.

@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.answers.papers import group_works
 from nexi.app.mark_figures import describe_marks
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
-from nexi.types import Claim, Conflict, Evidence, Review, Source, Verdict
+from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of, is_note_link
 from nexi.web.page.charts import with_charts
 
@@ -99,6 +100,7 @@ def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
 def view_of(answered: AnsweredRun) -> dict[str, Any]:
     """Everything the page shows of an answer."""
     end, review, claims = answered.end, answered.review, answered.claims
+    works = group_works(end.sources)
     return {
         "id": answered.id,
         "question": answered.started.query,
@@ -116,7 +118,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "marks": describe_marks(review.judges) if review else {},
         "claims": [claim_to_dict(claim) for claim in claims],
         "dropped": [claim_to_dict(claim) for claim in review.dropped] if review else [],
-        "sources": [source_view(source, claims) for source in end.sources],
+        "sources": [source_view(source, claims) | {"work": works[source.number]} for source in end.sources],
         "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
         "warnings": _warnings_of(answered),
         "stop": end.stop.value,
@@ -197,11 +199,12 @@ class _Marks(Struct, frozen=True):
     def check(self, index: int) -> str:
         """The sign of a verdict, in words too where it is not a good one. In the page only what is wrong has a mark."""
         claim = self.claims.get(index)
-        if claim is None or (claim.verdict in GOOD and self.leads_to != "file"):
+        if claim is None or (claim.verdict in GOOD and self.leads_to != "file" and not claim.standing):
             return ""
-        said, sign = html.escape(_say_verdict(claim)), SIGNS[claim.verdict]
-        shown = sign if claim.verdict in GOOD else f"{sign}\u00a0{said}"
+        said, sign = html.escape(_say_verdict(claim)), "!" if claim.standing else SIGNS[claim.verdict]
+        shown = sign if claim.verdict in GOOD and not claim.standing else f"{sign}\u00a0{said}"
         kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
+        kind += f' data-standing="{claim.standing}"' if claim.standing else ""
         if self.leads_to == "nothing":
             return f'<span {kind} title="{said}">{shown}</span>'
         if self.leads_to == "file":
@@ -210,7 +213,13 @@ class _Marks(Struct, frozen=True):
 
 
 def _say_verdict(claim: Claim) -> str:
-    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own."""
+    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own.
+
+    Of a good one that cites a retracted paper it is that which a reader must know.
+    """
+    if claim.standing in STANDINGS:
+        cites = f"cites {STANDINGS[claim.standing]}"
+        return cites if claim.verdict in GOOD else f"{verdict_of(claim)}, {cites}"
     other = next((e.other for e in claim.evidence if e.verdict is Verdict.CONTRADICTED and e.other), "")
     shown = " ".join(other.split())[:MAX_VALUE_CHARS]
     return (
@@ -281,11 +290,13 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
             "page": e.page,
             "quote": e.span[:MAX_QUOTE_CHARS],
             "places": [list(place) for place in e.places],
+            "standing": e.standing,
         }
         for e in claim.evidence
     ]
     told = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
     checked = bool(claim.needs_citation or claim.evidence)
+    told |= {"standing": claim.standing}
     return {**told, "judge": claim.judge, "checked": checked, "evidence": evidence}
 
 
@@ -294,7 +305,8 @@ def _proof_to_dict(review: Review | None) -> dict[str, int]:
     if review is None:
         return {}
     proof = review.proof
-    return {"checked": len(proof.checked), "supported": proof.supported, "found": proof.found}
+    citing = {standing: proof.count_citing(standing) for standing in STANDINGS}
+    return {"checked": len(proof.checked), "supported": proof.supported, "found": proof.found, **citing}
 
 
 def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
