@@ -151,6 +151,26 @@ def format_time_ago(ts: str, now: datetime | None = None) -> str:
     return f"{seconds}s ago"
 
 
+def name_day(ts: str, now: datetime | None = None) -> str:
+    """The day of a time, where this process runs: Today, Yesterday, or its date."""
+    try:
+        then = datetime.fromisoformat(ts).astimezone()
+    except (ValueError, TypeError, OverflowError):
+        return "Unknown day"
+    days = ((now or datetime.now(UTC)).astimezone().date() - then.date()).days
+    if days <= 0:  # a clock that ran ahead is no other day
+        return "Today"
+    return "Yesterday" if days == 1 else f"{then:%A}, {then.day} {then:%B %Y}"
+
+
+def fold_repeats(entries: Iterable[HistoryEntry]) -> list[list[HistoryEntry]]:
+    """Entries of one question in one space together, in the order of the first of each."""
+    folded: dict[tuple[str, str], list[HistoryEntry]] = {}
+    for entry in entries:
+        folded.setdefault((entry.space, " ".join(entry.query.casefold().split())), []).append(entry)
+    return list(folded.values())
+
+
 def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None = None) -> str:
     """A question with the beginning of its answer and its first URLs."""
     ago = format_time_ago(entry.ts, now)

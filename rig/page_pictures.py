@@ -355,7 +355,7 @@ def deep_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
 def panel_states(page: Any, base: str) -> Iterator[str]:
     page.goto(f"{base}/history")
     page.wait_for_selector("#runs-list li")
-    page.check("#runs-list > li:first-child > input")
+    page.check("#runs-list > .day > ul > li:first-child > input")
     yield "history"
     page.click("#runs-delete")
     page.wait_for_selector("#confirm[open]")

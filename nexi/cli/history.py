@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from itertools import count, groupby
 from typing import TYPE_CHECKING
 
 import click
 
 from nexi.answers.export_formats import REFERENCE_FORMATS
-from nexi.cli.completion import complete_history
+from nexi.cli.completion import complete_history, complete_space
 from nexi.cli.exits import report_errors
 from nexi.errors import NexiError
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 MAX_FACTS_READ = 20  # from the end of a log
 SCHEMA = "nexi-history-1"
 DEFAULT_LISTED = 10
+MAX_READ = 5_000  # the newest, among which repeated questions are found
+MAX_REPEATS_NAMED = 5
 NO_RUN = "only the answer is kept, not its run"
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -39,21 +43,41 @@ def history_command() -> None:
 
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_FILTERS = (
+    click.option("--space", metavar="NAME", shell_complete=complete_space, help="Only questions asked in this space."),
+    click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Only questions asked with this effort."),
+    click.option("--all", "lists_all", is_flag=True, help="A line for each time that a question was asked."),
+)
+
+
+def _with_filters(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
 
 
 @history_command.command("list", context_settings=_HELP)
 @click.argument("n", type=click.IntRange(1), default=DEFAULT_LISTED)
+@_with_filters
 @_as_json
-def _list_command(n: int, as_json: bool) -> None:
-    """List the last N searches, newest first; 10 by default."""
+def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
+    """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
+    from nexi.app.history import read_last
+
     with report_errors(as_json=as_json):
-        _show_last_n(n, as_json=as_json)
+        read = read_last(MAX_READ)
+        _warn_about_damage(read)
+        entries = _filter_entries(read.entries, filters)
+        if not entries:
+            raise _nothing_listed(read)
+        _print_days(_replace_entries(read, entries), n, as_json=as_json, lists_all=lists_all)
 
 
 @history_command.command("search", context_settings=_HELP)
 @click.argument("text")
+@_with_filters
 @_as_json
-def _search_command(text: str, as_json: bool) -> None:
+def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains TEXT."""
     from nexi.app.history import find_entries
     from nexi.output import clean_line
@@ -61,10 +85,11 @@ def _search_command(text: str, as_json: bool) -> None:
     with report_errors(as_json=as_json):
         found = find_entries(text)
         _warn_about_damage(found)
-        if not found.entries:
+        entries = _filter_entries(found.entries, filters)
+        if not entries:
             missing = f"no question or answer contains {clean_line(text)[:60]!r}"
             raise NexiError(missing, code="not_found", fix="`nexi history` lists past searches")
-        _print_previews(found, as_json=as_json)
+        _print_days(_replace_entries(found, entries), None, as_json=as_json, lists_all=lists_all)
 
 
 @history_command.command("show", context_settings=_HELP)
@@ -164,16 +189,55 @@ def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None
     _print_full(entry, as_json=as_json, form=form)
 
 
-def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
+def _filter_entries(entries: Sequence[HistoryEntry], filters: dict[str, str | None]) -> list[HistoryEntry]:
+    wanted = {name: value for name, value in filters.items() if value}
+    return [entry for entry in entries if all(getattr(entry, name) == value for name, value in wanted.items())]
+
+
+def _replace_entries(read: HistoryRead, entries: list[HistoryEntry]) -> HistoryRead:
+    from nexi.app.history import HistoryRead
+
+    return HistoryRead(entries, read.damaged)
+
+
+def _nothing_listed(read: HistoryRead) -> NexiError:
+    if read.entries:
+        return NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
+    return NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
+
+
+def _print_days(read: HistoryRead, most: int | None, *, as_json: bool, lists_all: bool) -> None:
+    """Print previews under the names of their days; in JSON every entry has its own place."""
+    from nexi.app.history import HistoryRead, fold_repeats, name_day
+    from nexi.output import write
+
+    if as_json:
+        return _print_json(HistoryRead(read.entries[:most], read.damaged))
+    groups = [[entry] for entry in read.entries] if lists_all else fold_repeats(read.entries)
+    numbers = count(1)
+    days = groupby(groups[:most], key=lambda group: name_day(group[0].ts))
+    parts = [part for day, listed in days for part in (day, *(_preview(group, next(numbers)) for group in listed))]
+    return write("\n\n".join(parts) + "\n")
+
+
+def _preview(group: Sequence[HistoryEntry], number: int) -> str:
+    """One question with its newest answer, and the ids of those before."""
     from nexi.app.history import format_entry_preview
+
+    newest, *earlier = group
+    text = format_entry_preview(newest, number) + ("" if _is_run_kept(newest.id) else f" ({NO_RUN})")
+    if not earlier:
+        return text
+    ids = [entry.id for entry in earlier[:MAX_REPEATS_NAMED]] + (["…"] if len(earlier) > MAX_REPEATS_NAMED else [])
+    return f"{text}\n    Asked {len(group)} times; before: {', '.join(ids)}"
+
+
+def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
     from nexi.output import write
 
     if as_json:
         return _print_json(read)
-    previews = (
-        format_entry_preview(e, i) + ("" if _is_run_kept(e.id) else f" ({NO_RUN})") for i, e in enumerate(read.entries, 1)
-    )
-    return write("\n\n".join(previews) + "\n")
+    return write("\n\n".join(_preview([entry], number) for number, entry in enumerate(read.entries, 1)) + "\n")
 
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:

@@ -46,7 +46,7 @@ def test_a_follow_up_stands_below_what_was_said_before_also_after_a_reload(serve
         person.finished()
     page.click("#show-runs")
     person.sees(NEXT, "#runs-list .later li")
-    assert QUESTION in page.locator("#runs-list > li", has=page.locator(".later")).first.inner_text()
+    assert QUESTION in page.locator("#runs-list > .day > ul > li", has=page.locator(".later")).first.inner_text()
     page.click("#show-runs")
     page.click("#fresh")
     person.ask(QUESTION)  # a new conversation
@@ -142,32 +142,55 @@ def test_a_question_sent_during_a_run_is_asked_when_it_has_ended(served: Stage, 
     assert person.trouble == []
 
 
+def test_the_history_is_by_day_and_a_question_asked_again_is_one_row_that_opens(own: Stage, look: Look) -> None:
+    for facts in (samples.planets(), samples.parted(), samples.planets()):
+        put(own.home, facts)
+    person = look(own)
+    page = person.open("/history")
+    rows(page, "#runs-list > .day > ul", 2)
+    assert page.locator("#runs-list h2").count() == 1
+    assert page.inner_text("#runs-list summary") == "Asked 2 times"
+    assert page.locator("#runs-list .q:visible").count() == 2
+    page.click("#runs-list summary")
+    assert page.locator("#runs-list .q:visible").count() == 3
+    page.select_option("#runs-kind", "state=failed")
+    person.sees("Nothing of that was asked.", "#runs-message")
+    page.select_option("#runs-kind", "state=finished")
+    rows(page, "#runs-list > .day > ul", 2)
+    page.click("#runs-list summary")
+    page.click("#runs-list details li >> text=Delete")
+    page.click("#confirm-yes")
+    page.wait_for_selector("#runs-list details", state="detached")
+    rows(page, "#runs-list > .day > ul", 2)
+    assert person.trouble == []
+
+
 def test_a_run_is_named_and_pinned_and_several_are_deleted_at_once(own: Stage, look: Look) -> None:
     for facts in (samples.planets(), samples.parted(), samples.right_to_left()):
         put(own.home, facts)
     person = look(own)
     page = person.open("/history")
-    rows(page, "#runs-list", 3)
-    page.click("#runs-list > li >> nth=2 >> text=Rename")
+    rows(page, "#runs-list ul", 3)
+    page.click("#runs-list .rows > li >> nth=2 >> text=Rename")
     page.keyboard.press("Control+a")
     page.keyboard.type("All of <b>them</b>")
     page.keyboard.press("Enter")
     person.sees("All of <b>them</b>", "#runs-list .q")
-    page.click("#runs-list > li >> nth=2 >> text=Pin")
+    page.click("#runs-list .rows > li >> nth=2 >> text=Pin")
     person.sees("★", "#runs-list .state")
     page.reload()
-    rows(page, "#runs-list", 3)
+    rows(page, "#runs-list ul", 3)
     assert page.locator("#runs-list .q").first.inner_text() == "All of <b>them</b>"
     told = page.locator("#runs-list .state").first.inner_text()
     assert "words" in told
     assert "12 s" in told
     assert "$0.01" in told
-    page.check("#runs-list > li:nth-child(2) > input")
-    page.check("#runs-list > li:nth-child(3) > input")
+    for place in (1, 2):
+        page.locator("#runs-list input").nth(place).check()
     assert page.inner_text("#runs-delete") == "Delete 2 runs"
     page.click("#runs-delete")
     page.click("#confirm-yes")
-    rows(page, "#runs-list", 1)
+    rows(page, "#runs-list ul", 1)
     assert page.is_hidden("#runs-delete")
     assert len(list((own.home / "runs").iterdir())) == 1
     assert person.trouble == []

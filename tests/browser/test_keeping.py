@@ -128,10 +128,10 @@ def test_history_is_searched_and_a_run_deleted_only_when_it_is_meant(own: Stage,
     page.wait_for_selector("#runs-list li")
     assert page.locator("#runs-list .q").all_inner_texts() == ["How large are the planets?", "An old question"]
     page.fill("#runs-filter", "old answer")
-    rows(page, "#runs-list", 1)
+    rows(page, "#runs-list ul", 1)
     assert "An old answer." in page.inner_text("#runs-list .excerpt")
     page.fill("#runs-filter", "")
-    rows(page, "#runs-list", 2)
+    rows(page, "#runs-list ul", 2)
     page.click("#runs-list li >> nth=0 >> text=Delete")
     page.wait_for_selector("#confirm[open]")
     assert page.evaluate("document.activeElement.id") == "confirm-no"
@@ -140,7 +140,7 @@ def test_history_is_searched_and_a_run_deleted_only_when_it_is_meant(own: Stage,
     assert (own.home / "runs" / run_id).is_dir()
     page.click("#runs-list li >> nth=0 >> text=Delete")
     page.click("#confirm-yes")
-    rows(page, "#runs-list", 1)
+    rows(page, "#runs-list ul", 1)
     assert not (own.home / "runs" / run_id).exists()
     page.click("#runs-list .q")
     person.sees("An old answer.")

@@ -69,7 +69,7 @@ def test_a_plan_that_waits_is_said_in_the_title_and_in_the_history(served: Stage
     page = planned(person)
     assert page.title() == f"◐ Waiting for you - {DEEP[:60]} - nexi"
     page.click("#show-runs")
-    person.sees("◐ waiting for you", "#runs-list > li .state")
+    person.sees("◐ waiting for you", "#runs-list > .day > ul > li .state")
     page.go_back()
     page.click("#plan-go")
     page.wait_for_function("() => !document.title.includes('Waiting')")

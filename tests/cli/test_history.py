@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import webbrowser
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,40 @@ def test_the_last_searches_are_listed_newest_first(nexi: Command, command: tuple
 def test_ten_are_listed_unless_a_number_is_given(nexi: Command) -> None:
     nexi.keep(*map(line, range(12)))
     assert len(heads(nexi("history").out)) == 10
+
+
+def at(days: int) -> str:
+    """Noon so many days ago, by the clock of this machine."""
+    return (datetime.now().astimezone().replace(hour=12, minute=0) - timedelta(days=days)).isoformat(timespec="seconds")
+
+
+def test_questions_stand_under_their_days_and_one_that_was_repeated_is_one_line(nexi: Command) -> None:
+    nexi.keep(line(1, ts=at(40)), line(2, ts=at(1)), line(3, ts=at(1), query="Question  2"), line(4, ts=at(0)))
+    rows = [text.partition("): ")[2] or text.strip() for text in nexi("history").out.splitlines()]
+    old = datetime.fromisoformat(at(40))
+    days = ("Today", "Yesterday", f"{old:%A}, {old.day} {old:%B %Y}")
+    assert [row for row in rows if row.startswith(('"', "Asked", *days))] == [
+        days[0],
+        '"question 4"',
+        days[1],
+        '"Question  2"',
+        "Asked 2 times; before: 000002",
+        days[2],
+        '"question 1"',
+    ]
+    assert len(heads(nexi("history", "--all").out)) == 4
+    assert len(json.loads(nexi("history", "--json").out)["entries"]) == 4
+
+
+def test_the_list_is_of_one_space_or_effort_where_that_is_wanted(nexi: Command) -> None:
+    nexi.keep(line(0, space="flat"), line(1), line(2, space="flat"))
+    assert heads(nexi("history", "--space", "flat").out) == ['"question 2"', '"question 0"']
+    assert heads(nexi("history", "search", "question 0", "--space", "flat").out) == ['"question 0"']
+    none = nexi("history", "-e", "l")
+    assert (none.code, none.err) == (
+        1,
+        "Error: no question of that kind was asked\n  Fix: `nexi history` lists all of them\n",
+    )
 
 
 @pytest.mark.parametrize("command", [("history",), ("history", "search", "question"), ("--last", "9"), ("history", "--json")])

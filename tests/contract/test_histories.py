@@ -36,7 +36,10 @@ def test_an_entry_is_found_by_its_id_and_by_its_words(history: HistoryStore) -> 
     for entry in (FIRST, SECOND):
         history.add(entry)
     assert (history.get("aaaaaa"), history.get("a\x00")) == (FIRST, None)
-    assert (history.find("ÄRZTE").entries, history.find("%").entries) == ([SECOND], [])
+    words = ("ÄRZTE", "wer?", "BECAUSE", "why", "%", "_")
+    found = {text: [entry.id for entry in history.find(text).entries] for text in words}
+    answers, questions = {"ÄRZTE": ["bbbbbb"], "BECAUSE": ["aaaaaa"]}, {"wer?": ["bbbbbb"], "why": ["aaaaaa"]}
+    assert found == {**answers, **questions, "%": [], "_": []}
 
 
 def test_what_is_removed_is_gone(history: HistoryStore) -> None:

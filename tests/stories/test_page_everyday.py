@@ -41,7 +41,7 @@ def test_a_follow_up_stands_below_what_it_follows_and_is_listed_with_it(world: W
     person.sees(QUESTION, "#thread")
     assert (person.text("#asked"), "27.3 days" in person.text("#answer")) == (ORBIT, True)
     person.open_history()
-    assert person.page.locator("#runs-list > li").count() == 1
+    assert person.page.locator("#runs-list > .day > ul > li").count() == 1
     questions = person.page.locator("#runs-list .q").all_inner_texts()
     assert (questions, person.trouble) == ([QUESTION, ORBIT], [])
 

@@ -45,6 +45,24 @@ async def test_what_was_asked_is_found_by_words_of_its_question_or_its_answer(tm
         assert (await get(served, "/page/history?limit=1"))["more"] is True
 
 
+async def test_the_list_is_of_one_state_mode_or_space_where_that_is_wanted(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await served.client.post("/v1/spaces", json={"name": "flat"})
+        moon, flat = await served.ask(), await served.ask("Which moons does Mars have?", space="flat")
+        await served.events(moon)
+        await served.events(flat)
+        queries = ("state=finished", "state=failed", "mode=search", "mode=research", "space=flat", "space=flat&q=moon")
+        found = {query: {i["id"] for i in (await get(served, f"/page/history?{query}"))["items"]} for query in queries}
+    assert found == {
+        "state=finished": {moon, flat},
+        "state=failed": set(),
+        "mode=search": {moon, flat},
+        "mode=research": set(),
+        "space=flat": {flat},
+        "space=flat&q=moon": {flat},
+    }
+
+
 async def test_follow_ups_are_one_conversation_with_the_answers_before(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         first = await served.ask()

@@ -16,6 +16,7 @@ from nexi.web.page.localization import read_texts, render_index
 __all__ = ["compact_source", "index_bytes", "sentences_bytes", "static_bytes"]
 
 _JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
+_JS_END_COMMENT = re.compile(r"""(?m)(?<=\S)[ \t]+// [^"'`\n]*$""")  # without a quote, so that it cannot be within a text
 _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _CSS_SPACE = re.compile(r"\s*([{};])\s*|([:,])\s+")  # what stands before a colon may matter, what stands after it never does
 _INDENTATION = re.compile(r"(?m)^[ \t]+")
@@ -25,7 +26,9 @@ def compact_source(name: str, source: str) -> str:
     """A script, style sheet or page without what only its authors read; texts of several lines are in none of them."""
     if name.endswith(".css"):
         return _CSS_SPACE.sub(r"\1\2", _CSS_COMMENT.sub("", source))
-    return _INDENTATION.sub("", _JS_COMMENT.sub("", source) if name.endswith(".js") else source)
+    if name.endswith(".js"):
+        source = _JS_END_COMMENT.sub("", _JS_COMMENT.sub("", source))
+    return _INDENTATION.sub("", source)
 
 
 @functools.cache

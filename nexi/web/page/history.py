@@ -31,6 +31,7 @@ __all__ = ["has_entries", "limit_of", "read_from_history", "routes", "words_of"]
 
 
 LISTED, MOST_LISTED = 100, 1000
+FILTERS = ("space", "state", "mode")
 LONGEST_SEARCH = 200
 EXCERPT_CHARS = 160
 ONLY_AN_ANSWER = "answer kept"
@@ -52,14 +53,14 @@ def routes() -> list[Route]:
 
 
 async def _list_history(request: Request) -> Response:
-    """The newest first: all of them, or those whose question or answer has the words of `q` in it, or of one space."""
+    """The newest first: all of them, or those whose question or answer contains `q`, or of one space, state or mode."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
     labels = await asyncio.to_thread(read_labels, nexi)
-    space = request.query_params.get("space", "")
-    most = MOST_LISTED if space else limit + 1
+    filters = {name: value for name in FILTERS if (value := request.query_params.get(name, ""))}
+    most = MOST_LISTED if filters else limit + 1
     found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, wanted.casefold(), most)
-    found = [item for item in found if not space or item["space"] == space]
+    found = [item for item in found if all(item[name] == value for name, value in filters.items())]
     return json_reply(
         {"items": [{**item, **_shown_label(labels, item["id"])} for item in found[:limit]], "more": len(found) > limit}
     )

@@ -1,6 +1,6 @@
 // The start page of somebody who has asked before: the latest conversations, and questions about files that are indexed.
 import { $, call, element } from "./core.js";
-import { groupRuns } from "./runs.js";
+import { foldRepeats, groupRuns } from "./runs.js";
 import { isWeb } from "./sources.js";
 import { listSpaces } from "./spaces.js";
 import { state } from "./state.js";
@@ -13,7 +13,7 @@ export async function showRecent() {
   listSpaces().catch(() => {}); // a guest has none
   const [{ items }, { sources }] = await Promise.all([call(`/page/history?limit=${MAX_RUNS}&space=${encodeURIComponent(space)}`), call(sourcesPath).catch(() => ({ sources: [] }))]);
   if (space !== state.space) return;
-  const threads = groupRuns(items).slice(0, MAX_THREADS), files = sources.filter((source) => !isWeb(source.url) && source.title).slice(0, MAX_FILES);
+  const threads = foldRepeats(groupRuns(items)).slice(0, MAX_THREADS).map(([newest]) => newest), files = sources.filter((source) => !isWeb(source.url) && source.title).slice(0, MAX_FILES);
   $("recent-list").replaceChildren(...threads.map(threadRow));
   $("recent").hidden = !threads.length;
   if (files.length) $("examples").replaceChildren(...files.map(fileExample));
