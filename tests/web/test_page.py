@@ -74,7 +74,9 @@ def first_visit_bytes(language: str) -> int:
 
 def test_files_are_sent_without_their_comments_and_indentation() -> None:
     script = '// why\nif (a) {\n  // and how\n  say("a // kept"); // and when\n}\n'
-    assert compact_source("a.js", script) == 'if (a) {\nsay("a // kept");\n}\n'
+    assert compact_source("a.js", script) == 'if(a){\nsay("a // kept");\n}\n'
+    spaced = 'a = b ? "x = y" : c - -d;\nsay(`a = ${b}`, / = /);\n'
+    assert compact_source("a.js", spaced) == 'a=b?"x = y":c - -d;\nsay(`a = ${b}`, / = /);\n'
     assert compact_source("a.css", "/* a\n b */\np {\n  margin: 0; /* c */\n}\n") == "p{margin:0;}"
     assert compact_source("a.css", "p :is(a, b) > c:hover { font: 1rem a, b; }") == "p :is(a,b) > c:hover{font:1rem a,b;}"
     lines = [line for name in FILES if name.endswith(".js") for line in (FOLDER / name).read_text("utf-8").splitlines()]

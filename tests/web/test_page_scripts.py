@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from nexi.web.page.assets import static_bytes
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "nexi" / "web" / "page").glob("*.js")}
@@ -26,6 +29,17 @@ def test_the_units_of_the_scripts_hold() -> None:
     done = subprocess.run([node, "--test", "--test-reporter=tap", *TESTS], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert f"\n# pass {len(re.findall(r'^ok ', done.stdout, re.MULTILINE))}\n# fail 0\n" in done.stdout
+
+
+def test_scripts_parse_as_they_are_sent() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed, so the scripts are not parsed as they are sent")
+    sources = json.dumps([static_bytes(name, False).decode() for name in sorted(SCRIPTS)])
+    program = "for (const each of JSON.parse(require('fs').readFileSync(0))) new (require('vm').SourceTextModule)(each);"
+    command = [node, "--no-warnings", "--experimental-vm-modules", "-e", program]
+    done = subprocess.run(command, input=sources, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_no_script_imports_itself_by_a_detour() -> None:

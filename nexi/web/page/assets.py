@@ -17,6 +17,8 @@ __all__ = ["compact_source", "index_bytes", "sentences_bytes", "static_bytes"]
 
 _JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
 _JS_END_COMMENT = re.compile(r"""(?m)(?<=\S)[ \t]+// [^"'`\n]*$""")  # without a quote, so that it cannot be within a text
+_JS_SPACE = re.compile(r""" *([=(){};,?:<>&|!]) *|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_JS_UNSURE = re.compile(r"[`/]")  # a line with a template or a pattern, whose spaces may be meant
 _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _CSS_SPACE = re.compile(r"\s*([{};])\s*|([:,])\s+")  # what stands before a colon may matter, what stands after it never does
 _INDENTATION = re.compile(r"(?m)^[ \t]+")
@@ -27,7 +29,8 @@ def compact_source(name: str, source: str) -> str:
     if name.endswith(".css"):
         return _CSS_SPACE.sub(r"\1\2", _CSS_COMMENT.sub("", source))
     if name.endswith(".js"):
-        source = _JS_END_COMMENT.sub("", _JS_COMMENT.sub("", source))
+        lines = _JS_END_COMMENT.sub("", _JS_COMMENT.sub("", source)).split("\n")
+        source = "\n".join(line if _JS_UNSURE.search(line) else _JS_SPACE.sub(r"\1\2", line) for line in lines)
     return _INDENTATION.sub("", source)
 
 
