@@ -33,7 +33,11 @@ FLOORS = {"before": 90.0, "after": 90.0, "last": 40.0}  # per cent
 
 
 def route_of(question: str, meaning: Mapping[str, float]) -> Route:
-    return route_query(Query(question), [name for name, service in SERVICES.items() if not service.needs_url], meaning)
+    return route_query(
+        Query(question),
+        [name for name, service in SERVICES.items() if not (service.needs_url or service.needs_contact)],
+        meaning,
+    )
 
 
 def read_meaning(questions: list[str]) -> list[Mapping[str, float]]:

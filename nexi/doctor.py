@@ -51,6 +51,7 @@ SERVICE_QUERIES = {
     "nominatim": "Paris",
     "clinicaltrials": "asthma",
     "gdelt": "election",
+    "unpaywall": "10.1038/nature12373",
 }
 PUBLIC_NAME = "example.com"
 FORBIDDEN_URLS = ("http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]/")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from nexi.answers.papers import mark_title
+from nexi.answers.papers import list_preprints, mark_title
 from nexi.budget import Meter
 from nexi.errors import FetchError, StoreError
 from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
@@ -158,16 +158,22 @@ class Reader:
         return outcome
 
     async def _read_paper(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
-        """The page; of a paper its open copy, where an index names one that can be read, with what the index says of it."""
+        """The page; of a paper its open copy, where an index names one that can be read, with what the index says of it.
+
+        Where neither it nor the page can be read, a preprint of the same work is. A failure is that of the page.
+        """
         paper = self._session.find_paper(url)
         if paper is None and self._find_record and not self._replay.is_replay_only and (doi := find_doi(url)):
             paper = await self._find_record(doi)
         if paper is None:
             return await self._try_fetchers(url, fetchers)
-        outcome = await self._try_fetchers(paper.open_url, fetchers) if paper.open_url else None
-        if not isinstance(outcome, Page):
-            outcome = await self._try_fetchers(url, fetchers)
-        return describe_paper(outcome, paper) if isinstance(outcome, Page) else outcome
+        outcome: Page | FetchError | None = None
+        for place in dict.fromkeys((paper.open_url, url, *(list_preprints(paper)))):
+            tried = await self._try_fetchers(place, fetchers) if place else None
+            if isinstance(tried, Page):
+                return describe_paper(tried, paper)
+            outcome = tried if place == url else outcome
+        return outcome or FetchError("the page was not read")
 
     def _hand_over(self, url: str, page: Page) -> None:
         """Pass the page, under its final URL, to the store of pages for later runs."""

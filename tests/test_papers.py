@@ -17,12 +17,12 @@ from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.backends.services.records import find_record
 from nexi.checking.origins import group_origins
 from nexi.config import Config
-from nexi.errors import BackendError
-from nexi.events import PageFetched, SourceNumbered, decode, encode
+from nexi.errors import BackendError, FetchError
+from nexi.events import PageFailed, PageFetched, SourceNumbered, decode, encode
 from nexi.exports import export_run
 from nexi.output._sources import source_json
 from nexi.testing import FakeWeb
-from nexi.types import Answer, Hit, Imprint, Paper, Query, Source
+from nexi.types import Answer, FetchLimits, Hit, Imprint, Page, Paper, Query, Source
 from nexi.urls import find_doi
 from tests.retractions import CASES, DOI, SOUND_CASES, Case
 
@@ -217,7 +217,7 @@ async def test_a_local_run_looks_up_no_record(tmp_path: Path) -> None:
 
 
 async def test_a_service_that_is_left_out_is_not_asked_for_a_record_and_a_wrong_name_stops_no_page(tmp_path: Path) -> None:
-    for services in ("-crossref,-openalex", "gogle"):
+    for services in ("-crossref,-openalex,-europepmc", "gogle"):
         async with Nexi(Config(home=tmp_path, services=services, searxng_url="http://127.0.0.1:9")) as nexi:
             assert await nexi.ports.find_paper("10.5555/salt.2") is None
             assert nexi.ports.shared.extra_backends == {}
@@ -286,3 +286,62 @@ def test_a_preprint_of_arxiv_has_a_record_with_its_published_version(extra: str,
     <author><name>Ada Byron</name></author>{extra}</entry></feed>"""
     (hit,) = Arxiv().parse(200, {}, feed.encode())
     assert hit.paper == paper
+
+
+# open copies
+
+
+async def test_a_preprint_is_read_where_neither_the_open_copy_nor_the_publisher_lets_us(tmp_path: Path) -> None:
+    paper = Paper("10.5555/salt.2", open_url=OPEN_COPY, versions=(PREPRINT_DOI, "10.5555/other"))
+    web, events, _ = await answer(tmp_path, paper, "https://arxiv.org/pdf/2101.00001")
+    assert web.fetched == [OPEN_COPY, DOI_PAGE, "https://arxiv.org/pdf/2101.00001"]
+    (page,) = [event for event in events if isinstance(event, PageFetched)]
+    assert (page.url, page.imprint.paper) == (DOI_PAGE, paper)
+
+
+async def test_where_no_copy_can_be_read_the_failure_is_that_of_the_page(tmp_path: Path) -> None:
+    class Refusing(FakeWeb):
+        async def fetch(self, url: str, limits: FetchLimits) -> Page:
+            raise FetchError(f"{url} was refused", status=403)
+
+    backend = Index(Paper("10.5555/salt.2", open_url=OPEN_COPY, versions=(PREPRINT_DOI,)))
+    async with (
+        Nexi(Config(home=tmp_path, model="extractive"), backends=[backend], fetchers=[Refusing({})]) as nexi,
+        nexi.search(QUESTION) as run,
+    ):
+        failures = {(event.url, event.message) async for event in run if isinstance(event, PageFailed)}
+    assert failures == {(DOI_PAGE, f"{DOI_PAGE} was refused")}
+
+
+async def test_unpaywall_is_asked_only_where_an_address_was_set(tmp_path: Path) -> None:
+    for contact, is_asked in (("", False), ("ada@example.org", True)):
+        async with Nexi(Config(home=tmp_path, contact=contact)) as nexi:
+            assert ("unpaywall" in nexi.ports._open_services()) is is_asked
+
+
+async def test_the_open_copy_that_unpaywall_knows_fills_the_record() -> None:
+    unknown = {"HTTP_status_code": 404, "error": True, "message": "not in Unpaywall"}
+    found = {"doi": "10.5555/salt.2", "title": "Salt", "oa_locations": [{"url": OPEN_COPY, "host_type": "repository"}]}
+    for said, copy in ((found, OPEN_COPY), (unknown, "")):
+        backend = create_backend("unpaywall", Settings(contact="ada@example.org"), Answering({"salt.2": said}))
+        record = await find_record("10.5555/salt.2", [Saying(SOUND), backend])
+        assert record == Paper("10.5555/salt.2", ("Ada Byron",), "Sleep Letters", "2020", open_url=copy)
+
+
+async def test_a_doi_that_resolves_to_nothing_is_said_and_the_others_go_on(tmp_path: Path) -> None:
+    web, other = (
+        FakeWeb({"https://other.example/salt": TEXT}),
+        Hit("https://other.example/salt", "Salt and sleep", "sleep longer"),
+    )
+
+    class Two(Index):
+        async def search(self, query: Query) -> list[Hit]:
+            return [Hit("https://doi.org/10.5555/nothing", "Salt and sleep", "sleep with less salt"), other]
+
+    async with (
+        Nexi(Config(home=tmp_path, model="extractive"), backends=[Two(SOUND)], fetchers=[web]) as nexi,
+        nexi.search(QUESTION) as run,
+    ):
+        events = [event async for event in run]
+    assert {event.url for event in events if isinstance(event, PageFailed)} == {"https://doi.org/10.5555/nothing"}
+    assert [source.url for source in run.result().answer.sources] == [other.url]

@@ -275,8 +275,8 @@ def test_services_are_chosen_and_left_out_by_the_settings(tmp_path: Path) -> Non
         ports = Nexi(Config(home=tmp_path, services=value)).ports
         return set(ports._search_chain()["services"].members)
 
-    assert chosen("") == set(SERVICES) - {"yacy"}
-    assert chosen("-gdelt,-github") == set(SERVICES) - {"yacy", "gdelt", "github"}
+    assert chosen("") == set(SERVICES) - {"yacy", "unpaywall"}
+    assert chosen("-gdelt,-github") == set(SERVICES) - {"yacy", "unpaywall", "gdelt", "github"}
     assert chosen("crossref,wikipedia") == {"crossref", "wikipedia"}
     with pytest.raises(ConfigError, match="no open service called 'gogle'"):
         chosen("gogle")

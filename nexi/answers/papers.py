@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from nexi.types import Claim, Evidence, Paper, Proof, Source
 from nexi.urls import find_doi
 
-__all__ = ["count_works", "group_works", "mark_standing", "mark_title", "read_standing", "read_title_standing"]
+__all__ = [
+    "count_works",
+    "group_works",
+    "list_preprints",
+    "mark_standing",
+    "mark_title",
+    "read_standing",
+    "read_title_standing",
+]
 
 _ARXIV = re.compile(r"//(?:[\w-]+\.)?arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})", re.IGNORECASE)
 _RETRACTED_TITLE = re.compile(r"\W*(?:RETRACTED|WITHDRAWN)(?: ARTICLE| PAPER| CHAPTER)?\W*[:\]]", re.IGNORECASE)
@@ -64,6 +72,11 @@ def group_works(sources: Iterable[Source]) -> dict[int, int]:
 
 def count_works(sources: Iterable[Source]) -> int:
     return len(set(group_works(sources).values()))
+
+
+def list_preprints(paper: Paper) -> list[str]:
+    """The addresses of the preprints of a paper, which anyone may read."""
+    return [f"https://arxiv.org/pdf/{number}" for doi in paper.versions for number in [doi.partition("arxiv.")[2]] if number]
 
 
 def _identify_work(source: Source) -> set[str]:

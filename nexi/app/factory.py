@@ -59,7 +59,7 @@ TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 OFFLINE_BACKENDS = ("ripgrep",)
-RECORD_SERVICES = ("crossref", "openalex")  # who is asked for a paper by its DOI
+RECORD_SERVICES = ("crossref", "openalex", "europepmc", "unpaywall")  # who is asked for a paper by its DOI
 ENGINE_KEY = "searxng:"
 
 
@@ -393,7 +393,7 @@ class PortFactory:
 
     def _open_services(self) -> dict[str, BackendSettings]:
         """The settings of every open service that may be asked. Raises ConfigError for a name that is none."""
-        from nexi.routing.table import SERVICES
+        from nexi.routing.table import SERVICES, Service
 
         names = self.config.service_names()
         dropped = {name.removeprefix("-") for name in names if name.startswith("-")}
@@ -402,7 +402,11 @@ class PortFactory:
             cause, fix = f"there are {', '.join(SERVICES)}", "correct the setting services"
             raise ConfigError(f"there is no open service called {unknown[0]!r}", cause=cause, fix=fix)
         urls = self.config.service_urls
-        usable = [name for name in chosen if name not in dropped and (not SERVICES[name].needs_url or name in urls)]
+
+        def can_ask(service: Service) -> bool:
+            return (not service.needs_url or service.name in urls) and (not service.needs_contact or bool(self.config.contact))
+
+        usable = [name for name in chosen if name not in dropped and can_ask(SERVICES[name])]
         return {name: self._backend_settings(name) for name in usable}
 
     def _user_agent(self) -> str:

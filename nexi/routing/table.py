@@ -30,6 +30,7 @@ class Service(Struct, frozen=True):
     credit: str = ""  # what must stand beside its results
     key: str = ""  # what a key changes, where it takes one
     needs_url: bool = False  # it is asked only where an address is set
+    needs_contact: bool = False  # it is asked only where the user has set an email address
 
 
 SERVICES: Mapping[str, Service] = {
@@ -84,6 +85,14 @@ SERVICES: Mapping[str, Service] = {
             "medicine and life sciences, with abstracts and free full texts",
             "https://europepmc.org/RestfulWebService",
             "free; abstracts stay their publishers'",
+        ),
+        Service(
+            "unpaywall",
+            "Unpaywall",
+            "the open copy of a paper by its DOI; it has no search",
+            "https://unpaywall.org/products/api",
+            "100,000 requests a day; an email address in each request is required, so it is asked only where `contact` is set",
+            needs_contact=True,
         ),
         Service(
             "pubmed",

@@ -146,6 +146,53 @@ CASES: dict[str, Case] = {
             )
         ],
     ),
+    "unpaywall": (
+        {
+            "doi": "10.5555/Tides.1",
+            "doi_url": "https://doi.org/10.5555/tides.1",
+            "title": "Tides of small harbours",
+            "genre": "journal-article",
+            "is_oa": True,
+            "oa_status": "green",
+            "journal_name": "Journal of Tides",
+            "publisher": "Harbour Press",
+            "year": 2021,
+            "published_date": "2021-03-04",
+            "z_authors": [{"given": "Ada", "family": "Byron", "sequence": "first"}, {"family": "Cole"}],
+            "best_oa_location": {
+                "url": "https://publisher.example/tides.pdf",
+                "url_for_pdf": "https://publisher.example/tides.pdf",
+                "host_type": "publisher",
+                "license": "cc-by",
+            },
+            "oa_locations": [
+                {"url": "https://publisher.example/tides.pdf", "host_type": "publisher", "license": "cc-by"},
+                {
+                    "url": "https://arxiv.org/abs/2101.00001",
+                    "url_for_pdf": "https://arxiv.org/pdf/2101.00001",
+                    "host_type": "repository",
+                },
+            ],
+        },
+        [
+            Hit(
+                "https://doi.org/10.5555/tides.1",
+                "Tides of small harbours",
+                "Ada Byron, Cole · Journal of Tides · 2021",
+                "2021-03-04",
+                "unpaywall",
+                Paper(
+                    "10.5555/tides.1",
+                    ("Ada Byron", "Cole"),
+                    "Journal of Tides",
+                    "2021",
+                    "cc-by",
+                    "https://arxiv.org/pdf/2101.00001",
+                    versions=("10.48550/arxiv.2101.00001",),
+                ),
+            )
+        ],
+    ),
     "pubmed": (
         {
             "header": {"type": "esummary", "version": "0.3"},

@@ -223,6 +223,41 @@ def _is_retracted_kind(kinds: Iterable[str]) -> bool:
     return any("retracted publication" in kind.lower() or kind.lower() == "retracted-article" for kind in kinds)
 
 
+# Unpaywall: a paper by its DOI, for its open copy
+
+
+def unpaywall_request(query: Query, caller: Caller) -> BackendRequest:
+    """What is no DOI is known to nobody there. It refuses a request without an address, and is not asked without one."""
+    contact = (("email", caller.contact),) if caller.contact else ()
+    return BackendRequest(f"{caller.base}/v2/{quote(read_doi(query.text) or query.text, safe='/')}", params=contact)
+
+
+def unfold_unpaywall(data: Any) -> Any:
+    return [data] if isinstance(data, dict) and "doi" in data else None
+
+
+def read_unpaywall(row: dict[str, Any], caller: Caller) -> Hit | None:
+    doi = read_doi(read_line(row, "doi"))
+    paper = Paper(
+        doi,
+        tuple(_crossref_name(author) for author in dig_rows(row, "z_authors"))[:MAX_AUTHORS],
+        read_line(row, "journal_name", "publisher"),
+        read_line(row, "year"),
+        read_line(row, "best_oa_location.license"),
+        _find_open_location(row),
+        versions=_find_versions(read_line(location, "url") for location in dig_rows(row, "oa_locations")),
+    )
+    return _build_hit("unpaywall", _doi_url(doi), read_line(row, "title"), paper, published=read_day(row, "published_date"))
+
+
+def _find_open_location(row: dict[str, Any]) -> str:
+    """The best open copy; one in a repository goes before the publisher's, who may refuse programs."""
+    locations = dig_rows(row, "oa_locations")
+    in_repository = [location for location in locations if read_line(location, "host_type") == "repository"]
+    best = [dig(row, "best_oa_location")]
+    return next((url for place in (*in_repository, *best) if (url := read_web_url(place, "url_for_pdf", "url"))), "")
+
+
 # PubMed: numbers first, then their summaries
 
 
@@ -393,6 +428,9 @@ FORMS = {
     ),
     "europepmc": ServiceForm(
         "https://www.ebi.ac.uk/europepmc/webservices/rest", europepmc_request, read_europepmc, "resultList.result"
+    ),
+    "unpaywall": ServiceForm(
+        "https://api.unpaywall.org", unpaywall_request, read_unpaywall, "", unfold_unpaywall, missing_is_empty=True
     ),
     "pubmed": ServiceForm(
         "https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
