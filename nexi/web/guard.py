@@ -40,6 +40,7 @@ MAX_HEAD_BYTES = 32_768
 PRINCIPAL = "principal"  # in the state of a scope: who asks
 CROWDED = "crowded"  # in the state of a scope: its client, or the server, has too many connections
 MAX_CLIENTS = 10_000  # whose rates are remembered
+HEALTH_PATH = "/healthz"
 LOCAL_NAMES = ("localhost", "localhost.localdomain")
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -56,7 +57,7 @@ class GuardRules(Struct, frozen=True):
     token: str = ""
     hosts: tuple[str, ...] = ()
     public: tuple[str, ...] = (
-        "/healthz",
+        HEALTH_PATH,
         "/readyz",
         "/",
         "/runs/*",
@@ -159,8 +160,8 @@ class RequestGuard:
         _check_framing(headers, scope)
         self._check_host(headers)
         self._check_origin(headers, scope)
-        if scope["path"].startswith(STATIC_PATH):
-            return  # the page is some thirty small files: to open it a few times is not to ask often
+        if scope["path"].startswith(STATIC_PATH) or scope["path"] == HEALTH_PATH:
+            return  # the page is some thirty small files, and a server that restarts for a busy client is no help to anybody
         if wait := self._rates.try_take(exchange.client):
             raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait))
 

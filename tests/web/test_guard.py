@@ -154,6 +154,7 @@ async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: 
         assert len(refused) == 15
         assert {0 < int(r.headers["retry-after"]) <= 6_000 for r in refused} == {True}
         assert refused[0].json()["error"]["type"] == "rate_limit_error"
+        assert (await served.client.get("/healthz")).text == "ok\n"  # a supervisor on the same machine restarts nothing
 
 
 async def test_too_many_open_requests_are_refused(tmp_path: Path) -> None:
