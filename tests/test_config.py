@@ -19,6 +19,7 @@ from nexi import config as module
 from nexi.config import (
     DEFAULT_CONFIG,
     EFFORT_LEVELS,
+    SEARXNG_QUESTION,
     Config,
     Endpoint,
     describe_unknown_keys,
@@ -767,6 +768,45 @@ class TestFirstRun:
         expected = Config(base_url=LOCAL, api_key="sk-1", model="qwen", jina_key="jina-1", default_effort="l")
         assert config == expected
         assert load_config(path, {}) == expected
+
+    @pytest.mark.parametrize(
+        ("address", "given", "agreed", "starts"),
+        [
+            ("", "y", False, True),
+            ("", "", False, False),
+            ("", "", True, True),
+            ("", "n", True, False),
+            ("http://127.0.0.1:8888", None, False, False),
+        ],
+    )
+    def test_a_container_is_started_only_after_a_yes(
+        self, tmp_path: Path, address: str, given: str | None, agreed: bool, starts: bool
+    ) -> None:
+        path = save_config(Config(searxng_autostart=agreed), tmp_path / "config.json")
+        lines = [address, *([] if given is None else [given])]
+        prompts: list[str] = []
+        config = run_first_time_setup(
+            path,
+            {},
+            ask=lambda prompt: (prompts.append(prompt), lines.pop(0))[1],
+            say=lambda text: None,
+            questions=[SEARXNG_QUESTION],
+            container_engine="podman",
+        )
+        assert (config.searxng_autostart, lines) == (starts, [])
+        assert any("Start a SearXNG container with podman" in prompt for prompt in prompts) == (given is not None)
+
+    def test_nobody_is_asked_for_a_container_who_has_a_searxng_or_no_engine(self, tmp_path: Path) -> None:
+        for number, (engine, env) in enumerate((("", {}), ("podman", {"SEARXNG_URL": "http://127.0.0.1:8888"}))):
+            config = run_first_time_setup(
+                tmp_path / f"{number}.json",
+                env,
+                ask=lambda prompt: "" if "URL of your SearXNG" in prompt else pytest.fail(prompt),
+                say=lambda text: None,
+                questions=[SEARXNG_QUESTION],
+                container_engine=engine,
+            )
+            assert config.searxng_autostart is False
 
     def test_enter_keeps_what_is_there_and_a_dash_removes_a_key(self, tmp_path: Path) -> None:
         path = save_config(Config(api_key="sk-0123456789", jina_key="jina-0123456789", model="m"), tmp_path / "config.json")

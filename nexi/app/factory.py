@@ -629,6 +629,15 @@ def _engine_keys_of(config: Config) -> dict[str, str]:
     return {engine: keys[0] for engine, keys in found.items() if engine and keys}
 
 
+def find_container_engine() -> str:
+    """The command that could start a container on this machine; "" where there is none."""
+    import shutil
+
+    from nexi.backends.container.engine import COMMANDS
+
+    return next((command for command in COMMANDS if shutil.which(command)), "")
+
+
 def container_lifecycle(config: Config) -> Lifecycle:
     """What starts and stops the SearXNG container of this config."""
     from nexi.backends.container import Lifecycle

@@ -356,6 +356,7 @@ def _format_value(value: Any) -> str:
 
 def run_setup() -> Config:
     """Run the first-time setup with the local models to choose from. Raises ConfigError without a terminal."""
+    from nexi.app.factory import find_container_engine
     from nexi.app.local_models import PORTS
     from nexi.config import QUESTIONS, SEARXNG_QUESTION, run_first_time_setup
     from nexi.output import write
@@ -375,6 +376,7 @@ def run_setup() -> Config:
         list_models=_list_models_at,
         find_failures=_find_failures,
         say=lambda text: write(f"{text}\n", sys.stderr),
+        container_engine=find_container_engine(),
     )
     write("More, if you want it: nexi config set default_effort l, nexi config set jina_key KEY\n", sys.stderr)
     return config

@@ -85,12 +85,14 @@ def run_first_time_setup(
     window: Callable[[str, str], int | None] | None = None,
     list_models: Callable[[str, str], Sequence[str]] | None = None,
     find_failures: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
+    container_engine: str = "",
 ) -> Config:
     """Ask for the settings that matter, save them, and load the result. Raises ConfigError when the input ends.
 
     One of `offers` can be chosen by its number instead of address, key and model. `window` returns the real context window
     of the model at an address, if its server reports it, and `list_models` the models at an address with a key.
-    `find_failures` tests the answers; after a failure the user decides whether they are saved.
+    `find_failures` tests the answers; after a failure the user decides whether they are saved. With a `container_engine`,
+    who has no SearXNG is asked whether nexi may start one.
     """
     env = os.environ if env is None else env
     say = say or _print_line
@@ -100,6 +102,8 @@ def run_first_time_setup(
     try:
         while True:
             answers = dialogue.ask_all(offers, questions)
+            if container_engine and answers.get("searxng_url") == "" and not env.get("SEARXNG_URL"):
+                answers["searxng_autostart"] = dialogue.allows_container(container_engine)
             if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
                 answers["max_context"] = size
                 say(f"The context window of {answers['model']} is {size} tokens.")
@@ -151,6 +155,13 @@ class _Dialogue:
             return given, self._list_models(base_url, given) if given != known else ()
         given = self._ask_question(question)
         return given, self._list_models(base_url, given)
+
+    def allows_container(self, engine: str) -> bool:
+        """Whether nexi may start a SearXNG itself; what was agreed before stays agreed."""
+        text = f"Start a SearXNG container with {engine} when you search? It is downloaded once, and stops with nexi"
+        agreed = self._config.searxng_autostart
+        given = self._ask(f"{text} [{'Y/n' if agreed else 'y/N'}]: ").strip().lower()
+        return given in ("y", "yes") if given else agreed
 
     def wants_to_save(self) -> bool:
         return self._ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
