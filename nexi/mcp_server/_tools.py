@@ -39,6 +39,10 @@ MOST_CHARS = 200_000
 
 Effort = Literal["s", "m", "l"]
 FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
+Focus = Annotated[
+    Literal["", "docs", "discussions", "papers", "code", "news", "places"],
+    Field(description="Prefer this kind of source; without results there, the whole web is searched."),
+]
 SpaceName = Annotated[str, Field(description="Ask in this space: its files first, its instructions.", max_length=300)]
 RunId = Annotated[str, Field(description="The id that nexi_research gave, six hexadecimal digits.", max_length=100)]
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
@@ -69,6 +73,7 @@ class Tools:
             bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
         ] = False,
         space: SpaceName = "",
+        focus: Focus = "",
     ) -> Annotated[CallToolResult, _schemas.FoundAnswer]:
         """Search the web, read pages and answer with citations [n].
 
@@ -79,6 +84,7 @@ class Tools:
             query,
             effort="" if space and effort == "m" else effort,  # m is also what a client leaves out
             limits=RunLimits(max_iterations=max_iter, time_target=seconds),
+            query=Query("", focus=focus),
             scope="local" if only_local else "both",
             space=space,
             door="mcp",
@@ -124,9 +130,10 @@ class Tools:
             Literal["", "d", "w", "m", "y"], Field(description="Only of the last day, week, month, year.")
         ] = "",
         language: Annotated[str, Field(description="A language code like en or de.", max_length=20)] = "",
+        focus: Focus = "",
     ) -> Annotated[CallToolResult, _schemas.FoundHits]:
         """Search and give the raw results: titles, addresses and snippets, without reading pages or answering."""
-        asked = Query(query, count, tuple(sites), tuple(excluded_sites), time_range, language)
+        asked = Query(query, count, tuple(sites), tuple(excluded_sites), time_range, language, focus)
         outcome = await run_cancellable_once(self._nexi.find(asked))
         if not outcome.hits and not outcome.backend:
             raise _nobody_answered(outcome.failures)
@@ -160,6 +167,7 @@ class Tools:
             bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
         ] = False,
         space: SpaceName = "",
+        focus: Focus = "",
     ) -> Annotated[CallToolResult, _schemas.ResearchShown]:
         """Start deep research: several researchers in rounds, and a cited report. Returns at once with an id.
 
@@ -169,6 +177,7 @@ class Tools:
             question,
             mode="research",
             limits=RunLimits(time_target=time_target, max_cost=max_cost),
+            query=Query("", focus=focus),
             scope="local" if only_local else "both",
             depth=depth,
             length=length,

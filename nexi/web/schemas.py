@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 STATES = ("running", "finished", "failed", "unfinished", "damaged")
 MODES = ("search", "agentic", "research")
-FOCUS = ("web", "docs", "discussions", "papers", "code", "local")
+FOCUS = ("web", "docs", "discussions", "papers", "code", "news", "places", "local")
 MOST_TASKS = 5
 _SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
 

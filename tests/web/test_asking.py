@@ -56,7 +56,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "search": ["open services"],
         "editable": True,
         "effort": "m",
-        "focus": ["web", "docs", "discussions", "papers", "code", "local"],
+        "focus": ["web", "docs", "discussions", "papers", "code", "news", "places", "local"],
         "limits": limits,
         "most_file": MOST_FILE,
         "share": False,

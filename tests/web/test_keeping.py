@@ -284,7 +284,11 @@ async def test_the_doctor_says_what_is_wrong_why_and_what_to_do(tmp_path: Path, 
         asked.append(load())
         return DoctorReport((Check("model", False, "it is silent", "no answer", "start it"),))
 
+    async def examine_none(load: Any) -> DoctorReport:
+        return DoctorReport(())
+
     monkeypatch.setattr("nexi.doctor.examine_setup", examine)
+    monkeypatch.setattr("nexi.doctor.examine_services", examine_none)
     async with serving(tmp_path) as served:
         report = (await served.client.post("/page/doctor")).json()
         assert (report["ok"], report["checks"]) == (
@@ -293,6 +297,22 @@ async def test_the_doctor_says_what_is_wrong_why_and_what_to_do(tmp_path: Path, 
         )
         assert asked == [served.app.state.nexi.config]
         assert (await served.client.get("/page/doctor")).status_code == 405
+
+
+@pytest.mark.parametrize(("chain", "rows"), [("services", ["model", "service crossref"]), ("searxng", ["model"])])
+async def test_the_doctor_has_a_row_for_each_open_service_where_they_are_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chain: str, rows: list[str]
+) -> None:
+    async def examine_setup(load: Any) -> DoctorReport:
+        return DoctorReport((Check("model", True, "answers"),))
+
+    async def examine_services(load: Any) -> DoctorReport:
+        return DoctorReport((Check("service crossref", True, "3 results for a test query"),))
+
+    monkeypatch.setattr("nexi.doctor.examine_setup", examine_setup)
+    monkeypatch.setattr("nexi.doctor.examine_services", examine_services)
+    async with serving(tmp_path, config=Config(home=tmp_path, model="extractive", search_backend=chain)) as served:
+        assert [check["name"] for check in (await served.client.post("/page/doctor")).json()["checks"]] == rows
 
 
 async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +324,7 @@ async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pyt
         return DoctorReport(())
 
     monkeypatch.setattr("nexi.doctor.examine_setup", examine)
+    monkeypatch.setattr("nexi.doctor.examine_services", examine)
     async with serving(tmp_path) as served:
         served.app.state.doctor_timeout_s = 600.0
         first = asyncio.create_task(served.client.post("/page/doctor"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -18,6 +19,9 @@ from nexi.config import KEYED_BACKENDS, Config, Endpoint, name_service
 from nexi.errors import StoreError
 from nexi.web.payload import json_reply
 from nexi.web.problems import build_refusal
+
+if TYPE_CHECKING:
+    from nexi.doctor import DoctorReport
 
 __all__ = ["place_of", "ready_services", "routes"]
 
@@ -136,15 +140,25 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
 async def _run_doctor(request: Request) -> Response:
     """What works, what does not, why, and how to fix it. One check at a time: each asks the services once."""
-    from nexi.doctor import examine_setup
-
     state = request.app.state
     if state.examining.locked():
         raise build_refusal(409, "examining", "the checks are already running", fix="wait for them", retry_after=5)
     async with state.examining:
         try:
             async with asyncio.timeout(state.doctor_timeout_s):
-                report = await examine_setup(lambda: state.nexi.config)
+                report = await _examine(state.nexi.config)
         except TimeoutError:
             raise build_refusal(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
     return json_reply(report.as_json())
+
+
+async def _examine(config: Config) -> DoctorReport:
+    """What `nexi doctor` says and, where the open services are asked, a row for each of them."""
+    from nexi.doctor import DoctorReport, examine_services, examine_setup
+
+    if "services" not in config.search_chain():
+        return await examine_setup(lambda: config)
+    async with asyncio.TaskGroup() as tasks:
+        setup = tasks.create_task(examine_setup(lambda: config))
+        services = tasks.create_task(examine_services(lambda: config))
+    return DoctorReport((*setup.result().checks, *services.result().checks))
