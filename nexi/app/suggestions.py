@@ -1,23 +1,25 @@
-"""Suggestions: what one might ask next, from a question and its answer, in one cheap model call that is made once.
+"""Suggestions: what one might ask next. A model makes them from a question and its answer, in one cheap call, made once.
 
-Above, the page; below, a model and the folder of the run, where they are kept. Without a model there are
-none.
+Above, the page; below, a model, the folder of the run, where its questions are kept, and the pages that were read, from which
+they are made without a model, or where it has nothing usable to say. A local question with a remote model has none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nexi.answers.follow_ups import ReadPage, make_follow_ups
 from nexi.app.gate import open_gate
 from nexi.app.request import budget_for
 from nexi.app.resume import request_to_resume
 from nexi.errors import LLMError
-from nexi.events import RunFinished, RunStarted
+from nexi.events import Fact, PageFetched, RunFinished, RunStarted
 from nexi.files import replace_file
 from nexi.ports import LLM
 from nexi.prompts import render
@@ -31,14 +33,18 @@ WANTED = 3
 ANSWER_CHARS = 6_000
 MAX_TOKENS = 300
 PATIENCE_S = 20.0
+MAX_PAGES = 8
 QUOTA_REACHED = "quota_reached"
 
 
-async def suggestions_after(nexi: Nexi, run_id: str, started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
-    """At most three questions; none where they are switched off, there is no model, or it has nothing usable to say.
+async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> tuple[str, ...]:
+    """At most three questions after a run that has ended with an answer; none where they are switched off.
 
     They belong to their run: its scope and what is left of its budget hold for them. Raises NexiError where a quota is reached.
     """
+    started, finished = facts[0], facts[-1]
+    if not isinstance(started, RunStarted) or not isinstance(finished, RunFinished):
+        raise TypeError("these are not the facts of a run that ended with an answer")
     if not nexi.config.suggestions or not finished.answer.strip():
         return ()
     request = request_to_resume(started, None)
@@ -50,8 +56,25 @@ async def suggestions_after(nexi: Nexi, run_id: str, started: RunStarted, finish
         calls=finished.model_calls,
     )
     llm = gate.open_judge("suggest")
-    if llm is None:
-        return ()
+    if llm is None and not nexi.config.endpoint("judge").is_extractive:
+        return ()  # the scope keeps the model out
+    made = await _suggest_by_model(nexi, llm, run_id, started, finished) if llm else ()
+    return made or await _suggest_from_pages(nexi, facts, started, finished)
+
+
+async def _suggest_from_pages(nexi: Nexi, facts: Sequence[Fact], started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
+    """Questions on what the pages of a run say beside its answer, those that it cites first."""
+    fetched = [(fact.digest, fact.title) for fact in facts if isinstance(fact, PageFetched)]
+    titles = dict([*((source.digest, source.title) for source in finished.sources), *fetched])
+    digests = list(dict.fromkeys([*(source.digest for source in finished.sources), *(digest for digest, _ in fetched)]))
+    store = nexi.pages()
+    texts = [(digest, await store.get(digest)) for digest in digests[:MAX_PAGES] if digest]
+    pages = [ReadPage(titles[digest], text) for digest, text in texts if text]
+    return await asyncio.to_thread(make_follow_ups, started.query, finished.answer, pages)
+
+
+async def _suggest_by_model(nexi: Nexi, llm: LLM, run_id: str, started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
+    """The questions of a model, which is asked once; none where it has nothing usable to say."""
     place = nexi.config.runs_dir / run_id / "suggestions.json"
     known = await asyncio.to_thread(_read_kept, place)
     if known is not None:

@@ -186,7 +186,9 @@ class Settings:
     )
     stream: bool = setting(True, _checks.BOOLEAN, "Whether replies of the model are streamed.")
     suggestions: bool = setting(
-        True, _checks.BOOLEAN, "Whether the page asks the judge model for three follow-up questions after each answer."
+        True,
+        _checks.BOOLEAN,
+        "Whether the page suggests three follow-up questions after each answer, by the judge model or from the pages read.",
     )
     show_pictures: bool = setting(
         True, _checks.BOOLEAN, "Whether the page shows pictures of the sources; nexi fetches them, your browser does not."

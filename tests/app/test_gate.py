@@ -111,7 +111,7 @@ async def test_suggestions_after_a_local_answer_come_from_a_model_of_this_machin
         ended = await end_of(nexi, RunRequest(QUESTION, scope="local"))
     remote_model(monkeypatch, model)
     async with Nexi(config) as nexi:
-        suggestions = await suggestions_after(nexi, *ended)
+        suggestions = await suggestions_after(nexi, ended[0], ended[1:])
     assert "blue door" in ended[2].answer
     assert (len(suggestions), len(model.sent)) == (3 * requests, requests)
 
@@ -124,9 +124,9 @@ async def test_suggestions_pay_from_what_their_run_has_left(tmp_path: Path, monk
     ends = {spent: RunFinished("It is far.", (), stop, 1, Usage(spent, 0), 1.0, 0, 1) for spent in (4990, 100)}
     async with Nexi(config) as nexi:
         (tmp_path / "runs").mkdir()
-        spent = await suggestions_after(nexi, "a", started, ends[4990])
+        spent = await suggestions_after(nexi, "a", [started, ends[4990]])
         assert (spent, model.sent) == ((), [])
-        assert len(await suggestions_after(nexi, "b", started, ends[100])) == 3
+        assert len(await suggestions_after(nexi, "b", [started, ends[100]])) == 3
 
 
 async def test_a_model_on_another_machine_is_refused_to_local_work(tmp_path: Path) -> None:

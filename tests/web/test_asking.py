@@ -61,7 +61,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "most_file": MOST_FILE,
         "share": False,
         "team": False,
-        "suggestions": False,
+        "suggestions": True,
         "keeps_offline": True,
     }
 
@@ -252,27 +252,47 @@ async def test_suggestions_cost_one_call_however_often_they_are_looked_at(tmp_pa
         assert judge.asked == 1
 
 
+FROM_PAGES = [
+    "What is known about the formation of the Moon?",
+    "What does Neil Armstrong have to do with the Moon?",
+    "What else does “Moon facts” say?",
+]
+
+
+def longer_web() -> GatedWeb:
+    """The web with more to ask about on its page of the Moon."""
+    web = GatedWeb()
+    web.pages[MOON] += "\n\n## Formation\n\nThe Moon formed from what a collision of the young Earth left in its orbit."
+    web.pages[MOON] += " Rocks that Neil Armstrong brought home tell how its formation went on.\n\n## References\n\n- A book"
+    return web
+
+
 @pytest.mark.parametrize(
-    ("more", "text"),
-    [({"suggestions": False}, NEXT), ({}, "I would rather not say."), ({"model": "extractive"}, NEXT)],
+    ("more", "text", "suggested"),
+    [
+        ({"suggestions": False}, NEXT, []),
+        ({}, "I would rather not say.", FROM_PAGES),
+        ({"model": "extractive"}, NEXT, FROM_PAGES),
+    ],
 )
-async def test_there_are_none_without_a_model_when_switched_off_or_from_nonsense(
-    tmp_path: Path, more: dict[str, Any], text: str
+async def test_without_a_model_or_from_its_nonsense_they_are_made_from_the_pages_unless_switched_off(
+    tmp_path: Path, more: dict[str, Any], text: str, suggested: list[str]
 ) -> None:
     config = Config(**{"home": tmp_path, "base_url": "http://127.0.0.1:9/v1", "model": "wise", **more})
-    async with serving(tmp_path, config=config, llms={"judge": Judge(text)}) as served:
+    async with serving(tmp_path, config=config, web=longer_web(), llms={"judge": Judge(text)}) as served:
         run_id, _ = await finished(served, options={"model": "extractive"})
-        assert (await served.client.get(f"/page/runs/{run_id}/suggestions")).json() == {"suggestions": []}
+        assert (await served.client.get(f"/page/runs/{run_id}/suggestions")).json() == {"suggestions": suggested}
 
 
-async def test_a_run_that_has_used_its_budget_has_no_suggestions_and_the_model_is_not_asked(tmp_path: Path) -> None:
+async def test_a_run_that_has_used_its_budget_gets_those_of_its_pages_and_the_model_is_not_asked(tmp_path: Path) -> None:
     judge = Judge()
     config = with_model(tmp_path, max_model_calls=2, verify_judge=False)
-    async with serving(tmp_path, config=config, llms={"answer": Judge("none"), "extract": Judge(), "judge": judge}) as served:
+    llms = {"answer": Judge("none"), "extract": Judge(), "judge": judge}
+    async with serving(tmp_path, config=config, web=longer_web(), llms=llms) as served:
         run_id, told = await finished(served, options={"model": "extractive"})
         reply = await served.client.get(f"/page/runs/{run_id}/suggestions")
     assert (told["state"], told["model_calls"]) == ("finished", 2)
-    assert (reply.status_code, reply.json(), judge.asked) == (200, {"suggestions": []}, 0)
+    assert (reply.status_code, reply.json(), judge.asked) == (200, {"suggestions": FROM_PAGES}, 0)
 
 
 async def test_a_run_under_way_has_no_suggestions(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def _show_form(request: Request) -> Response:
             "share": config.share or nexi.sharing is not None,
             "team": nexi.sharing is not None,
             "keeps_offline": nexi.sharing is None and not config.token,
-            "suggestions": config.suggestions and not config.endpoint("judge").is_extractive,
+            "suggestions": config.suggestions,
         }
     )
 
@@ -147,7 +147,7 @@ def _write_private(place: Path, data: bytes) -> None:
 
 
 async def _show_suggestions(request: Request) -> Response:
-    """At most three questions to go on with; none where there is no model, or they are switched off."""
+    """At most three questions to go on with; none where they are switched off."""
     from nexi.app.suggestions import suggestions_after
 
     nexi: Nexi = request.app.state.nexi
@@ -156,4 +156,4 @@ async def _show_suggestions(request: Request) -> Response:
     facts = [fact for _, fact in log.facts]
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
-    return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts[0], facts[-1]))})
+    return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts))})

@@ -1,0 +1,342 @@
+"""Follow-up questions without a model, from the pages that were read: what has a heading or a name there and not in the answer.
+
+Above is `app.suggestions`, which has the pages; below is `text`. Pure. A question is whole and in the language of the one that
+was asked; there is none in a language without forms below. No list of topics is known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+
+from msgspec import Struct
+
+from nexi.text.blocks import Block, parse_blocks, read_block
+from nexi.text.languages import LANGUAGES, detect_language
+from nexi.text.names import find_names
+from nexi.text.references import name_subject
+from nexi.text.sentences import sentence_bounds
+from nexi.text.stopwords import STOP, word_set
+from nexi.text.terms import join_roots
+from nexi.text.words import find_words, has_unspaced
+
+__all__ = ["ReadPage", "make_follow_ups"]
+
+MAX_QUESTIONS = 3
+MAX_PAGE_CHARS = 100_000
+MAX_TOPIC_WORDS, MAX_TOPIC_CHARS, MAX_SUBJECT_CHARS = 7, 60, 60
+MIN_SECTION_CHARS = 80  # less is no answer to a question about it
+MIN_REST_CHARS = 200
+QUOTED_CHARS = 50  # of a sentence, by which its section is known
+MAX_SENTENCE_CHARS = 1_000
+MAX_NAME_WORDS = 4
+
+FORMS = {  # about a topic of the subject, about a name beside it, and about the rest of a page
+    "en": (
+        "What is known about the {topic} of {subject}?",
+        "What does {name} have to do with {subject}?",
+        "What else does “{title}” say?",
+    ),
+    "de": (
+        "Was ist über „{subject}“ zum Thema „{topic}“ bekannt?",
+        "Was hat {name} mit „{subject}“ zu tun?",
+        "Was steht noch in „{title}“?",
+    ),
+    "fr": (
+        "Que sait-on de « {subject} » au sujet de « {topic} » ?",
+        "Quel est le lien entre {name} et « {subject} » ?",
+        "Que dit encore « {title} » ?",
+    ),
+    "es": (
+        "¿Qué se sabe de «{subject}» en cuanto a «{topic}»?",
+        "¿Qué relación hay entre {name} y «{subject}»?",
+        "¿Qué más dice «{title}»?",
+    ),
+    "zh": ("关于{subject}的“{topic}”，有哪些已知信息？", "{name}和{subject}有什么关系？", "“{title}”还说了什么？"),
+    "ar": (
+        "ما المعروف عن «{topic}» في موضوع «{subject}»؟",
+        "ما علاقة {name} بموضوع «{subject}»؟",
+        "ماذا تقول أيضًا صفحة «{title}»؟",
+    ),
+}
+_FURNITURE = word_set(  # of a page, in its headings
+    "references reference notes note sources source bibliography literature contents content see also external links link "
+    "further reading footnotes citations citation gallery navigation menu comments comment share related articles article "
+    "about us contact introduction overview summary conclusion conclusions abstract appendix index search login sign up "
+    "newsletter subscribe download downloads page pages home more faq faqs read next previous tags categories copyright "
+    "part parts chapter section step tip tips warning warnings caution outputs output inputs input "
+    "synopsis description name options option example examples parameters parameter arguments argument returns return values "
+    "syntax usage bugs compatibility details general information advertisement terms privacy policy "
+    "license feedback acknowledgements acknowledgments changelog help table author authors this that the of in on for to and "
+    "einzelnachweise weblinks literatur quellen siehe auch inhalt inhaltsverzeichnis einleitung zusammenfassung fazit anhang "
+    "kommentare anmerkungen navigationsmenü références notes liens externes voir aussi sommaire bibliographie conclusion "
+    "annexes résumé articles connexes referencias enlaces externos véase también bibliografía notas introducción resumen "
+    "conclusión índice 参考文献 参考资料 外部链接 外部連結 参见 參見 注释 註釋 目录 导航菜单 简介 概述 المراجع مراجع انظر أيضا "
+    "وصلات خارجية المصادر الهوامش ملاحظات مقدمة محتويات"
+)
+_PRONOUNS = word_set("it its this that these those they them their you your we our us my i me he she his her here there")
+_JOINING = ("", "of", "of the", "de", "von", "van", "and")  # within a name
+_PREPOSITIONS = word_set("in at during after before under since until among around")
+_OTHER_OPENERS = word_set("more other on for by with from to as of and or but if not why when where who which whose an a")
+_OBJECT_OPENERS = word_set("a an the with from to up out into")
+_VERBS = word_set(
+    "add allow apply avoid build call change check choose clean combine compare compile configure connect convert copy create "
+    "customize debug define delete deploy describe determine disable edit enable export filter find fix format generate get "
+    "handle identify import improve increase insert install join keep know learn limit list load make manage measure merge "
+    "migrate modify monitor move open optimize organize pass prepare prevent print protect provide publish query read reduce "
+    "remove rename replace restore retrieve return run save secure select send set share show sort specify split start stop "
+    "store switch test track train turn understand uninstall update upgrade upload use validate verify view work write"
+)
+_NUMBERING = re.compile(r"^(?:(?:chapter|section|part|step)\s+)?(?:\d+(?:\.\d+)*|[ivx]+|[a-z])[.):]\s+|^\d+(?:\.\d+)*\s+", re.I)
+_SECTION_NUMBER = re.compile(r"\(\d\w?\)$")  # of a manual
+_MARKUP = re.compile(r"\[edit\]|!?\[([^\]]*)\]\([^)]*\)|[*_`¶#]+")
+_ODD = re.compile(r"[|/\\<>{}\[\]=@©→»:;!]|https?|\d{3,}|\.\w")
+_CITATION = re.compile(r"\s*\[\d+\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_HOW_TO = re.compile(r"how to (?=\w)", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(?:the|a|an)\s+$", re.IGNORECASE)
+
+
+class ReadPage(Struct, frozen=True):
+    """A page that was read for an answer."""
+
+    title: str
+    text: str
+
+
+class _Topic(Struct, frozen=True):
+    """A heading whose section the answer leaves out."""
+
+    words: str
+    page: ReadPage
+
+
+def make_follow_ups(question: str, answer: str, pages: Sequence[ReadPage]) -> tuple[str, ...]:
+    """At most three questions on what the pages say and the answer does not; `pages` has those that it cites first."""
+    language = detect_language(question) or detect_language(answer) or "en"
+    if language not in FORMS:
+        return ()
+    own = [ReadPage(page.title, page.text[:MAX_PAGE_CHARS]) for page in pages if detect_language(page.text) == language]
+    covered = f"{question}\n{_CITATION.sub('', answer)}"
+    topics = _interleave([_list_topics(page, covered) for page in own])
+    about_topics = _unique(_ask_about_topic(topic, question, language) for topic in topics)
+    about_names = _unique(_ask_about_names(own, covered, question, language))
+    about_rest = _unique(FORMS[language][2].format(title=_shorten_title(page)) for page in own if _has_more(page, answer))
+    asked = " ".join(question.casefold().split())
+    chosen = _unique([*about_topics[:2], *about_names[:1], *about_topics[2:], *about_names[1:], *about_rest])
+    return tuple(each for each in chosen if each.casefold() != asked)[:MAX_QUESTIONS]
+
+
+# topics
+
+
+def _list_topics(page: ReadPage, covered: str) -> list[_Topic]:
+    """The headings of a page that say something, have a text, and are not in the answer."""
+    known, quoted = frozenset(join_roots(covered).split()), _quoted_beginnings(covered)
+    subject = frozenset(join_roots(_name_page(page)).split())
+    topics = []
+    for heading, section in _split_sections(page.text):
+        words = _clean_heading(heading)
+        roots = frozenset(join_roots(words).split())
+        is_new = bool(roots) and not roots <= known | subject
+        if words and is_new and len(section) >= MIN_SECTION_CHARS and not any(start in section for start in quoted):
+            topics.append(_Topic(words, page))
+    return topics
+
+
+def _split_sections(text: str) -> Iterator[tuple[str, str]]:
+    """Every heading below the title, with the words up to the next one."""
+    heading: Block | None = None
+    for block in chain(parse_blocks(text), [None]):
+        if block is None or block.kind == "heading":
+            if heading is not None and heading.level > 1:
+                end = block.start if block else len(text)
+                yield read_block(text, heading), " ".join(text[heading.end : end].split())
+            heading = block
+
+
+def _quoted_beginnings(answer: str) -> list[str]:
+    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(answer))
+    return [sentence[:QUOTED_CHARS] for sentence in sentences if len(sentence) >= QUOTED_CHARS // 2]
+
+
+def _clean_heading(heading: str) -> str:
+    """A heading as words of a question; "" where it is none to ask about."""
+    bare = " ".join(_MARKUP.sub(r"\1", heading).split())
+    words = _NUMBERING.sub("", bare).strip(" .:-–—")
+    parts = find_words(words.casefold())
+    is_long = len(words) > MAX_TOPIC_CHARS or (len(parts) > MAX_TOPIC_WORDS and not has_unspaced(words))
+    if (
+        not parts
+        or is_long
+        or (words.isupper() and len(words) > 1)
+        or _ODD.search(words)
+        or all(part in _FURNITURE or part.isdigit() for part in parts)
+    ):
+        return ""
+    return "" if any(part in _PRONOUNS for part in parts) or not any(char.isalpha() for char in words) else words
+
+
+def _ask_about_topic(topic: _Topic, question: str, language: str) -> str:
+    form, about_name, _ = FORMS[language]
+    subject = _name_subject(question, topic.page, language)
+    if topic.words.endswith(("?", "？", "؟")):
+        return topic.words if len(find_words(topic.words)) > 3 or has_unspaced(topic.words) else ""
+    if language != "en":
+        return form.format(subject=subject, topic=topic.words) if subject else ""
+    words = _lower_common(topic.words, topic.page.text)
+    is_name = words[:1].isupper() and all(word[:1].isupper() or word in STOP for word in words.split())
+    if is_name and subject:
+        return about_name.format(name=words, subject=subject)
+    return _ask_in_english(words, subject, _shorten_title(topic.page))
+
+
+def _ask_in_english(words: str, subject: str, title: str) -> str:
+    """A question by what a heading begins with: an instruction, an activity, a place or a time, or a thing."""
+    first, second = words.split()[0].casefold(), words.split()[1:2]
+    has_object = bool(second) and (second[0].casefold() in _OBJECT_OPENERS or second[0][:1].isupper())
+    if _HOW_TO.match(words):
+        return f"How do you {_HOW_TO.sub('', words, 1)}?"
+    if has_object and first in _VERBS:
+        return f"How do you {words}?"
+    if first.endswith("ing") and (has_object or _is_activity(first)):
+        return f"How does {words} work?" if has_object else ""
+    if first in ("what", "how"):
+        return f"{words[0].upper()}{words[1:]}?" if second in (["is"], ["are"], ["does"], ["do"]) else ""
+    if first in _OTHER_OPENERS:
+        return ""
+    if not subject:
+        return f"What does “{title}” say about {words}?" if title and first not in _PREPOSITIONS else ""
+    if first in _PREPOSITIONS:
+        return f"What is known about {subject} {words}?"
+    if frozenset(join_roots(subject).split()) & frozenset(join_roots(words).split()):
+        return f"What is there to know about “{words}”?"
+    return FORMS["en"][0].format(topic=words.removeprefix("the "), subject=subject)
+
+
+def _is_activity(word: str) -> bool:
+    """Whether a word in -ing is made from a verb of instructions: using, setting."""
+    base = word.removesuffix("ing")
+    return bool({base, f"{base}e", base[:-1]} & _VERBS)
+
+
+def _lower_common(heading: str, text: str) -> str:
+    """A heading without the capitals of a title: a word is a name where the text writes it so within a sentence."""
+    names = frozenset(re.findall(r"[a-z,] ([A-Z][\w’'-]*)", text)) - {word.capitalize() for word in _small_words(text)}
+    return " ".join(word if word in names or not word[1:].islower() else word.lower() for word in heading.split())
+
+
+def _small_words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\b[a-z][a-z’'-]*\b", text))
+
+
+# the subject
+
+
+def _name_subject(question: str, page: ReadPage, language: str) -> str:
+    """What is asked about, in the words of the question where the title of the page has them, else by that title."""
+    title = _name_page(page)
+    if language == "en":
+        if span := _find_span(question, frozenset(join_roots(title).split())):
+            return _spell_as_title(span, title, page.text)
+        if names := find_names(question):
+            return _with_article(question, names[0])
+        return ""
+    names = [name for name in find_names(question) if language != "de" or " " in name]
+    return title or next(iter(names), "")
+
+
+def _find_span(question: str, roots: frozenset[str]) -> str:
+    """The longest run of words of a question that a title has, with the article before them."""
+    spans: list[tuple[int, int]] = []
+    for match in re.finditer(r"[\w’'-]+", question):
+        word = match[0].casefold()
+        if word in STOP or word in _VERBS or not roots.intersection(join_roots(word).split()):
+            continue
+        start, end = spans[-1] if spans else (0, 0)
+        if spans and question[end : match.start()].strip(" -").casefold() in _JOINING:
+            spans[-1] = (start, match.end())
+        else:
+            spans.append(match.span())
+    if not spans:
+        return ""
+    start, end = max(spans, key=lambda span: span[1] - span[0])
+    return _with_article(question, question[start:end])
+
+
+def _spell_as_title(words: str, title: str, text: str) -> str:
+    """The words with the capitals of a title, where the text never writes them small."""
+    small, spelled = _small_words(text), {word.casefold(): word for word in title.split()}
+    return " ".join(word if word in small else spelled.get(word, word) for word in words.split())
+
+
+def _with_article(question: str, words: str) -> str:
+    """The words with the article before them, unless that belongs to a word after them."""
+    start = question.find(words)
+    before, after = _ARTICLE.search(question[:start]), find_words(question[start + len(words) :])[:1]
+    return f"{before[0].strip().lower()} {words}" if before and all(word.casefold() in STOP for word in after) else words
+
+
+def _name_page(page: ReadPage) -> str:
+    title = _SECTION_NUMBER.sub("", _NUMBERING.sub("", name_subject(page.title, page.text)))
+    return title if len(title) <= MAX_SUBJECT_CHARS else ""
+
+
+# names and the rest
+
+
+def _ask_about_names(pages: Sequence[ReadPage], covered: str, question: str, language: str) -> Iterator[str]:
+    known = covered.casefold()
+    for page in pages:
+        subject = _name_subject(question, page, language) or _name_page(page)
+        small = _small_words(page.text)
+        mentions = Counter(name for sentence in _prose_sentences(page.text) for name in find_names(sentence))
+        for name, _ in mentions.most_common():
+            if subject and _is_askable(name, small, language) and not _is_told(name, known, page):
+                yield FORMS[language][1].format(name=name, subject=subject)
+
+
+def _prose_sentences(text: str) -> Iterator[str]:
+    for block in parse_blocks(text):
+        if block.kind == "prose":
+            line = read_block(text, block)
+            yield from (line[start:end] for start, end in sentence_bounds(line, MAX_SENTENCE_CHARS))
+
+
+def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
+    """Whether it is a name of several words with capitals, one of which the text never writes small; one word alone may be
+    anything."""
+    stop = STOP | LANGUAGES[language].stop if language in LANGUAGES else STOP
+    words = [word for word in name.split() if word.casefold() not in stop]
+    joints = {word.lower() for word in name.split() if word.casefold() in stop}
+    if joints - set(_JOINING) or all(word.lower() in small for word in words):
+        return False
+    return 1 < len(words) <= MAX_NAME_WORDS and all(
+        word[:1].isupper() and word[1:].isalpha() and word[1:].islower() for word in words
+    )
+
+
+def _is_told(name: str, known: str, page: ReadPage) -> bool:
+    """Whether the question or the answer has a part of a name, or the page is about it."""
+    parts = [part for part in name.casefold().split() if part not in STOP]
+    return any(part in known for part in parts) or name.casefold() in page.title.casefold()
+
+
+def _has_more(page: ReadPage, answer: str) -> bool:
+    return bool(_shorten_title(page)) and len(page.text) - len(answer) >= MIN_REST_CHARS
+
+
+def _shorten_title(page: ReadPage) -> str:
+    title = " ".join(page.title.split())
+    return title if len(title) <= MAX_SUBJECT_CHARS else _name_page(page)
+
+
+def _interleave(lists: Iterable[Sequence[_Topic]]) -> list[_Topic]:
+    """The first of each list, then the second of each, and so on."""
+    return [item for row in zip_longest(*lists) for item in row if item is not None]
+
+
+def _unique(questions: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(question for question in questions if question))
