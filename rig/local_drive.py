@@ -153,6 +153,7 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "post /page/files": ("web", NOTE),  # its vectors come from the embedder that the owner named
     "get /page/runs/{id}/suggestions": ("local", None),
     "get /page/history": ("local", None),
+    "get /suggest": ("local", "q=shed"),
     "get /page/history/{id}": ("local", None),
     "post /page/history/{id}": ("local", {"pinned": True}),
     "delete /page/history/{id}": ("last", None),

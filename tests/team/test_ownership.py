@@ -45,7 +45,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "/page/knowledge/forget": {"urls": ["file:xylophone.txt"]},
     "/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 }
-QUERIES = {"/page/files": "?name=mine.txt", "/page/knowledge/find": "?q=xylophone", "/page/history": "?q=xylophone"}
+QUERIES = {
+    "/page/files": "?name=mine.txt",
+    "/page/knowledge/find": "?q=xylophone",
+    "/page/history": "?q=xylophone",
+    "/suggest": "?q=xylo",
+}
 SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 
 
@@ -76,6 +81,8 @@ async def ask_as_ada(served: ServedTeam, make_person: Callable[..., str]) -> str
         assert made.status_code == 201, made.text
         found = (await ada.get("/page/knowledge/find?q=xylophone")).text
         assert WORD in found
+        _, offered = (await ada.get("/suggest?q=xylo")).json()
+        assert sorted(offered) == [f"{QUESTION} {WORD}", "xylophone.txt"]
     return run_id
 
 

@@ -95,6 +95,7 @@ OWNER = {
     "POST /page/files",
     "GET /page/runs/{id}/suggestions",
     "GET /page/history",
+    "GET /suggest",
     "DELETE /page/history/{id}",
     "POST /page/history/{id}",
     "GET /page/runs/{id}/thread",

@@ -45,6 +45,24 @@ async def test_what_was_asked_is_found_by_words_of_its_question_or_its_answer(tm
         assert (await get(served, "/page/history?limit=1"))["more"] is True
 
 
+async def test_the_address_bar_is_offered_own_questions_and_titles_of_the_knowledge_base(tmp_path: Path) -> None:
+    asked = ["Is the Moon round?", "moon phases", "MOON   phases", "Which planets are there?", "moon " + "x" * 200]
+    for number, question in enumerate(asked):
+        entry = create_entry(question, "The moon.", [], "m", 1, 2.0, 30, id=f"{number:06x}")
+        add_history_entry(entry, tmp_path / "history.jsonl")
+    async with serving(tmp_path) as served:
+        await served.client.post(
+            "/page/files?name=moon-diary.md", content=b"# Moon diary\n\n" + b"It rose late over the bay. " * 8
+        )
+        found = await served.client.get("/suggest?q=Moon")
+        nothing = [(await served.client.get(f"/suggest?q={q}")).json() for q in ("", "%20", "xyzzy")]
+        long = await served.client.get("/suggest", params={"q": "x" * 201})
+    assert found.headers["content-type"] == "application/x-suggestions+json"
+    assert found.headers["cache-control"] == "private, no-store"
+    assert found.json() == ["Moon", ["MOON phases", "Is the Moon round?", "Moon diary"]]
+    assert (nothing, long.status_code) == ([["", []], [" ", []], ["xyzzy", []]], 400)
+
+
 async def test_the_list_is_of_one_state_mode_or_space_where_that_is_wanted(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         await served.client.post("/v1/spaces", json={"name": "flat"})

@@ -312,6 +312,7 @@ async def test_a_browser_may_ask_from_its_address_bar_and_another_site_may_not(t
         described = await served.client.get("/static/opensearch.xml")
         assert described.headers["content-type"].startswith("application/opensearchdescription+xml")
         assert f'template="{str(served.client.base_url).rstrip("/")}/?q={{searchTerms}}"' in described.text
+        assert f'template="{str(served.client.base_url).rstrip("/")}/suggest?q={{searchTerms}}"' in described.text
         typed = await served.client.get("/?q=how+far", headers={"sec-fetch-site": "none"})
         assert typed.status_code == 200
         for site in ("cross-site", "same-site", "unheard-of"):

@@ -27,6 +27,7 @@ from nexi.web.exports import export_response
 from nexi.web.page import (
     asking,
     checking,
+    completions,
     extracting,
     history,
     knowledge,
@@ -109,6 +110,7 @@ OPEN_SEARCH = """<?xml version="1.0" encoding="UTF-8"?>
 <ShortName>nexi</ShortName><Description>Answers with evidence</Description><InputEncoding>UTF-8</InputEncoding>
 <Image width="16" height="16" type="image/svg+xml">{origin}/static/icon.svg</Image>
 <Url type="text/html" template="{origin}/?q={{searchTerms}}"/>
+<Url type="application/x-suggestions+json" template="{origin}/suggest?q={{searchTerms}}"/>
 </OpenSearchDescription>
 """
 AROUND = 1500  # characters shown before and after the evidence
@@ -152,6 +154,7 @@ def routes() -> list[Route]:
         Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
         *asking.routes(),
         *checking.routes(),
+        *completions.routes(),
         *extracting.routes(),
         *history.routes(),
         *knowledge.routes(),
