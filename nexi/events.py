@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
@@ -189,6 +189,14 @@ class SourceNumbered(Struct, frozen=True):
 
     kind: ClassVar[str] = "source_numbered"
     source: Source
+    agent: str = ""
+
+
+class SourcesRenumbered(Struct, frozen=True):
+    """The answer cites its sources in the order of their first use; these have other numbers than the model was given."""
+
+    kind: ClassVar[str] = "sources_renumbered"
+    sources: tuple[Source, ...]
     agent: str = ""
 
 
@@ -443,6 +451,7 @@ Fact: TypeAlias = (
     | PageFetched
     | PageFailed
     | SourceNumbered
+    | SourcesRenumbered
     | ContextCompacted
     | PrefetchEnded
     | AgendaProposed
@@ -475,6 +484,16 @@ KINDS: Mapping[str, type[Any]] = {cls.kind: cls for cls in typing.get_args(Fact)
 
 def is_fact(event: Event) -> typing.TypeGuard[Fact]:
     return not isinstance(event, TextDelta | MarksDelta | StatusDelta)
+
+
+def map_sources(facts: Iterable[Event]) -> dict[int, Source]:
+    """The sources of a run by the numbers that its answer has for them."""
+    sources: dict[int, Source] = {}
+    for fact in facts:
+        if isinstance(fact, SourceNumbered | SourcesRenumbered):
+            named = fact.sources if isinstance(fact, SourcesRenumbered) else (fact.source,)
+            sources |= {source.number: source for source in named}
+    return sources
 
 
 def encode(event: Event) -> dict[str, Any]:

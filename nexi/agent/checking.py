@@ -26,7 +26,7 @@ from nexi.checking.links import with_links
 from nexi.checking.pages import Pages
 from nexi.checking.review import PASSING, is_rejected
 from nexi.errors import LLMError, VerificationError
-from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
+from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, SourcesRenumbered, StatusDelta, TextDelta
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.text.references import find_open_reference, name_subject
@@ -86,10 +86,14 @@ class RunBoundJudge:
 
 
 class AnswerChecker:
-    """Checks and releases the answers of one run. Without a verifier an answer is released unchecked."""
+    """Checks and releases the answers of one run. Without a verifier an answer is released unchecked.
 
-    def __init__(self, context: RunContext, verifier: Verifier | None = None) -> None:
+    What several researchers found stands in a report once: it `drops_repeats`.
+    """
+
+    def __init__(self, context: RunContext, verifier: Verifier | None = None, *, drops_repeats: bool = False) -> None:
         self.context = context
+        self._drops_repeats = drops_repeats
         self.verifier = verifier
         self._rated: tuple[list[PageView], Answered] = ([], "")  # the last pages that were rated, and their rating
         self._judged: dict[Case, Judging] = {}  # of texts that were tried before they were released
@@ -105,7 +109,15 @@ class AnswerChecker:
     def open_check(self, *, by_model: bool = True) -> AnswerCheck:
         """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
         release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
-        return AnswerCheck(self.context.session, self.verifier, release, by_model=by_model, show_marks=self._emit_marks)
+        return AnswerCheck(
+            self.context.session,
+            self.verifier,
+            release,
+            by_model=by_model,
+            show_marks=self._emit_marks,
+            renumbers=True,
+            drops_repeats=self._drops_repeats,
+        )
 
     def _emit_marks(self, claims: Sequence[Claim]) -> None:
         marks = tuple(SentenceMark(c.start, c.end, c.verdict, c.reason) for c in Proof(tuple(claims)).checked)
@@ -163,10 +175,13 @@ class AnswerChecker:
         context = self.context
         check.feed(rest)
         if earlier := context.llm.replay.earlier_check:
+            check.end_stream()
+            await self._settle_numbers(check)
             return await self._conclude(earlier.answer, stop, earlier.conflicts, earlier.review)  # as it was shown then
         judge = self._open_judge(by_model=check.by_model)
         rewrite = self._rewrite_rejected if may_rewrite and check.by_model and context.can_call_model() else None
         clean, review = await check.finish(judge, rewrite)
+        await self._settle_numbers(check)
         review = replace(review, proof=mark_standing(review.proof, context.session.book.sources)) if review else None
         await self._warn_about_citations(check, clean)
         await self._warn_about_searches()
@@ -182,6 +197,14 @@ class AnswerChecker:
         await self._warn_about_standing(cited)
         await self._warn_about_language(cited)
         return await self._conclude(clean, stop, conflicts, review)
+
+    async def _settle_numbers(self, check: AnswerCheck) -> None:
+        """Say which sources have another number in the answer than the model was given."""
+        if moved := check.moved_numbers:
+            context = self.context
+            context.session.renumber_sources(moved)
+            sources = (source for source in context.session.book.sources if source.number in moved.values())
+            await context.emit(SourcesRenumbered(tuple(sources)))
 
     def _list_cited(self, text: str) -> tuple[Source, ...]:
         numbers = extract_citation_markers(text)

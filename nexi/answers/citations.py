@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from nexi.text.sentences import CLOSER, STOPS, WIDE_STOPS, ends_sentence, is_undecided
 from nexi.types import Imprint, Source
 from nexi.urls import is_note_link
@@ -65,6 +67,7 @@ class CitationBook:
     """Gives each page one number for the life of a session; `key` says when two URLs are the same page.
 
     A branch has sources of its own and takes its numbers from the book it belongs to, so that a page has one number in all.
+    With `orders_by_use`, answers give their sources numbers in the order in which they cite them.
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class CitationBook:
         self._by_key: dict[str, Source] = {}
         self._by_number: dict[int, Source] = {}
         self._reserved: dict[str, int] = {}
+        self._settled: set[int] = set()
+        self.orders_by_use = False
         for source in sources:
             self._add_source(source)
 
@@ -104,6 +109,26 @@ class CitationBook:
         kept = self._reserved.get(self._key(url), 0)
         return kept if kept and kept not in self._by_number else max(*self._by_number, *self._reserved.values(), 0, 0) + 1
 
+    def keep_numbers(self) -> None:
+        """Let the sources that there are keep their numbers, cited or not."""
+        self._settled.update(self._by_number)
+
+    def cite(self, number: int) -> int:
+        """The number under which a source is cited: its own once that is settled, else the lowest that is not.
+
+        The source that had that number takes the other one.
+        """
+        if number in self._settled or number not in self._by_number:
+            return number
+        lowest = min(n for n in self._by_number if n not in self._settled)
+        for source, new in ((self._by_number[number], lowest), (self._by_number[lowest], number)):
+            moved = replace(source, number=new)
+            if self._by_key[self._key(source.url)].number == source.number:
+                self._by_key[self._key(source.url)] = moved
+            self._by_number[new] = moved
+        self._settled.add(lowest)
+        return lowest
+
     def branch(self) -> CitationBook:
         return CitationBook(self._key, trunk=self)
 
@@ -116,6 +141,37 @@ class CitationBook:
     def _add_source(self, source: Source) -> Source:
         self._by_number[source.number] = source
         return self._by_key.setdefault(self._key(source.url), source)
+
+
+class NumbersByUse:
+    """The numbers that a model was given, and those under which its answer cites the sources, in the order of first use."""
+
+    def __init__(self, book: CitationBook) -> None:
+        self._book = book
+        self._given = {source.number: source.url for source in book.sources}
+
+    @property
+    def moved(self) -> dict[int, int]:
+        """The number that a source has now, by the one that a model was given, where they differ."""
+        now = {given: self._number_now(given) for given in self._given}
+        return {given: number for given, number in now.items() if given != number}
+
+    def translate(self, text: str) -> str:
+        """What a model wrote, with the numbers that readers see."""
+        return outside_code(text, lambda part: _MARKER.sub(lambda m: f"[{self._book.cite(self._number_now(int(m[1])))}]", part))
+
+    def given_number(self, source: Source) -> int:
+        """The number under which a model knows a source."""
+        return next((given for given, url in self._given.items() if url == source.url), source.number)
+
+    def _number_now(self, given: int) -> int:
+        source = self._book.find(self._given[given]) if given in self._given else None
+        return source.number if source else given
+
+
+def renumber_markers(text: str, moved: Mapping[int, int]) -> str:
+    """A text whose citations have other numbers now."""
+    return outside_code(text, lambda part: _MARKER.sub(lambda m: f"[{moved.get(int(m[1]), int(m[1]))}]", part))
 
 
 def extract_citation_markers(text: str) -> set[int]:

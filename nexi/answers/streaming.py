@@ -31,6 +31,9 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 _HOLLOW = re.compile(r"[ \t]*(?:\(\s*\)|<\s*>|\*\*\*\*)")  # what stood around an address that is gone
+_CITED = re.compile(r"\[\d{1,3}\]\W*$")
+_LIST_MARK = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s")
+MIN_REPEATED_WORDS = 5  # a shorter line may be said twice
 _PLAIN_RUN = re.compile(r'[^"\\]+')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
@@ -59,7 +62,11 @@ def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
 
 
 class AnswerStream:
-    """Releases an answer whose citations all name a source. `release` is called with each stretch and whether it is code."""
+    """Releases an answer whose citations all name a source. `release` is called with each stretch and whether it is code.
+
+    `place` and the text have the numbers that the model knows; `translate` gives a stretch those that readers see.
+    What `is_echo` says to be an echo of the prompt is left out.
+    """
 
     def __init__(
         self,
@@ -67,9 +74,15 @@ class AnswerStream:
         release: Callable[[str, bool], None] | None = None,
         *,
         place: Place = lambda _: 0,
+        translate: Callable[[str], str] = str,
+        is_echo: Callable[[str], bool] = lambda _: False,
+        drops_repeats: bool = False,
         guards_code: bool = False,
     ) -> None:
         self._known = known
+        self._drops_repeats = drops_repeats
+        self._translate = translate
+        self._is_echo = is_echo
         self._release = release or (lambda _, __: None)
         self._place = place
         self._guard = MarkdownGuard(place, guards_code=guards_code)
@@ -77,6 +90,7 @@ class AnswerStream:
         self._held: list[str] = []
         self._out: list[str] = []
         self._in_code = False
+        self._said: set[str] = set()
         self.dropped: set[int] = set()
         self.removed: set[str] = set()
 
@@ -99,9 +113,9 @@ class AnswerStream:
             rest = rest[len(stretch) :]
         return "".join(self._out).strip()
 
-    def clean(self, text: str) -> str:
+    def clean(self, text: str, place: Place | None = None) -> str:
         """A text of the model with one spelling of citations, and none that names nothing."""
-        text, removed = keep_given_addresses(normalise_markers(text), self._place)
+        text, removed = keep_given_addresses(normalise_markers(text), place or self._place)
         text, dropped = drop_unknown(text, self._known, stand_in=UNREAD_PAGE)
         self.dropped |= dropped
         self.removed |= removed
@@ -118,6 +132,8 @@ class AnswerStream:
         fences = sum(bool(_FENCE.match(line)) for line in stretch.split("\n"))
         is_code = self._in_code or fences > 0
         self._in_code ^= fences % 2 == 1
+        if not is_code and (self._is_echo(stretch) or (self._drops_repeats and self._is_repeated(stretch))):
+            stretch = stretch[len(stretch.rstrip("\n")) :]
         stretch = self._make_safe(stretch, is_code=is_code)
         stretch = stretch if self._out else stretch.lstrip()
         if stretch:
@@ -125,10 +141,19 @@ class AnswerStream:
             self._out.append(stretch)
             self._release(stretch, is_code)
 
+    def _is_repeated(self, stretch: str) -> bool:
+        """Whether a cited sentence stands in the answer already, word for word and with the same source."""
+        words = _LIST_MARK.sub("", " ".join(stretch.split())).casefold()
+        if not _CITED.search(words) or len(words.split()) < MIN_REPEATED_WORDS or words.startswith(("|", "{", '"')):
+            return False
+        is_repeated = words in self._said
+        self._said.add(words)
+        return is_repeated
+
     def _make_safe(self, stretch: str, *, is_code: bool) -> str:
         safe, exits = fit_stretch(self._guard, stretch, self.clean, is_code=is_code)
         self.removed |= exits
-        return safe
+        return safe if is_code else self._translate(safe)
 
 
 def fit_stretch(

@@ -247,8 +247,8 @@ class RunComponents:
         return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier(), looks_up_first=looks_up_first)
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
-        """How a text that was written elsewhere is checked and released."""
-        return AnswerChecker(self.build_context(stop), self.build_verifier())
+        """How a report, which was written elsewhere, is checked and released."""
+        return AnswerChecker(self.build_context(stop), self.build_verifier(), drops_repeats=True)
 
     def build_context(self, stop: asyncio.Event) -> RunContext:
         answering = self.metered_llm("answer")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from nexi.answers.citations import CitationBook, extract_citation_markers, format_citations_section
 from nexi.errors import NexiError, StoreError
-from nexi.events import Fact, RunFinished, RunStarted, SourceNumbered
+from nexi.events import Fact, RunFinished, RunStarted, map_sources
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.session import Session
 from nexi.types import HistoryEntry, Message, Page, Source
@@ -99,7 +99,7 @@ def _load_exchange(runs: RunStore, run_id: str) -> _PastExchange | None:
 def _parse_exchange(run_id: str, facts: list[Fact]) -> _PastExchange | None:
     if not (facts and isinstance(start := facts[0], RunStarted) and isinstance(end := facts[-1], RunFinished)):
         return None
-    sources = {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}
+    sources = map_sources(facts)
     return _PastExchange(run_id, start.query, end.answer, tuple(sources.values()), str(start.settings.get("continues", "")))
 
 

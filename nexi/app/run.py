@@ -121,7 +121,10 @@ class Run:
         self._lost_usage, self._lost_calls = recorded.lost_usage() if recorded.run else (Usage(), 0)
         if recorded.run and not recorded.recording.is_replay_only:
             self.meter.carry_over(*recorded.unreplayed_usage(resolved.request.mode))
-        self.session.book.reserve(recorded.sources)
+        book = self.session.book
+        book.reserve(recorded.sources)
+        book.orders_by_use = not recorded.facts or bool(recorded.settings.get("orders_by_use"))
+        book.keep_numbers()  # the conversation before this run has them
         knows = has_store(ports, resolved.request, recorded, attached)
         self.environment = RunEnvironment(
             ports,
@@ -263,7 +266,8 @@ class Run:
         known = {"local": await self.environment.finds_knowledge(), "config": recorded_settings(config)}
         use["chooses_passages"] = self.environment.chooses_passages
         use["looks_up_first"] = self.environment.looks_up_first
-        return {**chains, **links, **door, **local, **use, **known, **self.engine.settings()}
+        numbers = {"orders_by_use": True} if self.session.book.orders_by_use else {}
+        return {**chains, **links, **door, **local, **use, **known, **numbers, **self.engine.settings()}
 
     async def _conversation_before(self) -> dict[str, Any]:
         """The conversation this run goes on from, kept word for word: every request of a follow-up rests on it."""

@@ -16,7 +16,7 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.answers.document import Document, build_answer_document, read_answer, read_markdown
 from nexi.app.request import RunLimits
 from nexi.errors import NexiError, NoEvidenceError, StoreError
-from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
+from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered, map_sources
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.log_format import DamagedLogError
 from nexi.types import HistoryEntry, Source, content_digest
@@ -157,8 +157,7 @@ def _document_from_log(run_id: str, facts: list[Fact]) -> Document | None:
     if end is None:
         return None
     question = facts[0].query if isinstance(facts[0], RunStarted) else ""
-    numbered = {fact.source.number: fact.source for fact in facts if isinstance(fact, SourceNumbered)}
-    sources = {**numbered, **{source.number: source for source in end.sources}}
+    sources = {**map_sources(facts), **{source.number: source for source in end.sources}}
     cited = extract_citation_markers(end.answer)
     return build_answer_document(end.answer, tuple(s for n, s in sorted(sources.items()) if n in cited), run_id, question)
 

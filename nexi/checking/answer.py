@@ -17,7 +17,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.answers.citations import extract_citation_markers
+from nexi.answers.citations import NumbersByUse, extract_citation_markers
+from nexi.answers.echoes import is_prompt_text
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
 from nexi.checking.evidence import list_terms
@@ -88,7 +89,8 @@ class Verifier(Struct, frozen=True):
 class AnswerCheck:
     """One answer. Feed it, let it `drain` now and then, and `finish` it; `has_released` says whether any of it is out.
 
-    `by_model` is False for quotations. `show_marks` gets what rules know of a stretch soon after it was released.
+    `by_model` is False for quotations. `show_marks` gets what rules know of a stretch soon after it was released. Where it
+    `renumbers`, the sources of a book that is ordered so get their numbers in the order of their first use.
     """
 
     def __init__(
@@ -99,6 +101,8 @@ class AnswerCheck:
         *,
         by_model: bool = True,
         show_marks: Callable[[Sequence[Claim]], None] | None = None,
+        renumbers: bool = False,
+        drops_repeats: bool = False,
     ) -> None:
         self.by_model = by_model
         self._session = session
@@ -111,7 +115,16 @@ class AnswerCheck:
         self._blanks = ""
         self._length = 0
         known = {source.number for source in session.book.sources}
-        self._stream = AnswerStream(known, self._take_stretch, place=self._place, guards_code=bool(session.private))
+        self._numbers = NumbersByUse(session.book) if renumbers and session.book.orders_by_use else None
+        self._stream = AnswerStream(
+            known,
+            self._take_stretch,
+            place=self._place_given,
+            translate=self._numbers.translate if self._numbers else str,
+            is_echo=self._is_echo,
+            drops_repeats=drops_repeats,
+            guards_code=bool(session.private),
+        )
 
     @property
     def has_released(self) -> bool:
@@ -135,8 +148,17 @@ class AnswerCheck:
     def is_strict(self) -> bool:
         return self._verifier is not None and self._verifier.strict
 
+    @property
+    def moved_numbers(self) -> dict[int, int]:
+        """The numbers that sources have now, by those that the model was given."""
+        return self._numbers.moved if self._numbers else {}
+
     def feed(self, text: str) -> None:
         self._stream.feed(text)
+
+    def end_stream(self) -> None:
+        """Release what is left of the text."""
+        self._stream.finish()
 
     def _take_stretch(self, stretch: str, is_code: bool) -> None:
         """Pass a stretch on. Blanks wait for what follows them, so that the answer begins and ends with a word."""
@@ -232,7 +254,11 @@ class AnswerCheck:
         offered = await rewrite(await asyncio.to_thread(_add_passages, claims, pages))
         if not offered:
             return text, replace(review, asked=offered is not None)
-        new = {claims[n].index: self._stream.clean(said).strip() for n, said in offered.items() if 0 <= n < len(claims)}
+        new = {
+            claims[n].index: self._stream.clean(said, self._place).strip()
+            for n, said in offered.items()
+            if 0 <= n < len(claims)
+        }
         by_index = {claim.index: claim for claim in claims}
         good = {index: said for index, said in new.items() if said == "" or can_replace(said, by_index[index])}
         judged = await self._judge_replacements({i: said for i, said in good.items() if said}, judge, pages)
@@ -271,6 +297,19 @@ class AnswerCheck:
 
     def _finds_exits(self, text: str) -> bool:
         return bool(MarkdownGuard(self._place, guards_code=bool(self._session.private)).find_exits(text))
+
+    def _is_echo(self, stretch: str) -> bool:
+        """Whether a stretch repeats a prompt, and no page that was read says it."""
+        if not is_prompt_text(stretch):
+            return False
+        said = " ".join(without_markers(stretch).split())
+        return not any(said in " ".join(page.text.split()) for page in self._session.pages.values())
+
+    def _place_given(self, url: str) -> int | None:
+        """The same, with the number that the model knows."""
+        if self._numbers and is_web_url(url) and (source := self._session.book.find(url)):
+            return self._numbers.given_number(source)
+        return self._place(url)
 
     def _place(self, url: str) -> int | None:
         """The number of a read page; 0 for an address that stands in the question or in a page that was read."""

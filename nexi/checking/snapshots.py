@@ -23,8 +23,8 @@ class Snapshots:
     def __init__(self, session: Session, store: PageStore) -> None:
         self._session = session
         self._store = store
-        self._prepared: dict[int, Snapshot] = {}
-        self._running: dict[int, asyncio.Future[Snapshot]] = {}
+        self._prepared: dict[str, Snapshot] = {}  # by address: an answer may change numbers
+        self._running: dict[str, asyncio.Future[Snapshot]] = {}
         self._turn = asyncio.Lock()
 
     @property
@@ -36,24 +36,24 @@ class Snapshots:
         """The snapshots of these numbers; None for a number without a stored text."""
         wanted = list(numbers)
         async with self._turn:
-            for number in wanted:
-                if number not in self._prepared:
-                    await self._prepare(number)
-        return {number: self._prepared.get(number) for number in wanted}
+            for source in filter(None, map(self._session.book.by_number, wanted)):
+                if source.url not in self._prepared:
+                    await self._prepare(source)
+        sources = {number: self._session.book.by_number(number) for number in wanted}
+        return {number: self._prepared.get(source.url) if source else None for number, source in sources.items()}
 
     async def prepare_all(self) -> None:
         """Prepare whatever was numbered, so that the first sentence need not wait for it."""
         for number in self.numbers:
             await self.of([number])
 
-    async def _prepare(self, number: int) -> None:
-        source = self._session.book.by_number(number)
-        text = await self._text(source) if source else None
-        if source and text is not None:
-            if number not in self._running:  # a caller that is cancelled leaves its work to the next one
+    async def _prepare(self, source: Source) -> None:
+        text = await self._text(source)
+        if text is not None:
+            if source.url not in self._running:  # a caller that is cancelled leaves its work to the next one
                 work = partial(prepare, text, source.url, source.digest, title=source.title)
-                self._running[number] = asyncio.get_running_loop().run_in_executor(None, work)
-            self._prepared[number] = await asyncio.shield(self._running[number])
+                self._running[source.url] = asyncio.get_running_loop().run_in_executor(None, work)
+            self._prepared[source.url] = await asyncio.shield(self._running[source.url])
 
     async def _text(self, source: Source) -> str | None:
         page = self._session.find_page(source.url)

@@ -15,6 +15,7 @@ from nexi.events import (
     SearchDelayed,
     SearchFinished,
     SourceNumbered,
+    SourcesRenumbered,
     StatusDelta,
     TextDelta,
     ToolFinished,
@@ -148,6 +149,8 @@ def detail_of(event: Event) -> tuple[str, str]:
             return f"   Could not read {event.url[:100]}: {event.message}", "dim"
         case SourceNumbered(source=source):
             return f"   [{source.number}] is {source.url[:100]}", "dim"
+        case SourcesRenumbered(sources=sources):
+            return "   In the answer, " + ", ".join(f"[{s.number}] is {s.url[:100]}" for s in sources), "dim"
         case ContextCompacted():
             return f"   Compacted the conversation from {event.tokens_before} to {event.tokens_after} tokens", "dim"
         case SearchFinished(query=query, reason=reason) if reason:

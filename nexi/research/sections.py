@@ -21,6 +21,7 @@ from nexi.answers.citations import (
     normalise_markers,
     strip_sources_section,
 )
+from nexi.answers.echoes import drop_prompt_text
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
@@ -167,7 +168,7 @@ def clean_section(reply: str, numbers: set[int]) -> str:
     body = fenced[1] if fenced else body
     if is_no_answer(body):
         return ""
-    body, _ = drop_unknown(strip_sources_section(normalise_markers(body)), numbers)
+    body, _ = drop_unknown(strip_sources_section(normalise_markers(drop_prompt_text(body))), numbers)
     lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
     blocks = re.split(r"\n\s*\n", "\n".join(lines))
     return "\n\n".join(block.strip() for block in blocks if extract_citation_markers(block))

@@ -6,16 +6,21 @@ they came verbatim from the user, a search hit or a link on a fetched page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
-from nexi.answers.citations import CitationBook
+from msgspec.structs import replace
+
+from nexi.answers.citations import MARKER_NUMBER, CitationBook, renumber_markers
 from nexi.runs.private import PrivateTexts, normalise_words
 from nexi.text.excerpts import LongText
-from nexi.types import Hit, Message, Page, Paper, content_digest
+from nexi.types import Hit, Message, Page, PageView, Paper, content_digest
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 
 MAX_ALLOWED_URLS = 20_000
 MAX_PAGES_PER_HOST = 4  # once private text is in the conversation: which pages are read can spell it
+
+_PAGE_HEAD = re.compile(rf"\[({MARKER_NUMBER})\](?= (?:https?|file)://)")  # of a page in the result of a tool
 
 UNKNOWN_URL = "refused: this URL came from no search result, no page that was read, and not from the user"
 PRIVATE_LINK = "refused: a private file was read, so links on pages are not followed; read a page that a search returned"
@@ -69,6 +74,10 @@ class Session:
         self.messages.append(Message("user", question))
         self.user_texts.append(question)
         self.allow_urls(find_urls(question))
+
+    def renumber_sources(self, moved: Mapping[int, int]) -> None:
+        """Write the numbers that sources have now into the conversation: a follow-up cites them as readers know them."""
+        self.messages[:] = [_renumber_message(message, moved) for message in self.messages]
 
     def allow_urls(self, urls: Iterable[str], *, linked: bool = False) -> None:
         """Allow these URLs to be fetched, which may be `linked` on a page; beyond MAX_ALLOWED_URLS further ones are ignored."""
@@ -166,6 +175,21 @@ class Session:
         self.allow_urls(page.links, linked=True)
         if _file_url(url):
             self.private.add(page.text)
+
+
+def _renumber_message(message: Message, moved: Mapping[int, int]) -> Message:
+    if message.role == "assistant":
+        return replace(message, content=renumber_markers(message.content, moved))
+    if message.role != "tool":
+        return message
+    content = _PAGE_HEAD.sub(lambda m: f"[{moved.get(int(m[1]), int(m[1]))}]", message.content)
+    if message.result is None or not isinstance(message.result.value, tuple):
+        return replace(message, content=content)
+    value = tuple(
+        replace(view, number=moved.get(view.number, view.number)) if isinstance(view, PageView) else view
+        for view in message.result.value
+    )
+    return replace(message, content=content, result=replace(message.result, value=value))
 
 
 def _file_url(url: str) -> str:

@@ -23,7 +23,7 @@ from nexi.events import (
     RunFinished,
     RunStarted,
     SearchFinished,
-    SourceNumbered,
+    map_sources,
 )
 from nexi.types import Usage
 from nexi.urls import hit_key
@@ -103,7 +103,7 @@ def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
         raise InternalError("the run has not ended")
     review = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
     session = Session()
-    session.book = CitationBook(hit_key, {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}.values())
+    session.book = CitationBook(hit_key, map_sources(facts).values())
     answer = end.build_answer(review)
     return RunResult(run_id, answer, end, tuple(facts), session)
 

@@ -45,6 +45,16 @@ test("a page is listed when it is opened, with its title, its date and its numbe
   assert.deepEqual([countOf(work, "pages"), countOf(work, "queries"), [...work.sources.keys()]], [1, 1, [1]]);
 });
 
+test("sources that the answer numbers anew have their new numbers in the list, at their pages and in the reports", () => {
+  for (const [number, url] of [[1, "https://a.example/"], [2, "https://b.example/"]]) tell("source_numbered", { source: { number, url, title: url }, agent: "r1" });
+  tell("researcher_reported", { researcher: "r1", report: "It orbits [2]. It is round [1]." });
+  tell("sources_renumbered", { sources: [{ number: 1, url: "https://b.example/", title: "B" }, { number: 2, url: "https://a.example/", title: "A" }] });
+  const agent = work.agents.get("r1");
+  assert.deepEqual([[...work.sources].map(([n, one]) => [n, one.url]), [...agent.pages].map(([url, page]) => [url, page.n]), agent.report], [
+    [[1, "https://b.example/"], [2, "https://a.example/"]], [["https://a.example/", 2], ["https://b.example/", 1]], "It orbits [1]. It is round [2].",
+  ]);
+});
+
 test("statuses are sentences", () => {
   const said = (kind, event) => { tell(kind, event); return work.status; };
   assert.deepEqual([

@@ -14,9 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 from nexi.app import RunResult
+from nexi.checking.answer import AnswerCheck
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import RoundEvaluated, Warned
+from nexi.prompts import NAMES, template
 from nexi.research.evaluator import EvaluationLimits, Judgement, build_messages, parse_judgement
 from nexi.research.outline import LENGTHS, Section, most_sections, parse_outline, section_words
 from nexi.research.sections import (
@@ -26,8 +28,9 @@ from nexi.research.sections import (
     drop_repeated_sentences,
 )
 from nexi.research.state import ResearchState
+from nexi.runs.session import Session
 from nexi.testing import ScriptedLLM
-from nexi.types import Message, PageView, Reply, StopReason
+from nexi.types import Message, Page, PageView, Reply, StopReason
 from tests.research.test_resume import cut_after, resumed
 from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, _said, nexi_over, play, replayed
 
@@ -318,3 +321,49 @@ def test_an_introduction_of_a_small_model_that_fails_the_check_is_left_out(make_
     assert (INTRODUCED in result.answer.text, "900" in result.answer.text) == (False, False)
     assert "The tides follow the Moon." in result.answer.text
     assert result.answer.stop is StopReason.FINAL_ANSWER
+
+
+# a model that repeats its prompt
+
+
+class EchoingModel(OutlineModel):
+    """Writes its prompt before whatever it is asked to write."""
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[str]) -> Reply:
+        reply = super().reply(messages, tools)
+        echo = "\n\n".join(message.content for message in messages if message.role in ("system", "user"))
+        if reply.tool_calls and reply.tool_calls[0].name == "final_answer":
+            answer = json.loads(reply.tool_calls[0].arguments)["answer"]
+            call = replace(reply.tool_calls[0], arguments=json.dumps({"answer": f"{echo}\n\n{answer}"}))
+            return replace(reply, tool_calls=(call,))
+        is_text = reply.text and not reply.text.startswith("{")
+        return replace(reply, text=f"{echo}\n\n{reply.text}") if is_text else reply
+
+
+def list_prompt_sentences() -> list[str]:
+    lines = [line.strip("- ") for name in NAMES for line in re.split(r"\n|\{[a-z_]+\}", template(name)[0])]
+    sentences = [sentence.strip() for line in lines for sentence in re.split(r"(?<=[.:!?])\s+", line)]
+    return [sentence for sentence in sentences if len(sentence.split()) >= 5]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"max_tokens": 16_000}, {"model": "qwen2.5:1.5b", "base_url": "http://127.0.0.1:9/v1"}]
+)
+def test_no_sentence_of_a_prompt_is_in_the_report_of_a_model_that_repeats_its_prompt(
+    make_config: Make, settings: dict[str, Any]
+) -> None:
+    text = research(make_config(**settings), EchoingModel(rounds=1)).answer.text
+    assert [sentence for sentence in list_prompt_sentences() if sentence in text] == []
+    assert "384,400 km" in text
+    cited = [line.strip("- ") for line in text.split("\n") if "[" in line]
+    assert len(set(cited)) == len(cited)
+
+
+def test_a_sentence_of_a_prompt_that_a_page_says_is_kept_in_an_answer() -> None:
+    session = Session()
+    session.add_page("https://docs.example/", Page("https://docs.example/", "A rule: Answer in the language of the question."))
+    shown: list[str] = []
+    check = AnswerCheck(session, None, shown.append)
+    check.feed("Write no list of sources; it is added for you.\nAnswer in the language of the question.\n")
+    check.end_stream()
+    assert "".join(shown).strip() == "Answer in the language of the question."

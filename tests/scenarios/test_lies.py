@@ -110,7 +110,7 @@ async def test_invented_addresses_are_removed_and_read_ones_become_citations(mak
     world = lying(make_config(strict=True), text, corrections(""))
     result = await world.ask(QUESTION)
     assert "made-up.example" not in result.answer.text + released(world)
-    assert "tall (source) [2]." in result.answer.text
+    assert "tall (source) [1]." in result.answer.text
     assert "unknown_address" in [f.code for f in world.facts if isinstance(f, Warned)]
 
 

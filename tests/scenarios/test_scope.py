@@ -56,7 +56,7 @@ def test_of_two_dated_files_the_newer_holds_and_the_older_is_named_as_older() ->
     files = {"a.md": f"---\ndate: 2022-03-01\n---\n{TAXES[0]}", "b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}
     answer = ask(files, "What is the tax rate for small firms in Zorbia?")
     assert answer.text.startswith("The tax rate for small firms in Zorbia is 15 percent.")
-    assert "Older sources differ on “The tax rate for small firms in Zorbia is …”: 12 percent [1] (2022-03-01)." in answer.text
+    assert "Older sources differ on “The tax rate for small firms in Zorbia is …”: 12 percent [2] (2022-03-01)." in answer.text
     assert [conflict.is_settled for conflict in answer.conflicts] == [True]
 
 

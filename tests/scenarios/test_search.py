@@ -217,7 +217,7 @@ async def test_a_known_url_with_something_added_is_refused(make_config: Make) ->
 
 async def test_urls_of_the_user_and_links_of_read_pages_may_be_read(make_config: Make) -> None:
     web = FakeWeb(PAGES, links={MOON: [MARS]})
-    world = World(make_config(), reading(MOON), reading(MARS), answering("Two moons [2]."), web=web)
+    world = World(make_config(), reading(MOON), reading(MARS), answering("No air [1]. Two moons [2]."), web=web)
     result = await world.ask(f"What does {MOON} link to?")
     assert [s.url for s in result.session.book.sources] == [MOON, MARS]
 

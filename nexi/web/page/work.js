@@ -82,6 +82,15 @@ const RULES = {
     setItem(agent.pages, source.url, { n: source.number, ahead: false });
     if (work.sources.size < MAX_ITEMS) work.sources.set(source.number, { ...source, date: (source.imprint?.published || "").slice(0, 10), snippet: work.hits.get(source.url)?.snippet });
   },
+  sources_renumbered(work, { sources }) {
+    const known = new Map([...work.sources.values()].map((one) => [one.url, one])), moved = new Map(sources.map((one) => [known.get(one.url)?.number, one.number]));
+    const renumber = (text) => text.replace(/\[(\d+)\]/g, (mark, n) => (moved.has(Number(n)) ? `[${moved.get(Number(n))}]` : mark));
+    for (const one of sources) work.sources.set(one.number, { ...known.get(one.url), ...one });
+    for (const agent of work.agents.values()) {
+      for (const one of sources) if (agent.pages.has(one.url)) setItem(agent.pages, one.url, { n: one.number });
+      Object.assign(agent, { report: renumber(agent.report), finding: renumber(agent.finding) });
+    }
+  },
   agenda_proposed: (work, event) => { Object.assign(work, { tasks: event.tasks, isDeep: true }); return say("doing.waiting"); },
   agenda_set: (work, event) => { Object.assign(work, { tasks: event.tasks, waiting: [...event.tasks], rounds: TARGET_ROUNDS[event.complexity] || 1, isDeep: true }); return say("doing.planned", { n: event.tasks.length }); },
   researcher_started(work, event, agent) {

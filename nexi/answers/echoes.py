@@ -1,0 +1,86 @@
+"""Sentences of our own prompts, which a weak model repeats instead of an answer.
+
+Pure. The check above leaves them out of what it releases, and the writer of a report out of its sections. A sentence that
+stands in a page is no echo, whoever else says it: that is for the caller to know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from nexi.prompts import NAMES, template
+from nexi.text.sentences import sentence_bounds
+
+__all__ = ["drop_prompt_text", "is_prompt_text"]
+
+MIN_WORDS = 5  # a shorter sentence may be anybody's
+MAX_VALUE_CHARS = 400  # of what a prompt has in the place of a value
+_FRAME = re.compile(r"Source \[\d+\], .*:|Notes of the researchers:|Now write the section “.*|## Researcher \d+\.\d+: .*")
+_VALUE = re.compile(r"\{[a-z_]+\}")
+_CITATION = re.compile(r"\[(?:\d{1,3}|n)\]")
+_SIGNS = re.compile(r"[^\w\x00]+")
+_EXAMPLE = re.compile(r": (?=[A-Z\"“])")
+_LABEL = re.compile(r"^([A-Z][\w ]+:)(?: \{[a-z_]+\})?$", re.MULTILINE)  # "The question: {question}"
+_TITLE = re.compile(r"^#+ .+$", re.MULTILINE)
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,2}[.)])\s+")
+
+
+class _PromptText(Struct, frozen=True):
+    """The sentences of all prompts without signs, patterns for those that have a value in them, and labels and titles."""
+
+    sentences: frozenset[str]
+    patterns: tuple[re.Pattern[str], ...]
+    labels: tuple[str, ...]
+    titles: frozenset[str]
+
+
+def is_prompt_text(text: str, folder: Path | None = None) -> bool:
+    """Whether a line or a sentence stands in one of our prompts, or in the user's own."""
+    prompts, line, flat = _read_prompts(folder), text.strip(), _flatten(text)
+    if line in prompts.titles or line.startswith(prompts.labels) or _FRAME.fullmatch(line):
+        return True
+    return flat in prompts.sentences or any(pattern.fullmatch(flat) for pattern in prompts.patterns)
+
+
+def drop_prompt_text(text: str, folder: Path | None = None) -> str:
+    """A text without the lines and sentences of a prompt; its line breaks stay."""
+    return "\n".join(_clean_line(line, folder) for line in text.split("\n"))
+
+
+def _clean_line(line: str, folder: Path | None) -> str:
+    if is_prompt_text(line, folder):
+        return ""
+    sentences = [line[start:end] for start, end in sentence_bounds(line, len(line) or 1)]
+    if not any(is_prompt_text(sentence, folder) for sentence in sentences):
+        return line
+    return " ".join(sentence for sentence in sentences if not is_prompt_text(sentence, folder))
+
+
+def _flatten(text: str) -> str:
+    return " ".join(_SIGNS.sub(" ", _CITATION.sub(" ", _LIST_MARK.sub("", text)).casefold()).split())
+
+
+@lru_cache(maxsize=4)
+def _read_prompts(folder: Path | None) -> _PromptText:
+    texts = [template(name, folder)[0].replace("{{", "").replace("}}", "") for name in NAMES]
+    units = {_flatten(_VALUE.sub("\0", unit)) for text in texts for unit in _list_units(text)}
+    value = f".{{0,{MAX_VALUE_CHARS}}}"
+    parts = {unit: [re.escape(part.strip()) for part in unit.split("\0")] for unit in sorted(units) if "\0" in unit}
+    patterns = tuple(re.compile(value.join(own), re.DOTALL) for own in parts.values())
+    labels = tuple(dict.fromkeys(label for text in texts for label in _LABEL.findall(text) if " " in label))
+    return _PromptText(
+        frozenset(units - parts.keys()), patterns, labels, frozenset(t for text in texts for t in _TITLE.findall(text))
+    )
+
+
+def _list_units(text: str) -> Iterator[str]:
+    """The lines of a prompt, their sentences, and the examples in them, as far as they are long enough to be told."""
+    for line in text.split("\n"):
+        sentences = [line[start:end] for start, end in sentence_bounds(line, len(line) or 1)]
+        examples = [example for sentence in sentences for example in _EXAMPLE.split(sentence)[1:]]
+        yield from (unit for unit in (line, *sentences, *examples) if len(_flatten(_VALUE.sub(" ", unit)).split()) >= MIN_WORDS)
