@@ -160,3 +160,20 @@ def test_a_sentence_that_says_what_the_subject_is_stands_against_many_that_only_
     ranking = SentenceRanking(read_question("what is tool"), pages)
     units, rows = describe_units(ranking)
     assert [unit.sentence.text for unit, row in zip(units, rows, strict=True) if row["defines"] and unit.page == 1]
+
+
+@pytest.mark.parametrize(
+    ("first", "pages"),
+    [
+        ("`lamp_reset` is a command that moves the head of a branch.", {1}),
+        ("Because of `lamp_reset`, it is wise to keep a copy of a branch.", {1, 2}),
+    ],
+)
+def test_what_a_thing_is_comes_from_the_page_that_says_so(first: str, pages: set[int]) -> None:
+    def doubts(asked: str, texts: Sequence[str]) -> list[float]:
+        return [0.8 if first in text else 0.79 for text in texts]
+
+    one = PageView("https://lamp.example/reset", 1, "lamp-reset", f"# lamp-reset\n\n{first}\n\nIt is read in `lamp_mode`.")
+    two = PageView("https://lamp.example/log", 2, "lamp-log", "# lamp-log\n\n`lamp_reset` is in the first line of `lamp_log`.")
+    answered = compose_answer(read_question("What is lamp_reset?"), (one, two), doubts)
+    assert {number for _, number in answered.lines} == pages

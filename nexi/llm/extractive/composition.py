@@ -67,6 +67,7 @@ _OPENING_SENTENCES = 8
 _OPENING = 40
 _LINKING_SENTENCES = 3
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
+_DEFINED = re.compile(r"\b(?:is|are|was|were|means?|refers?)\b")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -165,7 +166,12 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
-    """The first unit, and others while there is room and it is not certain that those before them answer."""
+    """The first unit, and others while there is room and it is not certain that those before them answer.
+
+    Where a page says what the thing asked about is, the rest comes from that page too.
+    """
+    if evidence.question.form == "definition" and _says_what_it_is(units[0]):
+        units = [unit for unit in units if unit.scored.page == units[0].scored.page]
     lines: list[tuple[Scored, list[str]]] = []
     chance = 0.0
     for unit in units:
@@ -177,6 +183,11 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
             chance += unit.chance
     lines.sort(key=lambda line: (line[0].page != units[0].scored.page, line[0].page))
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
+
+
+def _says_what_it_is(unit: Candidate) -> bool:
+    """Whether a unit that defines begins with its subject: "Because of MVCC, it is necessary" says nothing of what that is."""
+    return bool(unit.features.get("defines")) and "," not in _DEFINED.split(unit.scored.sentence.text, maxsplit=1)[0]
 
 
 def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
