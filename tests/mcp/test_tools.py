@@ -61,7 +61,7 @@ async def test_the_search_tool_has_the_parameters_of_the_seed(web: str, tmp_path
     schema = tool.input_schema
     assert list(schema["properties"]) == [
         *("query", "effort", "max_iter", "time_target", "max_timeout", "verbose"),
-        *("only_local", "space"),  # beyond the seed
+        *("only_local", "space", "focus"),  # beyond the seed
     ]
     assert schema["required"] == ["query"]
     assert schema["properties"]["effort"]["default"] == "m"
