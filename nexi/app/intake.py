@@ -23,6 +23,7 @@ from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
 from nexi.app.vaults import Vault, find_vault, is_note
 from nexi.app.zotero import Library, find_library
+from nexi.app.zotero_api import TARGET, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
 from nexi.extract.dates import normalise_date
@@ -128,6 +129,9 @@ class DocumentIndexing:
         """Take one target. Raises NexiError: where the store fails, and for what is neither a path nor a web address."""
         if is_web_url(target):
             return await self._take_site(target)
+        if target == TARGET:
+            base = self._nexi.config.service_urls.get("zotero", "")
+            return await self._take_library(await asyncio.to_thread(read_running_library, base))
         path, is_folder = await asyncio.to_thread(place_of, target)
         if library := await asyncio.to_thread(find_library, path):
             return await self._take_library(library)

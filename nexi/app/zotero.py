@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from nexi.extract import to_text
 from nexi.extract.libraries import LibraryItem, parse_bibtex, parse_csl
 from nexi.extract.words import one_line
 
-__all__ = ["Library", "find_library"]
+__all__ = ["Library", "find_library", "note_text", "read_fields"]
 
 DATABASE = "zotero.sqlite"
 MAX_EXPORT_BYTES = 100_000_000
@@ -94,25 +94,39 @@ def _read_items(db: sqlite3.Connection, folder: Path) -> Iterator[LibraryItem]:
         fields[item][name] = str(value)
     authors = _group(db, _CREATORS, lambda first, last: f"{first or ''} {last or ''}".strip())
     tags = _group(db, _TAGS, str)
-    notes = _group(db, _NOTES, _note_text)
+    notes = _group(db, _NOTES, note_text)
     files = _group(db, _FILES, lambda key, path: str(_place_of(folder, key, path)))
     for item, key, _ in db.execute(_ITEMS):
-        about = fields[item]
-        if title := one_line(about.get("title") or about.get("caseName") or about.get("subject") or ""):
-            day = _DAY.match(about.get("date", ""))
-            yield LibraryItem(
-                key=key,
-                title=title,
-                authors=tuple(filter(None, authors[item])),
-                venue=next((about[name] for name in _VENUES if about.get(name)), ""),
-                date="-".join(part for part in day.groups() if part and part != "00") if day else "",
-                doi=about.get("DOI", ""),
-                url=about.get("url", ""),
-                abstract=about.get("abstractNote", ""),
-                tags=tuple(tags[item]),
-                notes=tuple(filter(None, notes[item])),
-                files=tuple(files[item]),
-            )
+        if read := read_fields(key, fields[item], authors[item], tags[item], notes[item], files[item]):
+            yield read
+
+
+def read_fields(
+    key: str,
+    fields: Mapping[str, str],
+    authors: Sequence[str],
+    tags: Sequence[str],
+    notes: Sequence[str],
+    files: Sequence[str],
+) -> LibraryItem | None:
+    """An item by the names of Zotero's fields; None for one without a title."""
+    title = one_line(fields.get("title") or fields.get("caseName") or fields.get("subject") or "")
+    day = _DAY.match(fields.get("date", ""))
+    if not title:
+        return None
+    return LibraryItem(
+        key=key,
+        title=title,
+        authors=tuple(filter(None, authors)),
+        venue=next((fields[name] for name in _VENUES if fields.get(name)), ""),
+        date="-".join(part for part in day.groups() if part and part != "00") if day else "",
+        doi=fields.get("DOI", ""),
+        url=fields.get("url", ""),
+        abstract=fields.get("abstractNote", ""),
+        tags=tuple(tags),
+        notes=tuple(filter(None, notes)),
+        files=tuple(files),
+    )
 
 
 def _group(db: sqlite3.Connection, query: str, make: Callable[..., str]) -> defaultdict[int, list[str]]:
@@ -122,7 +136,7 @@ def _group(db: sqlite3.Connection, query: str, make: Callable[..., str]) -> defa
     return grouped
 
 
-def _note_text(note: str | None) -> str:
+def note_text(note: str | None) -> str:
     """Notes are HTML."""
     return to_text(note.encode(), content_type="text/html").text if note else ""
 

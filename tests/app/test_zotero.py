@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from nexi.app.zotero import find_library
+from nexi.app.zotero_api import read_running_library
 from nexi.checking.links import link_to
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.extract.libraries import LibraryItem, parse_bibtex, parse_csl, render_item
 from tests.app.test_vaults import find_titles, stored_sources, take
 from tests.app.zotero_library import write_library
+from tests.stub import serving
 
 Make = Callable[..., Config]
 
@@ -174,3 +176,93 @@ def test_an_item_reads_as_a_reference_with_its_abstract_and_notes() -> None:
     assert (
         render_item(item) == "# Tides\n\nAuthors: Ada Ros  \nDate: 2019\n\n## Abstract\n\nThey lag.\n\n## Notes\n\nLook again."
     )
+
+
+# the local API of a running Zotero, in the form that its documentation gives
+
+
+def api_rows(folder: Path) -> list[dict[str, object]]:
+    item = {
+        "key": "ABCD2345",
+        "itemType": "journalArticle",
+        "title": "Tides in small harbours",
+        "creators": [
+            {"creatorType": "author", "firstName": "Ada", "lastName": "Ros"},
+            {"creatorType": "author", "name": "Lind"},
+        ],
+        "date": "2019-03",
+        "publicationTitle": "Journal of Ports",
+        "DOI": "10.1000/tides",
+        "abstractNote": "The tide lags by 40 minutes behind the breakwater.",
+        "tags": [{"tag": "tides"}],
+    }
+    note = {"key": "NOTE2345", "itemType": "note", "parentItem": "ABCD2345", "note": "<p>Check the <b>Elmhaven</b> gauge.</p>"}
+    file = {"key": "FILE2345", "itemType": "attachment", "parentItem": "ABCD2345", "linkMode": "imported_file"}
+    place = (folder / "storage" / "FILE2345" / "tides.txt").as_uri()
+    return [
+        {"key": "ABCD2345", "version": 7, "library": {"type": "user", "id": 1}, "data": item},
+        {"key": "NOTE2345", "version": 7, "data": note},
+        {"key": "FILE2345", "version": 7, "data": file, "links": {"enclosure": {"href": place, "type": "text/plain"}}},
+        {"key": "ODD", "data": "of another schema"},
+    ]
+
+
+ITEMS = "GET /api/users/0/items?format=json&limit=100&start="
+
+
+async def test_the_library_of_a_running_zotero_reads_like_its_database(make_config: Make, tmp_path: Path) -> None:
+    folder = make_library(tmp_path)
+    with serving({f"{ITEMS}0": api_rows(folder)}) as port:
+        library = read_running_library(f"http://127.0.0.1:{port}")
+        config = make_config(service_urls={"zotero": f"http://127.0.0.1:{port}"})
+        taken = await take(config, "zotero:")
+    assert library.folder == folder
+    assert library.items == (
+        LibraryItem(
+            "ABCD2345",
+            "Tides in small harbours",
+            ("Ada Ros", "Lind"),
+            "Journal of Ports",
+            "2019-03",
+            "10.1000/tides",
+            abstract="The tide lags by 40 minutes behind the breakwater.",
+            tags=("tides",),
+            notes=("Check the **Elmhaven** gauge.",),
+            files=(str(folder / "storage" / "FILE2345" / "tides.txt"),),
+        ),
+    )
+    assert dict(taken.outcomes) == {"stored": 2}
+    assert await find_titles(config, "resonance nine hours") == ["Tides in small harbours"]
+
+
+def test_a_long_library_is_read_page_by_page() -> None:
+    rows = [{"key": f"K{n}", "data": {"itemType": "book", "title": f"Book {n}"}} for n in range(130)]
+    with serving({f"{ITEMS}0": rows[:100], f"{ITEMS}100": rows[100:]}) as port:
+        library = read_running_library(f"http://127.0.0.1:{port}")
+    assert [item.title for item in library.items] == [f"Book {n}" for n in range(130)]
+
+
+@pytest.mark.parametrize(
+    ("route", "code"),
+    [
+        (lambda _: (403, b"Forbidden"), "zotero_refused"),
+        (lambda _: (302, b""), "zotero_refused"),
+        (b"<html><body>Sign in</body></html>", "bad_schema"),
+        ({"error": "another schema"}, "bad_schema"),
+        (b"[" * 100_000, "bad_schema"),
+    ],
+    ids=["switched off", "a redirect", "a web page", "another schema", "no JSON"],
+)
+def test_what_is_no_answer_of_zotero_is_said(route: object, code: str) -> None:
+    with serving({f"{ITEMS}0": route}) as port, pytest.raises(NexiError) as said:
+        read_running_library(f"http://127.0.0.1:{port}")
+    assert (said.value.code, bool(said.value.fix)) == (code, True)
+
+
+def test_a_zotero_that_does_not_run_and_one_elsewhere_are_said() -> None:
+    with serving({}) as port:
+        pass
+    for base, code in ((f"http://127.0.0.1:{port}", "zotero_closed"), ("http://192.168.1.7:23119", "bad_request")):
+        with pytest.raises(NexiError) as said:
+            read_running_library(base)
+        assert said.value.code == code
