@@ -33,32 +33,32 @@ QUOTED_CHARS = 50  # of a sentence, by which its section is known
 MAX_SENTENCE_CHARS = 1_000
 MAX_NAME_WORDS = 4
 
-FORMS = {  # about a topic of the subject, about a name beside it, and about the rest of a page
+FORMS = {  # about a topic of the subject, about a name beside it, and about a page as a whole
     "en": (
         "What is known about the {topic} of {subject}?",
         "What does {name} have to do with {subject}?",
-        "What else does “{title}” say?",
+        "What does “{title}” say?",
     ),
     "de": (
         "Was ist über „{subject}“ zum Thema „{topic}“ bekannt?",
         "Was hat {name} mit „{subject}“ zu tun?",
-        "Was steht noch in „{title}“?",
+        "Was steht in „{title}“?",
     ),
     "fr": (
         "Que sait-on de « {subject} » au sujet de « {topic} » ?",
         "Quel est le lien entre {name} et « {subject} » ?",
-        "Que dit encore « {title} » ?",
+        "Que dit « {title} » ?",
     ),
     "es": (
         "¿Qué se sabe de «{subject}» en cuanto a «{topic}»?",
         "¿Qué relación hay entre {name} y «{subject}»?",
-        "¿Qué más dice «{title}»?",
+        "¿Qué dice «{title}»?",
     ),
-    "zh": ("关于{subject}的“{topic}”，有哪些已知信息？", "{name}和{subject}有什么关系？", "“{title}”还说了什么？"),
+    "zh": ("关于{subject}的“{topic}”，有哪些已知信息？", "{name}和{subject}有什么关系？", "《{title}》讲了什么？"),
     "ar": (
         "ما المعروف عن «{topic}» في موضوع «{subject}»؟",
         "ما علاقة {name} بموضوع «{subject}»؟",
-        "ماذا تقول أيضًا صفحة «{title}»؟",
+        "ماذا تقول صفحة «{title}»؟",
     ),
 }
 _FURNITURE = word_set(  # of a page, in its headings
@@ -187,8 +187,8 @@ def _ask_about_topic(topic: _Topic, question: str, language: str) -> str:
     if language != "en":
         return form.format(subject=subject, topic=topic.words) if subject else ""
     words = _lower_common(topic.words, topic.page.text)
-    is_name = words[:1].isupper() and all(word[:1].isupper() or word in STOP for word in words.split())
-    if is_name and subject:
+    content = [word for word in words.split() if word not in STOP]
+    if subject and content and all(word[:1].isupper() and word[1:].islower() for word in content):
         return about_name.format(name=words, subject=subject)
     return _ask_in_english(words, subject, _shorten_title(topic.page))
 
@@ -211,7 +211,8 @@ def _ask_in_english(words: str, subject: str, title: str) -> str:
         return f"What does “{title}” say about {words}?" if title and first not in _PREPOSITIONS else ""
     if first in _PREPOSITIONS:
         return f"What is known about {subject} {words}?"
-    if frozenset(join_roots(subject).split()) & frozenset(join_roots(words).split()):
+    has_subject = bool(frozenset(join_roots(subject).split()) & frozenset(join_roots(words).split()))
+    if has_subject or "," in words or all(word.isupper() for word in words.split() if word not in STOP):
         return f"What is there to know about “{words}”?"
     return FORMS["en"][0].format(topic=words.removeprefix("the "), subject=subject)
 

@@ -255,7 +255,7 @@ async def test_suggestions_cost_one_call_however_often_they_are_looked_at(tmp_pa
 FROM_PAGES = [
     "What is known about the formation of the Moon?",
     "What does Neil Armstrong have to do with the Moon?",
-    "What else does “Moon facts” say?",
+    "What does “Moon facts” say?",
 ]
 
 
