@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
@@ -247,20 +246,24 @@ def _keep_code_boxes(layout: Layout, kept: list[bool], head: PageHead) -> list[b
     if not _has_code(layout, head):
         return kept
     words_of_code = layout.root.code if head.genre == OTHER else 0
-    words: Counter[int] = Counter()
-    taken: Counter[int] = Counter()
-    code: Counter[int] = Counter()
+    boxes = [box for box in layout.boxes if box.blocks]
+    words = dict.fromkeys(map(id, boxes), 0)
+    taken, code = words.copy(), words.copy()
     for block, keep in zip(layout.blocks, kept, strict=True):
+        key = id(block.box)
         if block.box.tag == "pre":
-            code[id(block.box)] += 1
+            code[key] += 1
             continue
-        words[id(block.box)] += block.words
-        taken[id(block.box)] += block.words * keep
-    for box in reversed(layout.boxes):
-        for sums in (words, taken, code):
-            sums[id(box.parent)] += sums[id(box)]
+        words[key] += block.words
+        taken[key] += block.words * keep
+    for box in reversed(boxes):
+        if box.parent is not None:
+            key, parent = id(box), id(box.parent)
+            words[parent] += words[key]
+            taken[parent] += taken[key]
+            code[parent] += code[key]
     full: set[int] = set()
-    for box in layout.boxes:
+    for box in boxes:
         key = id(box)
         menu = box.tag in ("ul", "ol") and box.chars > MENU and box.linked > 0.8 * box.chars and not taken[key]
         has_code = code[key] >= SOME_CODE or (words_of_code and box.code >= MUCH_CODE and box.parent is not None)

@@ -20,8 +20,10 @@ MAX_DATE_CHARS = 48  # between the year and the other end of a date with the nam
 MAX_LINKED_DATA_CHARS = 400_000
 NEAR_MARKUP_CHARS = 40_000
 NEAR_TITLE_CHARS = 1_500  # of text
+FIRST_MARKUP_CHARS = (6_000, 16_000)  # in which there may be so much text
 MAX_MARKUP_CHARS = 600_000
 MAX_LINE_CHARS = 70
+MAX_GAP_CHARS = 24  # between a word such as "updated" and its date
 
 _PUBLISHED_META = (
     "article:published_time", "og:published_time", "og:article:published_time", "citation_publication_date", "citation_date",
@@ -87,19 +89,21 @@ _YEAR_MONTH = re.compile(rf"\b((?:19|20)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.I
 _NUMBERS = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
 _YEAR_FIRST = re.compile(r"(?<![\d./-])((?:19|20)\d\d)([./-])(\d{1,2})\2(\d{1,2})(?![\d/-])")
 _ASIAN = re.compile(r"((?:19|20)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
-_SAYS_UPDATED = re.compile(
-    r"(?:updated|modified|revised|edited|reviewed|aktualisiert|geändert|mis à jour|actualizado|aggiornato|atualizado|обновлено"
-    r"|更新)[^\d]{0,24}?$", re.IGNORECASE,
+_UPDATED_WORDS = (
+    "updated", "modified", "revised", "edited", "reviewed", "aktualisiert", "geändert", "mis à jour", "actualizado",
+    "aggiornato", "atualizado", "обновлено", "更新",
 )  # fmt: skip
-_SAYS_PUBLISHED = re.compile(
-    r"(?:publish(?:ed)?|posted|written|created|released|date|dated|veröffentlicht|erschienen|publié|publicado|pubblicato|опубликовано"
-    r"|发布|公開)[^\d]{0,24}?$", re.IGNORECASE,
+_PUBLISHED_WORDS = (
+    "publish", "published", "posted", "written", "created", "released", "date", "dated", "veröffentlicht", "erschienen",
+    "publié", "publicado", "pubblicato", "опубликовано", "发布", "公開",
 )  # fmt: skip
+_SAYS_UPDATED = re.compile(rf"(?:{'|'.join(_UPDATED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
+_SAYS_PUBLISHED = re.compile(rf"(?:{'|'.join(_PUBLISHED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
 _INVISIBLE = re.compile(
-    r"<(script|style|template|noscript|svg)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
+    r"<(?=[stn!])(?:(script|style|template|noscript|svg)\b.*?(?:</\1\s*>|\Z)|!--.*?(?:-->|\Z))", re.IGNORECASE | re.DOTALL
 )
 _TITLE = re.compile(r"<h1[\s>]", re.IGNORECASE)
-_TAGS = re.compile(r"(?:<[^<>]{0,5000}>\s*)+")
+_TAGS = re.compile(r"(?:<[^<>]{0,5000}+>\s*+)++")
 _MONTH_FIRST = re.compile(r"en-(?:us|ph)|en$|^$", re.IGNORECASE)
 
 
@@ -159,35 +163,39 @@ def normalise_date(text: str, language: str = "") -> str:
 
 def find_dates(text: str, language: str = "") -> list[_Mention]:
     """The days that a text names, in order."""
+    return _find_within(text, 0, len(text), language)
+
+
+def _find_within(text: str, first: int, last: int, language: str) -> list[_Mention]:
     mentions: list[_Mention] = []
-    for match in _ISO.finditer(text):
+    for match in _ISO.finditer(text, first, last):
         mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
-    for start, end in _spans_around_years(text):
+    for start, end in _spans_around_years(text, first, last):
         for match in _DAY_MONTH.finditer(text, start, end):
             mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[2].lower()], match[1])))
         for match in _MONTH_DAY.finditer(text, start, end):
             mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[1].lower()], match[2])))
         for match in _YEAR_MONTH.finditer(text, start, end):
             mentions.append(_Mention(match.start(), _day(match[1], _MONTHS[match[2].lower()], match[3])))
-    for match in (*_ASIAN.finditer(text),):
+    for match in _ASIAN.finditer(text, first, last):
         mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
-    for match in _YEAR_FIRST.finditer(text):
+    for match in _YEAR_FIRST.finditer(text, first, last):
         if match[2] != "-":
             mentions.append(_Mention(match.start(), _day(match[1], match[3], match[4])))
-    for match in _NUMBERS.finditer(text):
+    for match in _NUMBERS.finditer(text, first, last):
         mentions.append(_Mention(match.start(), _read_numbers(match, language)))
     return sorted(mention for mention in mentions if mention.day)
 
 
-def _spans_around_years(text: str) -> Iterator[tuple[int, int]]:
+def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Where the names of months may belong to a date; looking for a hundred names in all of a text takes long."""
     start = end = 0
-    for year in _YEAR.finditer(text):
-        if year.start() - MAX_DATE_CHARS > end:
+    for year in _YEAR.finditer(text, first, last):
+        if not end or year.start() - MAX_DATE_CHARS > end:
             if end:
                 yield start, end
-            start = max(0, year.start() - MAX_DATE_CHARS)
-        end = min(len(text), year.end() + MAX_DATE_CHARS)
+            start = max(first, year.start() - MAX_DATE_CHARS)
+        end = min(last, year.end() + MAX_DATE_CHARS)
     if end:
         yield start, end
 
@@ -270,7 +278,7 @@ def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
     """From the short texts beside the first heading, those below it first."""
     heading = _TITLE.search(html)
     at = heading.start() if heading else 0
-    below = _shown_text(html[at : at + NEAR_MARKUP_CHARS])[:NEAR_TITLE_CHARS]
+    below = _shown_start(html[at : at + NEAR_MARKUP_CHARS], NEAR_TITLE_CHARS)
     above = _shown_text(html[max(0, at - NEAR_MARKUP_CHARS // 8) : at])[-NEAR_TITLE_CHARS // 4 :]
     dates = _read_lines(below, language, is_near=True)
     return dates if dates.published or not above else _read_lines(f"{above}\n{below}", language, is_near=True)
@@ -278,16 +286,54 @@ def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
 
 def _read_anywhere(_tree: Any, html: str, language: str) -> PageDates:
     """From any text that says that it was published or updated then."""
-    return _read_lines(_shown_text(html[:MAX_MARKUP_CHARS]), language, is_near=False)
+    text = _shown_text(html[:MAX_MARKUP_CHARS])
+    return _read_mentions(text, _find_after_words(text, language), is_near=False)
+
+
+def _find_after_words(text: str, language: str) -> list[_Mention]:
+    """The days that stand close behind a word for publishing or updating; no other part of the text is searched."""
+    lower = text.lower()
+    if len(lower) != len(text):  # a letter became two
+        return find_dates(text, language)
+    ends = set[int]()
+    for word in (*_UPDATED_WORDS, *_PUBLISHED_WORDS):
+        place = lower.find(word)
+        while place >= 0:
+            ends.add(end := place + len(word))
+            place = lower.find(word, end)
+    mentions: list[_Mention] = []
+    start = last = 0
+    for end in [*sorted(ends), len(text) + 1]:  # the last one ends the last stretch
+        if end > last:
+            mentions += _find_within(text, start, last, language)
+            start = end
+        last = min(len(text), end + MAX_GAP_CHARS + 2 * MAX_DATE_CHARS)
+    return sorted(mentions)
 
 
 def _shown_text(html: str) -> str:
     return _TAGS.sub("\n", entities.unescape(_INVISIBLE.sub(" ", html)))
 
 
+def _shown_start(html: str, size: int) -> str:
+    """The first `size` characters that are shown, of as little markup as has them.
+
+    What comes later changes them only where a tag among them has no end yet.
+    """
+    for part in FIRST_MARKUP_CHARS:
+        text = _shown_text(html[:part])
+        if part >= len(html) or (len(text) > 2 * size and "<" not in text[:size]):
+            return text[:size]
+    return _shown_text(html)[:size]
+
+
 def _read_lines(text: str, language: str, *, is_near: bool) -> PageDates:
+    return _read_mentions(text, find_dates(text, language), is_near=is_near)
+
+
+def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) -> PageDates:
     published = updated = ""
-    for start, day in find_dates(text, language):
+    for start, day in mentions:
         line_end = text.find("\n", start)
         line = text[text.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(text)].strip()
         before = text[max(0, start - 40) : start]

@@ -74,7 +74,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _build_tree(html)
     base = _base_url(tree, url)
-    everywhere = _find_hrefs(tree.body)
+    everywhere = _find_hrefs(tree.body) if base else []
     cited = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
     formulas.write_notation(tree, html)
     about = _About(tree)
@@ -91,7 +91,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         published=dates.published,
         updated=dates.updated,
         description=about.description,
-        links=_absolute_links(base, [*(_find_hrefs(main) if main is not None else ()), *everywhere]),
+        links=_absolute_links(base, [*(_find_hrefs(main) if base and main is not None else ()), *everywhere]),
         headings=headings,
         code_languages=code_languages,
         site=about.site,

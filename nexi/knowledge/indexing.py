@@ -126,10 +126,11 @@ class Indexer:
         new: dict[int, _New] = {}
         seen: set[str] = set()
         for number, page in enumerate(pages):
-            if not seen.isdisjoint(marks := {page.url, page.digest}):
+            digest = page.digest
+            if not seen.isdisjoint(marks := {page.url, digest}):
                 continue
             seen |= marks
-            found = await self._examine_page(page, tags)
+            found = await self._examine_page(page, digest, tags)
             if isinstance(found, IndexReport):
                 reports[number] = found
             else:
@@ -140,18 +141,18 @@ class Indexer:
                 [reports[number]] = await self._index_all(pages[number : number + 1], tags)
         return [reports[number] for number in range(len(pages))]
 
-    async def _examine_page(self, page: Page, given: tuple[str, ...] | None) -> IndexReport | _New:
+    async def _examine_page(self, page: Page, digest: str, given: tuple[str, ...] | None) -> IndexReport | _New:
         """What became of a page that need not be stored, else its chunks."""
         if not page.text.strip():
             return IndexReport(page.url, "empty")
         known = await self._store.source(page.url)
         tags = _merge_tags(given, known.tags if known else ())
         tags = tuple(sorted({*page.tags, *(tag for tag in tags if not tag.startswith("#"))}))
-        about = (page.digest, page.title, tags, page.published, page.updated)
+        about = (digest, page.title, tags, page.published, page.updated)
         if known and (known.digest, known.title, known.tags, known.published, known.updated) == about:
             return IndexReport(page.url, "unchanged", known.chunk_count)
         chunks = await self._cut_text(page.text)
-        source = _source_of(page, tags, len(chunks), self._clock.now().isoformat())
+        source = _source_of(page, digest, tags, len(chunks), self._clock.now().isoformat())
         if await self._store.link(source):
             return IndexReport(page.url, "linked", len(chunks))
         return _New(page, source, chunks)
@@ -265,14 +266,14 @@ def embedded_text(title: str, chunk: Chunk) -> str:
     return "\n".join(part for part in (head, chunk.context, chunk.text) if part)[:MAX_EMBEDDED_CHARS]
 
 
-def _source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> StoredSource:
+def _source_of(page: Page, digest: str, tags: tuple[str, ...], chunk_count: int, now: str) -> StoredSource:
     return StoredSource(
         url=page.url,
         title=page.title,
         domain=host_of(page.url),
         language=page.language,
         fetched_at=page.fetched_at or now,
-        digest=page.digest,
+        digest=digest,
         chunk_count=chunk_count,
         words=len(page.text.split()),
         tags=tags,

@@ -31,6 +31,10 @@ def read_source(db: sqlite3.Connection, url: str) -> StoredSource | None:
     return found[0] if found else None
 
 
+def has_body(db: sqlite3.Connection, digest: str) -> bool:
+    return db.execute("SELECT 1 FROM bodies WHERE digest = ?", (digest,)).fetchone() is not None
+
+
 def list_sources(db: sqlite3.Connection, scope: Scope, count: int, skip: int) -> list[StoredSource]:
     return _query_sources(db, scope_condition(scope), count, skip)
 

@@ -84,7 +84,9 @@ class SqliteStore:
         await self._run_writing(lambda writing: writing.put(pages, embedder))
 
     async def link(self, source: StoredSource) -> bool:
-        return await self._run_writing(lambda writing: writing.link(source))
+        # Looked up first without the lock of a writer: what is indexed is new as a rule.
+        is_known = await self._run_reading(lambda db: _reading.has_body(db, source.digest))
+        return is_known and await self._run_writing(lambda writing: writing.link(source))
 
     async def remove(self, urls: Sequence[str]) -> int:
         return await self._run_writing(lambda writing: writing.remove(urls))

@@ -111,3 +111,10 @@ def test_an_empty_index_costs_no_page_its_text() -> None:
 
 def test_a_time_outside_of_the_body_costs_no_page_its_text() -> None:
     assert "ferry" in extract(f"<time>2024</time><html><body>{PARAGRAPH}</body></html><time>soon</time>", "text/html", "").text
+
+
+def test_a_date_after_a_word_for_it_is_found_anywhere_in_a_long_text_and_no_other_date_is() -> None:
+    filler = "<p>The battle of 3 May 1998 is told again and again, as of 2001-02-03 and 4/5/2006.</p>" * 200
+    page = f"<h1>Annals</h1><p>{'A long beginning without days. ' * 100}</p>{filler}<p>Last updated: 12 March 2021</p>{filler}"
+    found = extract(page, "text/html", "")
+    assert (found.published, found.updated) == ("2021-03-12", "2021-03-12")
