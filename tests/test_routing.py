@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nexi.app import Nexi, QuietEmit, RunRequest
+from nexi.backends.sender import BackendRequest, BackendResponse
 from nexi.config import Config
 from nexi.errors import BackendError, ConfigError
 from nexi.events import RunFinished
@@ -225,6 +226,36 @@ async def test_with_all_services_dead_each_reason_is_given() -> None:
     assert (found.hits, found.backend) == ((), "")
     assert {failure.provider for failure in found.failures} >= {"duckduckgo", "wikipedia"}
     assert all(failure.code and failure.message for failure in found.failures)
+
+
+class Misbehaving(StandIns):
+    """Stand-ins of which one sends something else than its documented answer."""
+
+    def __init__(self, service: str, status: int, headers: dict[str, str], body: bytes) -> None:
+        super().__init__(FIND)
+        self._service, self._sent = service, BackendResponse(status, headers, body)
+
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
+        return self._sent if service == self._service else await super().send(service, request)
+
+
+BAD_ANSWERS = {
+    "a web page": (200, {}, b"<!doctype html><html><body>Just a moment</body></html>", "web_page"),
+    "an error inside": (200, {}, b'{"error": {"code": "internal", "info": "database locked"}}', "error_inside"),
+    "10 MB": (200, {}, b'{"query": "' + b"x" * 10_000_000, "too_large"),
+    "another schema": (200, {}, b'{"version": 9, "rows": []}', "bad_schema"),
+    "a login": (302, {"location": "https://login.example/"}, b"", "redirect"),
+    "a limit with a time": (429, {"retry-after": "30"}, b"", "rate_limit"),
+    "a limit without a time": (429, {}, b"", "rate_limit"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ANSWERS)
+async def test_a_service_that_sends_something_else_is_named_and_the_others_answer(kind: str) -> None:
+    status, headers, body, code = BAD_ANSWERS[kind]
+    found = await searcher(Misbehaving("crossref", status, headers, body)).search(Query("papers on the moons of Mars"))
+    assert {answer.service: answer.code for answer in found.asked}["crossref"] == code
+    assert (found.hits[0].title, found.failures) == ("Mars facts", ())
 
 
 # the whole engine

@@ -178,6 +178,27 @@ def test_an_item_reads_as_a_reference_with_its_abstract_and_notes() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["library.json", "library.bib", "zotero.sqlite"])
+async def test_a_truncated_library_loses_nothing_that_was_stored(name: str, make_config: Make, tmp_path: Path) -> None:
+    config = make_config()
+    folder = make_library(tmp_path)
+    await take(config, folder)
+    whole = {
+        "library.json": json.dumps([{"id": "a", "type": "book", "title": "Tides"}] * 20).encode(),
+        "library.bib": b"@book{a, title = {Tides}}\n" * 20,
+        "zotero.sqlite": (folder / "zotero.sqlite").read_bytes(),
+    }[name]
+    (tmp_path / "cut").mkdir()
+    cut = tmp_path / "cut" / name
+    cut.write_bytes(whole[: len(whole) // 2])
+    if name == "zotero.sqlite":
+        with pytest.raises(NexiError, match="cannot be read as a Zotero library"):
+            await take(config, cut)
+    else:
+        await take(config, cut)
+    assert "Tides in small harbours" in await stored_sources(config)
+
+
 # the local API of a running Zotero, in the form that its documentation gives
 
 
