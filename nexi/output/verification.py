@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.output.controls import clean_line
 from nexi.output.proof import GOOD, VERDICT_WORDS, claim_json, evidence_line, proof_json
+from nexi.types import STANDINGS
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import CitationFigures, SourceState, Verification
@@ -97,6 +98,8 @@ def _audit_json(found: Verification, figures: CitationFigures, target: str) -> d
         "sentences_checked": figures.sentences,
         "sentences_supported": figures.supported,
         "sentences_uncited": figures.uncited,
+        "retracted": found.proof.count_citing("retracted"),
+        "concern": found.proof.count_citing("concern"),
         "counts": found.counts,
         **_judge_json(found),
         "sentences": sentences,
@@ -202,7 +205,7 @@ def _source_markdown(state: SourceState) -> str:
 
 def _audit_lines(found: Verification, figures: CitationFigures) -> list[str]:
     """The figures of an audit in sentences, who judged, and what was not done."""
-    least, lines = "at least " if figures.is_bound else "", []
+    least, lines, citing = "at least " if figures.is_bound else "", [], found.proof.count_citing
     if figures.precision is not None:
         share, total = f"{least}{figures.precision:.0%}", _count(figures.citations, "citation")
         lines.append(f"Precision {share}: the page supports the sentence for {figures.supporting} of {total}.")
@@ -213,6 +216,7 @@ def _audit_lines(found: Verification, figures: CitationFigures) -> list[str]:
         f"The page says otherwise: {_count(figures.contradicted, 'citation')}." if figures.contradicted else "",
         f"The page could not be read: {_count(figures.unreadable, 'citation')}." if figures.unreadable else "",
         f"Nothing is cited: {_count(figures.uncited, 'sentence')}." if figures.uncited else "",
+        *(f"Cited is {words}: {_count(n, 'sentence')}." for standing, words in STANDINGS.items() if (n := citing(standing))),
     ]
     lines += [" ".join(filter(None, parts))] if any(parts) else []
     return [*lines, *_judge_lines(found)]
@@ -243,7 +247,7 @@ def _audited_claim(found: Verification, claim: Claim, verbose: bool) -> Iterator
     verdict = claim.verdict.value
     yield f"- {SIGNS[verdict]} line {found.line_of(claim)}, {VERDICT_WORDS[verdict]}: {_shorten(claim.text)}"
     for evidence in claim.evidence:
-        if verbose or evidence.verdict not in GOOD:
+        if verbose or evidence.standing or evidence.verdict not in GOOD:
             yield f"  - {evidence_line(evidence)}"
         else:
             yield f"  - [{evidence.number}] {VERDICT_WORDS[evidence.verdict.value]}"

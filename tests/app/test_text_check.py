@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi, RunLimits, Target, VerifyRequest
+from nexi.app.factory import PortFactory
 from nexi.app.pair_models import grade_book, judge_key
 from nexi.app.text_check import MAX_GROUP, MAX_SEARCHES
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, NoEvidenceError
+from nexi.output.verification import verification_json, verification_lines
 from nexi.testing import FakeWeb, ScriptedLLM
-from nexi.types import Page, Reply, Verdict
+from nexi.types import Page, Paper, Reply, Verdict
 
 Make = Callable[..., Config]
 MOON, MARS = "https://moon.example/facts", "https://mars.example/facts"
@@ -131,3 +133,25 @@ async def test_a_judge_that_hangs_is_left_at_the_time_target(make_config: Make) 
         request = VerifyRequest(Target(text=FACT), against=(MOON,), limits=RunLimits(time_target=0.2))
         found = await nexi.verify(request)
     assert (found.proof.checked[0].verdict, bool(found.gap)) == (Verdict.FOUND, True)
+
+
+async def test_an_audit_names_the_papers_that_were_retracted_since(make_config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def find_paper(ports: PortFactory, doi: str) -> Paper:
+        asked.append(doi)
+        return Paper(doi, standing="retracted")
+
+    monkeypatch.setattr(PortFactory, "find_paper", find_paper)
+    paper = "https://doi.org/10.5555/moon.1"
+    target = Target(text=f"{FACT.removesuffix('.')} [1].\n\n## Sources\n\n[1] {paper}\n")
+    web = FakeWeb({paper: PAGES[MOON]})
+    async with nexi_over(make_config(), web) as nexi:
+        audited = await nexi.verify(VerifyRequest(target, audit=True))
+        assert asked == ["10.5555/moon.1"]
+        with pytest.raises(NoEvidenceError):
+            await nexi.verify(VerifyRequest(Target(text=FACT)))
+    assert asked == ["10.5555/moon.1"]  # what is checked against stored pages asks nobody
+    assert [state.source.title for state in audited.sources] == ["RETRACTED: Moon facts"]
+    assert "Cited is a retracted paper: 1 sentence." in verification_lines(audited)
+    assert verification_json(audited, "notes.md", strict=False)["retracted"] == 1

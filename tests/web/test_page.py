@@ -199,6 +199,19 @@ def test_citations_and_sentences_lead_to_their_claim_and_code_is_left_alone() ->
     assert "<code>x[1]\n</code>" in html
 
 
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [("retracted", "cites a retracted paper"), ("concern", "cites a paper with an expression of concern")],
+)
+def test_a_found_sentence_that_cites_a_retracted_paper_has_a_mark(standing: str, said: str) -> None:
+    answer = "The Moon is far [1]."
+    found = claim(0, answer, answer)
+    marked = replace(found, evidence=tuple(replace(e, standing=standing) for e in found.evidence))
+    html = answer_html(answer, [marked], [SOURCE])
+    assert f'data-standing="{standing}" data-claim="0" aria-label="{said}: show the evidence">!\u00a0{said}</button>' in html
+    assert "data-standing" not in answer_html(answer, [found], [SOURCE])
+
+
 def test_a_number_that_names_no_source_is_left_as_text() -> None:
     assert answer_html("See [7].", (), [SOURCE]) == "<p>See [7].</p>\n"
 
