@@ -8,6 +8,7 @@ import time
 import pytest
 
 from nexi.extract import Extracted, extract
+from tests.extract import documents
 from tests.extract.archives import zipped
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -113,3 +114,9 @@ def test_the_table_of_a_page_with_a_million_cells_is_cut() -> None:
 def test_a_page_that_says_the_same_over_and_over_costs_no_more_than_its_length(paragraphs: list[str]) -> None:
     body = "".join(f"<p>{text}</p>" for text in paragraphs) * (20_000 // len(paragraphs))
     assert read_cheaply(f"<main>{body}</main>".encode(), "text/html").text.startswith("Nine tonnes.")
+
+
+def test_a_pdf_of_five_thousand_pages_is_read_in_part_and_says_which() -> None:
+    found = read_cheaply(documents.pdf([f"Page {n} of the ledger" for n in range(1, 5_001)]), "application/pdf")
+    assert (found.truncated, found.text.startswith("[page 1]\n\nPage 1 of the ledger\n\n[page 2]")) == (True, True)
+    assert found.text.endswith("[page 2000]\n\nPage 2000 of the ledger\n\n[pages 2001 to 5000 were not read]")

@@ -11,6 +11,7 @@ from nexi.app import Nexi
 from nexi.app.intake import DocumentIndexing
 from nexi.checking.quotations import is_quoted
 from nexi.config import Config
+from nexi.types import Verdict
 from tests.scenarios.world import World
 
 Make = Callable[..., Config]
@@ -57,3 +58,17 @@ async def test_a_sentence_from_a_source_file_is_verified_and_has_no_file_name_be
     assert "the eyes and tusks of a walrus" in answer.text
     assert "rst.txt:" not in answer.text
     assert "[unverified]" not in answer.text
+
+
+async def test_a_row_that_is_quoted_from_a_table_carries_no_mark(make_config: Make, tmp_path: Path) -> None:
+    rows = "| Mill | Built | Tonnes |\n| --- | --- | --- |\n| Alder mill | 1784 | 120 |\n| Cedar mill | 1799 | (14) |\n"
+    (tmp_path / "mills.md").write_text(f"# Mills\n\nThe mills of the county.\n\n{rows}", encoding="utf-8")
+    config = make_config(model="extractive")
+    async with Nexi(config) as nexi:
+        await DocumentIndexing(nexi, nexi.knowledge(), embeds=False).take(str(tmp_path / "mills.md"))
+    world = World(config)
+    world.roles = {}
+    answer = (await world.ask("How many tonnes did the Cedar mill grind?", scope="local")).answer
+    assert answer.text == "Mill: Cedar mill – Tonnes: (14) [1]"
+    assert answer.review is not None
+    assert (answer.review.marked, [claim.verdict for claim in answer.review.proof.claims]) == ((), [Verdict.FOUND])

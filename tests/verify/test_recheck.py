@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from nexi.answers.document import build_answer_document, read_markdown
 from nexi.checking.recheck import Change, Verification, recheck
 from nexi.errors import FetchError
@@ -76,3 +78,37 @@ async def test_a_sentence_knows_its_line() -> None:
     found = await recheck(read_markdown(f"# T\n\n[{LOIRE[:-1]}]({A}).\n"), shelf({A: LOIRE}))
     lines = {claim.text: found.line_of(claim) for claim in found.proof.checked if claim.evidence}
     assert list(lines.values()) == [3]
+
+
+FERRY = "The ferry crosses the sound four times a day. In summer it is often full, so travellers book a place weeks before."
+
+
+async def test_a_paraphrase_whose_first_sentence_is_wrong_is_not_supported_by_the_rest_of_it() -> None:
+    text = (
+        "The ferry crosses the sound six times a day [1]. Travellers book weeks before, since it is often full in summer [1]."
+    )
+    found = await recheck(build_answer_document(text, (Source(1, A),)), {1: FERRY})
+    verdicts = [claim.verdict for claim in found.proof.claims]
+    assert (verdicts[0] in (Verdict.NOT_CONFIRMED, Verdict.CONTRADICTED), verdicts[1]) == (True, Verdict.FOUND)
+    assert (found.proof.found, [claim.index for claim in found.failed()]) == (1, [0])
+    uncited = await recheck(build_answer_document(text.replace(" [1]", "", 1), (Source(1, A),)), {1: FERRY})
+    assert [claim.verdict for claim in uncited.proof.claims] == [Verdict.UNCHECKED, Verdict.FOUND]
+
+
+MILLS = (
+    "# Mills\n\nThe mills of the county.\n\n| Mill | Built | Tonnes |\n| --- | --- | --- |\n"
+    "| Alder mill | 1784 | 120 |\n| Birch mill | 1812 | 95 |\n| Cedar mill | 1799 | (14) |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_found"),
+    [
+        ("| Cedar mill | 1799 | (14) |", True),
+        ("| Mill | Built | Tonnes |\n| --- | --- | --- |\n| Birch mill | 1812 | 95 |", True),
+        ("| Birch mill | 1812 | 96 |", False),
+    ],
+)
+async def test_a_row_of_a_table_is_found_as_it_stands_and_not_with_another_figure(row: str, is_found: bool) -> None:
+    found = await recheck(build_answer_document(f"{row} [1]", (Source(1, A),)), {1: MILLS})
+    assert [claim.verdict is Verdict.FOUND for claim in found.proof.claims] == [is_found]
