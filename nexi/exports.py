@@ -10,6 +10,7 @@ page; a run is read from its log and from the stored pages, and nothing is fetch
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from nexi.answers.export_formats import EXPORT_FORMATS
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["export_log", "export_run", "export_verification", "markdown_document"]
 
 
-async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str) -> bytes:
-    """A finished run in one of EXPORT_FORMATS. Raises NexiError."""
+async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
+    """A finished run in one of EXPORT_FORMATS; `numbers` are the sources that references are wanted of. Raises NexiError."""
     if form not in EXPORT_FORMATS:
         fix = f"use one of {', '.join(EXPORT_FORMATS)}"
         raise NexiError(f"{form!r} is no format of an export", fix=fix, code="bad_request")
-    return await export_log(await asyncio.to_thread(runs.open_log, run_id), pages, run_id, form)
+    return await export_log(await asyncio.to_thread(runs.open_log, run_id), pages, run_id, form, numbers)
 
 
-async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str) -> bytes:
+async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
     """The same of a log that was read already. Raises NexiError."""
     from nexi.web.page.export import Exported, export_html
     from nexi.web.page.markdown import title_document
@@ -42,6 +43,7 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str) -> 
     from nexi.web.page.view import answered_of
 
     answered, today = answered_of(run_id, log), log.header.created[:10]
+    answered = _choose_sources(answered, numbers) if numbers and EXPORT_FORMATS[form].lists_sources else answered
     if form not in ("html", "pdf"):
         written = await asyncio.to_thread(_text_of, answered, "md" if form == "docx" else form, today)
         if form == "docx":
@@ -91,6 +93,22 @@ def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
     if answered.started.mode == "research":
         return tame_document(report_text(result, today, has_links=True)[0])
     return markdown_of(answered, front_matter_of(result, answered.started, today))
+
+
+def _choose_sources(answered: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:
+    """The run with these sources alone. Raises NexiError for a number that names none."""
+    from msgspec.structs import replace
+
+    known = [source.number for source in answered.end.sources]
+    if unknown := [number for number in numbers if number not in known]:
+        raise NexiError(
+            f"the answer has no source [{unknown[0]}]",
+            cause=f"it cites {', '.join(f'[{n}]' for n in known)}" if known else "it cites none",
+            fix="name some of these",
+            code="bad_request",
+        )
+    sources = tuple(source for source in answered.end.sources if source.number in numbers)
+    return replace(answered, end=replace(answered.end, sources=sources))
 
 
 def _references_of(answered: AnsweredRun, form: str, accessed: str) -> str:

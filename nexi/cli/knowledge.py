@@ -41,7 +41,7 @@ def index_command(
     reembed: bool,
     as_json: bool,
 ) -> None:
-    """Index files, folders, URLs, feeds or a sitemap.
+    """Index files, folders, URLs, feeds or a sitemap; `zotero:` is the library of the Zotero that runs here.
 
     Reads text, Markdown, HTML, code, PDF, EPUB, Office and OpenDocument files, CSV, e-mail, notebooks, RTF, LaTeX, subtitles
     and web archives. Unchanged sources are skipped, and files deleted from a folder are removed from the index. Links, files

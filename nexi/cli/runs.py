@@ -13,6 +13,8 @@ from nexi.cli.completion import complete_run
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from nexi.app import RunDirectory, RunResult, RunSummary
     from nexi.cli.flags import AskFlags, OutputFlags
     from nexi.config import Config
@@ -234,26 +236,36 @@ def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
     type=click.Choice(list(EXPORT_FORMATS)),
     help="Format of the answer: html includes evidence and timeline; pdf needs Chromium, docx pandoc.",
 )
+@click.option("--sources", metavar="N,N", help="References of these sources only, for ris, bibtex and csl.")
 @click.option(
     "-o", "--output", metavar="FILE", help="File to write; by default a new file in the current folder; - for stdout."
 )
-def export_command(run_id: str, bundle: bool, form: str | None, output: str | None) -> None:
+def export_command(run_id: str, bundle: bool, form: str | None, sources: str | None, output: str | None) -> None:
     """Export the answer of a run, or with --bundle the whole run."""
     import asyncio
 
     with report_errors():
         if bundle == bool(form):
             raise click.UsageError("choose what to export: --format or --bundle")
+        if sources and not (form and EXPORT_FORMATS[form].lists_sources):
+            raise click.UsageError("--sources is for references: --format ris, bibtex or csl")
         if form is None:
             return _export_bundle(run_id, output)
-        return asyncio.run(export_answer(_run_directory(), run_id, form, output))
+        return asyncio.run(export_answer(_run_directory(), run_id, form, output, _parse_numbers(sources or "")))
 
 
-async def export_answer(runs: RunStore, run_id: str, form: str, output: str | None) -> None:
+def _parse_numbers(text: str) -> tuple[int, ...]:
+    parts = [part.strip(" []") for part in text.split(",") if part.strip()]
+    if wrong := next((part for part in parts if not (part.isascii() and part.isdigit() and len(part) <= 6)), ""):
+        raise click.UsageError(f"--sources takes numbers like 1,3, not {wrong[:40]!r}")
+    return tuple(map(int, parts))
+
+
+async def export_answer(runs: RunStore, run_id: str, form: str, output: str | None, numbers: Collection[int] = ()) -> None:
     """Write the answer of a run to stdout or a new file, by default in the current folder. Raises NexiError."""
     from nexi.exports import export_run
 
-    body = await export_run(runs, runs.pages, run_id, form)
+    body = await export_run(runs, runs.pages, run_id, form, numbers)
     write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
 
 

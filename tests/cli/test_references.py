@@ -66,3 +66,16 @@ def test_a_text_file_has_the_plain_address(online: Command, web: str, tmp_path: 
 @pytest.mark.parametrize("form", ["ris", "bibtex", "csl"])
 def test_an_id_that_is_none_is_an_error(online: Command, form: str) -> None:
     assert online("--show", "zzzzzz", "--format", form).code == 1
+
+
+def test_references_of_chosen_sources_are_a_file_to_import(online: Command, web: str) -> None:
+    online(QUESTION)
+    run = json.loads(online("history", "--json").out)["entries"][0]["id"]
+    done = online("export", run, "--format", "ris", "--sources", "1", "-o", "-")
+    day = done.out.partition("Y2  - ")[2].partition("\n")[0]
+    assert (done.code, done.out) == (0, ris(web, day))
+    missing = online("export", run, "--format", "csl", "--sources", "1,[7]", "-o", "-")
+    assert (missing.code, missing.out, "no source [7]" in missing.err) == (1, "", True)
+    assert [
+        online("export", run, "--format", *rest).code for rest in (["md", "--sources", "1"], ["ris", "--sources", "x"])
+    ] == [2, 2]
