@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
-from nexi.checking.origins import group_origins
+from nexi.checking.origins import are_copies, group_origins
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
@@ -45,6 +45,9 @@ SUBJECT_WORDS = 8  # within these a sentence names its subject
 TITLE_WORDS, SUBJECT_TERMS = 12, 4
 QUOTE_CHARS = 240
 MAX_NAME = 5  # words
+MAX_LABEL_CHARS = 100  # of the name of a reading
+MAX_EXCHANGED_WORDS, MIN_COMMON_WORDS = 3, 6  # of sentences in which one word differs
+ARTICLES = frozenset(("a", "an", "the"))
 MIN_SAME_WORDS = 0.6  # of the shorter sentence, where a name is the only difference
 
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
@@ -101,15 +104,23 @@ def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
     return frozenset((_show_value(values[0]), frozenset(s.number for s in values)) for values in group)
 
 
-def find_difference(one: str, other: str, about: str) -> tuple[str, str] | None:
-    """The values, or the names in one place, in which two sentences about the same thing differ; None where they do not."""
+def find_difference(
+    one: str, other: str, about: str, is_same_text: Callable[[], bool] = lambda: False
+) -> tuple[str, str] | None:
+    """The values, or the names in one place, in which two sentences about the same thing differ; None where they do not.
+
+    Of pages that are copies of one text, any words in one place.
+    """
     subject = frozenset(term for word in WORD.findall(about) for term in word_terms(word))
     ours, theirs = (Statement(number, parse_text(text), subject) for number, text in enumerate((one, other)))
     for value in ours.text.firm_values:
         mine = replace(ours, value=value)
         if (met := _find_counterpart(mine, theirs)) and not met.agrees_with(mine):
             return _show_value(mine), _show_value(met)
-    return _find_exchanged_names(ours, theirs)
+    if names := _find_exchanged_names(ours, theirs):
+        return names
+    words = _find_exchanged_words(ours, theirs)
+    return words if words and is_same_text() else None
 
 
 Group = list[list[Statement]]  # the values that sources give for one thing, the answer's first
@@ -139,13 +150,25 @@ def _find_disagreements(
             _add(group, next((s for s in own if s.agrees_with(mine)), own[0]))  # who says it both ways speaks of two things
         if len(group) > 1:
             yield group
+    ours = replace(ours, text=parse_text(_drop_label(sentence.text, pages, behind)))
     exchanged = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
+    if not exchanged:
+        pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
+        exchanged = [(words, theirs) for words, theirs in pairs if are_copies(pages[behind[0]].text, pages[theirs.number].text)]
     for own_name in dict.fromkeys(names[0] for names, _ in exchanged):
         named: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
         for names, theirs in exchanged:
             if names[0] == own_name:
                 _add(named, replace(theirs, name=names[1]))
         yield named
+
+
+def _drop_label(text: str, pages: Mapping[int, Snapshot], behind: Sequence[int]) -> str:
+    """A sentence without the name before it that says which reading it belongs to: its page has it without."""
+    label, colon, rest = text.partition(": ")
+    is_label = colon and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
+    start = rest.rstrip(" .…")[:QUOTE_CHARS]
+    return rest if is_label and start and any(start in pages[n].text and text not in pages[n].text for n in behind) else text
 
 
 def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
@@ -164,6 +187,22 @@ def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str]
     )
     is_same = sum(last - first for first, last in same) >= MIN_SAME_WORDS * min(len(one), len(two))
     if not (is_named and is_exchange and is_same) or {w.term for w in one[a:b]} & {w.term for w in two[c:d]}:
+        return None
+    return ours.text.text[one[a].start : one[b - 1].end], theirs.text.text[two[c].start : two[d - 1].end]
+
+
+def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
+    """The words that two sentences have in one place, where they are the same word for word otherwise, articles aside."""
+    one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
+    matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
+    edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
+    if len(edits) != 1 or edits[0][0] != "replace":
+        return None
+    _, a, b, c, d = edits[0]
+    spans = (one[a:b], two[c:d])
+    is_short = max(b - a, d - c) <= MAX_EXCHANGED_WORDS and len(one) - (b - a) >= MIN_COMMON_WORDS
+    tells = all(any(w.term for w in span) and not any(w.value or is_negation(w) for w in span) for span in spans)
+    if not (is_short and tells) or {w.term for w in spans[0]} & {w.term for w in spans[1]}:
         return None
     return ours.text.text[one[a].start : one[b - 1].end], theirs.text.text[two[c].start : two[d - 1].end]
 

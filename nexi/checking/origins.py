@@ -46,6 +46,11 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
     return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
 
 
+def are_copies(one: str, other: str) -> bool:
+    """Whether two texts are one, whatever somebody has changed in a part of it."""
+    return is_copy(shingles(one), shingles(other))
+
+
 def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
     """For each page, given as host and text, the lowest number among the pages of its origin. Pages of one work are one."""
     group = {number: number for number in pages}

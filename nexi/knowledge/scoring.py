@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 
 from nexi.text.terms import extract_terms, join_roots
 from nexi.types import Passage
@@ -26,7 +27,7 @@ MENTIONING = 2  # how many of the first pages may name others
 POOL = 60
 SHINGLE = 4
 ALIKE = 0.8
-_VALUE = re.compile(r"\d+(?:[.,]\d+)*|\b[A-Z]\w+")  # numbers and names: a text with another one is no copy
+MAX_CHANGED = 4  # terms, in the place of which another text has others
 
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+| \(")
 
@@ -100,19 +101,25 @@ def _join_roots(text: str) -> str:
 
 
 def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:
-    """The first `count` passages, leaving out those that say nearly what an earlier one says, with the same values."""
-    kept: list[tuple[Passage, set[tuple[str, ...]], set[str]]] = []
+    """The first `count` passages, leaving out those that say nearly what an earlier one says, and nothing else in its place."""
+    kept: list[tuple[Passage, list[str], set[tuple[str, ...]]]] = []
     for passage in ranked:
         if len(kept) == count:
             break
-        own, values = _word_shingles(passage.text), set(_VALUE.findall(passage.text))
-        if not any(_are_alike(own, other) and (values <= others or others <= values) for _, other, others in kept):
-            kept.append((passage, own, values))
+        terms = extract_terms(passage.text)
+        own = _word_shingles(terms)
+        if not any(_are_alike(own, other) and not _is_changed(terms, others) for _, others, other in kept):
+            kept.append((passage, terms, own))
     return [passage for passage, *_ in kept]
 
 
-def _word_shingles(text: str) -> set[tuple[str, ...]]:
-    words = extract_terms(text)
+def _is_changed(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two texts that are alike have different words in one place: another number, date, name or thing."""
+    edits = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return any(tag == "replace" and max(b - a, d - c) <= MAX_CHANGED for tag, a, b, c, d in edits)
+
+
+def _word_shingles(words: Sequence[str]) -> set[tuple[str, ...]]:
     return set(zip(*(words[start:] for start in range(SHINGLE)), strict=False)) or {tuple(words)}
 
 

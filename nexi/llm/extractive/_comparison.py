@@ -31,6 +31,11 @@ _DATE = re.compile(
 
 _LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
 _LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
+# The date where it belongs, in brackets behind a name or behind the word: "born in Hiram, he read law in 1866" has none.
+_LIFE_DAY = re.compile(
+    r"^[^()]{3,80}\(\s*[^()]*\b\d{3,4}\b[^()]*\)"
+    r"|\b(?:born|died)\b(?: (?:on|in|about|around|c\.))?,? (?:[\w.,]+ ){0,6}?\(?[^.;]{0,12}\b\d{3,4}\b"
+)
 _LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
 MIN_SIMILARITY = 0.75  # from which a text says a word in other words
 _COMPARING = frozenset(ContentWords().stems("both same located used found"))
@@ -59,6 +64,11 @@ def tells_life(question: Question, text: str) -> bool:
     """Whether a text says when or where someone was born or died, and that was asked."""
     sign = find_life_sign(question)
     return sign is not None and sign.search(text) is not None
+
+
+def tells_life_day(question: Question, text: str) -> bool:
+    """The same of the day alone, and only where it stands beside the word or the name."""
+    return find_life_sign(question) is _LIFE_DATES and _LIFE_DAY.search(text) is not None
 
 
 class Side(Struct, frozen=True):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from nexi.checking.conflicts import find_difference
+from nexi.checking.origins import are_copies
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive._outdated import has_same_subject
 from nexi.llm.extractive._quotation import quote_sentence
@@ -30,7 +32,9 @@ def settle_values(ranking: SentenceRanking, sentences: Sequence[Scored], about: 
             if one.page == other.page or one in outvoted or other in outvoted or not has_same_subject(ranking, one, other):
                 continue
             subject = about or ranking.subjects[one.page] or ranking.question.text
-            values = find_difference(quote_sentence(ranking, one), quote_sentence(ranking, other), subject)
+            texts = ranking.pages[one.page].text, ranking.pages[other.page].text
+            quotes = quote_sentence(ranking, one), quote_sentence(ranking, other)
+            values = find_difference(*quotes, subject, partial(are_copies, *texts))
             if values is None:
                 continue
             ours, theirs = (_count_pages(ranking, value) for value in values)

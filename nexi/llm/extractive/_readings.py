@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from nexi.llm.extractive._choice import Compare, rate_candidates
-from nexi.llm.extractive._comparison import tells_life
+from nexi.llm.extractive._comparison import tells_life, tells_life_day
 from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted
 from nexi.llm.extractive._outdated import has_same_subject, scope_of
@@ -47,6 +47,7 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
         if ranking.wants in ("date", "number", "place", "person"):
             own = [s for s in own if holds_wanted(ranking, s.sentence)]
         own = [s for s in own if s.covered & asked or tells_life(ranking.question, s.sentence.text)] or own
+        own = [s for s in own if tells_life_day(ranking.question, s.sentence.text)] or own
         if own:
             rated = [c.scored for c in rate_candidates(ranking, own, compare)]
             best, disputed = settle_values(ranking, rated, label)
