@@ -164,3 +164,21 @@ def test_the_page_changes_its_language_and_stays_in_it(world: World, visit: Visi
     person.finished()
     assert person.text("#figures") == "○ 1 von 1 Satz in den zitierten Seiten gefunden · 1 Quelle"
     assert (person.sticking_out(), person.trouble) == ([], [])
+
+
+def test_without_a_model_a_question_about_the_rest_of_a_file_goes_on_from_the_answer(world: World, visit: Visit) -> None:
+    path = world.folder / "lease.md"
+    notice = "Either side may end the lease at the end of a month, and the notice period is three months from that day on."
+    path.write_text(f"# Lease\n\nThe rent of the flat is 812 euros a month.\n\n## Notice period\n\n{notice}\n")
+    person = visit()
+    person.page.set_input_files("#picker", path)
+    person.page.wait_for_selector("#files .done")
+    person.page.select_option("#focus", "local")
+    person.ask("What is the rent of the flat in the lease?")
+    person.finished()
+    person.sees("What is known about the notice period of the lease?", "#next-list")
+    first = person.page.url
+    person.page.click("#next-list button")
+    person.page.wait_for_url(lambda url: "/runs/" in url and url != first)
+    person.finished()
+    assert ("three months" in person.text("#answer"), person.trouble) == (True, [])
