@@ -31,6 +31,7 @@ _PRONOUN = re.compile(
 _SPEAKERS = word_set("you i we one people someone users")
 MAX_SUBJECT_WORDS = 3  # of a subject without capitals; of more, some belong to what is asked about it
 _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
+_IRREGULAR = word_set("built made sold lost won held kept sent spent laid led found set shut begun paid put read told")
 _WORDS = re.compile(r"[^\s,;?!]+|[,;]")
 _COMPARED = re.compile(
     r"\b(?:both|same|or|between|first|older|younger|earlier|later|longer|more|most|versus|vs|common|together)\b", re.IGNORECASE
@@ -61,9 +62,13 @@ def find_subject(part: str) -> str:
         phrase = _drop_verb(phrase)
     elif phrase[:1] and phrase[0][:1].isupper() and (end := _find_article(phrase)) < len(phrase):
         phrase = phrase[:end]  # "is SQLite a good choice"
-    elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and phrase[-1].lower().endswith(_PARTICIPLE):
+    elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and _is_participle(phrase[-1].lower()):
         phrase = phrase[:-1]
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
+
+
+def _is_participle(word: str) -> bool:
+    return word in _IRREGULAR or word.endswith(_PARTICIPLE)
 
 
 def _leaves_phrase(words: Sequence[str], place: int) -> bool:

@@ -91,3 +91,16 @@ def test_each_part_can_be_understood_on_its_own(question: str, parts: list[str])
 )
 def test_names_comparisons_and_facts_stay_whole(question: str) -> None:
     assert [part.rstrip("?") for part in split_question(question)] == [question.rstrip("?")]
+
+
+def test_five_parts_in_one_sentence_are_five_questions_that_name_their_subject() -> None:
+    question = (
+        "When was the Ewell bridge built, who designed it, how long is it, what did it cost, and why was it closed in 1972?"
+    )
+    assert split_question(question) == [
+        "When was the Ewell bridge built?",
+        "Who designed the Ewell bridge?",
+        "How long is the Ewell bridge?",
+        "What did the Ewell bridge cost?",
+        "Why was the Ewell bridge closed in 1972?",
+    ]
