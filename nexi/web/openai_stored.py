@@ -216,7 +216,7 @@ def openapi() -> dict[str, Any]:
     return {
         "/v1/responses/{id}": {
             "get": build_operation(
-                "A response that was given, or is under way.",
+                "A response that was given, or is in progress.",
                 TAG,
                 ok=whole,
                 error=ERROR,

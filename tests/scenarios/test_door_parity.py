@@ -57,7 +57,7 @@ SEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
         "mcp": {"time_target": 30},
         "python": {"time_target": 30.0},
     },
-    "length": {"cli": ["--max-len", "700"], "http": {"max_output_tokens": 700}, "openai": {"max_tokens": 700}},
+    "length": {"cli": ["--max-len", "2000"], "http": {"max_output_tokens": 2000}, "openai": {"max_tokens": 2000}},
     "cost": {"cli": ["--max-cost", "0.5"], "repl": ["--max-cost", "0.5"], "http": {"max_cost": 0.5}},
     "model": {"cli": ["-m", "llama3.2"], "repl": ["-m", "llama3.2"], "http": {"model": "llama3.2"}},
     "scope": {
