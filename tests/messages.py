@@ -21,6 +21,7 @@ ERRORS = {
 MAKERS: Mapping[str, tuple[int | str, int]] = {
     "build_refusal": (1, 2),
     "bad_request": ("bad_request", 0),
+    "ProxyFault": ("proxy", 0),
     "Warned": (0, 1),
     "warn": (0, 1),
 }
@@ -63,7 +64,7 @@ def find_entries(source: str) -> Iterator[Entry]:
         elif name in MAKERS and len(node.args) > MAKERS[name][1]:
             at, text = MAKERS[name]
             code = at if isinstance(at, str) else _render(node.args[at], constants)
-            yield Entry(name, code, _render(node.args[text], constants), "", named.get("fix", ""))
+            yield Entry(name, code, _render(node.args[text], constants), named.get("cause", ""), named.get("fix", ""))
 
 
 def _render(node: ast.expr, constants: Mapping[str, ast.expr]) -> str:

@@ -7,6 +7,7 @@ from typing import get_args
 
 from nexi.config import name_service
 from nexi.errors import FetchReason, NoEvidenceError
+from nexi.net import proxies
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable, explain_unreachable
 from nexi.types import Failure, Message, PageView, SearchOutcome
 
@@ -22,7 +23,7 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     failures = _last_failures(messages)
     if unreachable := explain_unreachable(failures):
         return unreachable
-    if broken := [failure for failure in failures if failure.code not in NO_FAULT]:
+    if broken := _list_faults(failures):
         reasons = dict.fromkeys(failure.message for failure in broken[:MAX_CAUSES])
         first = next((failure.fix for failure in broken if failure.fix), "test it: nexi doctor")
         return NoEvidenceError(message, cause="; ".join(reasons), fix=first)
@@ -41,7 +42,7 @@ def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
     if any(hit.backend != stored for outcome in list_outcomes(messages) for hit in outcome.hits):
         return ""
     failures = _last_failures(messages)
-    broken = [failure for failure in failures if failure.code not in NO_FAULT]
+    broken = _list_faults(failures)
     if not broken:
         return f"{_name_services(failures)} found nothing on the web for this question" if failures else ""
     if all(failure.code in UNREACHABLE for failure in broken):
@@ -94,6 +95,12 @@ def _values(messages: Sequence[Message]) -> Iterator[object]:
     for message in messages:
         value = message.result.value if message.result else None
         yield from value if isinstance(value, tuple) else ()
+
+
+def _list_faults(failures: Sequence[Failure]) -> list[Failure]:
+    """The services that failed; where a proxy stood before them, its fault is the only one that is known."""
+    faults = [failure for failure in failures if failure.code not in NO_FAULT]
+    return [failure for failure in faults if failure.code == proxies.CODE][:1] or faults
 
 
 def _name_services(failures: Sequence[Failure]) -> str:

@@ -21,6 +21,7 @@ from msgspec import Struct
 from nexi import urls
 from nexi.config import name_service
 from nexi.errors import BackendError, ConfigError
+from nexi.net import proxies
 from nexi.net.causes import plain_cause
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.types import Hit, Query
@@ -79,12 +80,16 @@ class Sender:
             raise _wrong_url(service, request.url, str(error)) from error
         if url.scheme not in urls.DEFAULT_PORTS:
             raise _wrong_url(service, request.url, "it is no http or https URL")
+        proxy = "" if urls.bypasses_proxy(url, self._no_proxy) else self._proxy
         client = await self._client_for(url)
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._send_once(client, request)
+                response = await self._send_once(client, request)
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise _translate_error(service, request, error) from error
+            raise _blame_proxy(proxy, url, error) or _translate_error(service, request, error) from error
+        if proxy and response.status == proxies.LOGIN_STATUS:
+            raise _proxy_error(proxy, url, response.status)
+        return response
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
@@ -178,6 +183,20 @@ async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
         return await asyncio.to_thread(lambda: trust.context() or httpx2.create_ssl_context(trust_env=False))
     except ConfigError as error:
         raise BackendError(str(error), code="tls", cause=error.cause, fix=error.fix) from error
+
+
+def _blame_proxy(proxy: str, url: urls.Url, error: Exception) -> BackendError | None:
+    """The error where a proxy refused or could not be reached; None without one, or where what failed lies behind it."""
+    if not proxy or isinstance(_root_cause(error), ssl.SSLError):
+        return None
+    if isinstance(error, httpx2.ProxyError):
+        return _proxy_error(proxy, url, proxies.status_of_refusal(str(error)))
+    return _proxy_error(proxy, url) if isinstance(error, httpx2.ConnectError) else None
+
+
+def _proxy_error(proxy: str, url: urls.Url, status: int = 0) -> BackendError:
+    fault = proxies.describe_proxy_fault(proxy, url.host, status)
+    return BackendError(fault.message, code=proxies.CODE, cause=fault.cause, fix=fault.fix)
 
 
 def _translate_error(service: str, request: BackendRequest, error: Exception) -> BackendError:

@@ -21,6 +21,7 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
 from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
+from nexi.net import proxies
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
@@ -65,6 +66,7 @@ class Transport:
         self._trust = trust
         self._guard = guard
         self._proxy = proxy_of(proxy) if proxy else None
+        self._proxy_url = proxy
         self._no_proxy = tuple(no_proxy)
         self._resolve = resolve
         self._pools: dict[_Way, httpcore2.AsyncConnectionPool] = {}
@@ -97,6 +99,8 @@ class Transport:
         try:
             response = await self._send_request(request, _Way(url.scheme, proxied, newer))
             try:
+                if proxied and response.status == proxies.LOGIN_STATUS:
+                    raise _proxy_error(self._proxy_url, url, response.status)
                 yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
                 await (
@@ -105,7 +109,7 @@ class Transport:
         except _FAILURES as error:
             if newer and http2.describe_error(error):
                 self._avoid_http2(url.origin)
-            raise _translate_error(error, url) from error
+            raise _translate_error(error, url, self._proxy_url if proxied else "") from error
 
     async def aclose(self) -> None:
         pools, self._pools = self._pools, {}
@@ -161,17 +165,24 @@ _FAILURES: tuple[type[Exception], ...] = (
 )
 
 
-def _translate_error(error: Exception, url: Url) -> FetchError:
+def _translate_error(error: Exception, url: Url, proxy: str) -> FetchError:
+    if isinstance(error, httpcore2.ProxyError):
+        return _proxy_error(proxy, url, proxies.status_of_refusal(str(error)))
     cause = http2.describe_error(error) or str(error) or type(error).__name__
     if isinstance(error, httpcore2.TimeoutException):
         return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
-    if isinstance(error, httpcore2.ProxyError):
-        return FetchError(f"the proxy did not reach {url.host}", cause=cause, fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
     if any(isinstance(inner, ssl.SSLError) for inner in (error.__cause__, *error.args)):
         return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or fix its certificate")
+    if proxy and isinstance(error, httpcore2.ConnectError):
+        return _proxy_error(proxy, url)
     return FetchError(
         f"the connection to {url.host} failed", cause=cause, fix="try again later or another page", retryable=True
     )
+
+
+def _proxy_error(proxy: str, url: Url, status: int = 0) -> FetchError:
+    fault = proxies.describe_proxy_fault(proxy, url.host, status)
+    return FetchError(fault.message, cause=fault.cause, fix=fault.fix)
 
 
 def _fold_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -60,6 +60,17 @@ def damage_store(world: World) -> None:
     (world.home / "knowledge.db").write_bytes(b"no database at all " * 500)
 
 
+def stop_proxy(world: World) -> None:
+    world.env |= {"HTTP_PROXY": f"http://127.0.0.1:{free_port()}", "SEARXNG_URL": "http://searx.test:8080"}
+
+
+def refuse_by_proxy(status: int, **env: str) -> Callable[[World], None]:
+    def bring_about(world: World) -> None:
+        world.env |= {"HTTP_PROXY": world.start_refusal(status, "<html><body>Proxy</body></html>"), **env}
+
+    return bring_about
+
+
 def limit_calls(world: World) -> None:
     world.use_model()
     world.set(max_model_calls=1)
@@ -93,6 +104,11 @@ CAUSES: Mapping[str, Callable[[World], None]] = {
     "a search service has no key": set_config(search_backend="brave"),
     "a search service is misspelt": set_config(search_backend="gooogle"),
     "the knowledge base is damaged": damage_store,
+    "the proxy is not running": stop_proxy,
+    "the proxy requires a login": refuse_by_proxy(407, SEARXNG_URL="http://searx.test:8080"),
+    "the proxy before the model requires a login": refuse_by_proxy(
+        407, OPENAI_BASE_URL="http://model.test/v1", NEXI_MODEL="scripted", NO_PROXY="127.0.0.1"
+    ),
     "a limit on calls leaves no room for an answer": limit_calls,
 }
 
@@ -134,6 +150,12 @@ def ask_over_http(server: Server, world: World) -> str:
 
 
 def ask_over_mcp(server: Server, world: World) -> str:
+    return world.normalise(call_tool(server, "nexi_search", query=QUESTION)["content"][0]["text"].strip())
+
+
+def call_tool(server: Server, name: str, **arguments: Any) -> dict[str, Any]:
+    """What a tool gives back, as a client over HTTP gets it."""
+
     def call(number: int, method: str, **params: Any) -> dict[str, Any]:
         return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
@@ -142,11 +164,10 @@ def ask_over_mcp(server: Server, world: World) -> str:
         hello = client.post("/mcp", json=call(1, "initialize", **about))
         session = {"mcp-session-id": hello.headers["mcp-session-id"]} if "mcp-session-id" in hello.headers else {}
         client.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
-        asked = call(2, "tools/call", name="nexi_search", arguments={"query": QUESTION})
+        asked = call(2, "tools/call", name=name, arguments=arguments)
         reply = client.post("/mcp", json=asked, headers=session)
     lines = [line.removeprefix("data: ") for line in reply.text.splitlines() if line.startswith(("data: ", "{"))]
-    result = next(message["result"] for message in map(json.loads, lines) if message.get("id") == 2)
-    return world.normalise(result["content"][0]["text"].strip())
+    return next(dict(message["result"]) for message in map(json.loads, lines) if message.get("id") == 2)
 
 
 def ask_on_page(world: World, browser: Any) -> str:

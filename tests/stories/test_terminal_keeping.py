@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-import sys
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,33 +21,14 @@ READ = "Read Moon facts (127.0.0.1)\nRead Orbit of the Moon (127.0.0.1)\nRead Ti
 
 
 @pytest.fixture
-def disk(world: World) -> Iterator[Path]:
+def disk(world: World) -> Path:
     """A small disk of its own that holds the home."""
-    place = world.folder / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
-    if sys.platform != "linux" or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("a file system cannot be mounted here")
-    shutil.copytree(world.home, place / "nexi")
-    world.home = place / "nexi"
-    world.env["NEXI_HOME"] = str(world.home)
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=False)
-
-
-def fill(place: Path) -> None:
-    with (place / "fill").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 4096)
-        except OSError:
-            return
+    world.move_to_small_disk()
+    return world.home.parent
 
 
 def test_a_full_disk_is_one_warning_and_the_answer_comes(world: World, disk: Path) -> None:
-    fill(disk)
+    world.fill_disk()
     assert world.run(QUESTION) == Screen(
         0,
         ANSWER,

@@ -10,16 +10,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from rig import held_model, miniweb
 from rig.held_model import HeldModel
@@ -198,9 +201,31 @@ class World:
 
     def use_broken_model(self, trouble: str) -> None:
         """Have a model server that refuses everything, with a key that was typed."""
-        trouble_of = MODEL_TROUBLES.get(trouble, (0, answer_without_tools))
-        root = self._stack.enter_context(serve_in_thread(refuse_all(*trouble_of)))
+        root = self.start_refusal(*MODEL_TROUBLES.get(trouble, (0, answer_without_tools)))
         self.env |= {"OPENAI_BASE_URL": f"{root}/v1", "NEXI_MODEL": "scripted", "OPENAI_API_KEY": KEY}
+
+    def start_refusal(self, status: int, body: object) -> str:
+        """The address of a server that refuses everything."""
+        return self._stack.enter_context(serve_in_thread(refuse_all(status, body)))
+
+    # disks
+
+    def move_to_small_disk(self) -> None:
+        """Move the home to a disk of 8 MB; the test is skipped where none can be mounted."""
+        place = self.folder / "disk"
+        place.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+        if sys.platform != "linux" or subprocess.run(mount, check=False, capture_output=True).returncode:
+            pytest.skip("a file system cannot be mounted here")
+        self._stack.callback(subprocess.run, ["umount", "--lazy", str(place)], check=False)
+        shutil.copytree(self.home, place / "nexi")
+        self.home = place / "nexi"
+        self.env["NEXI_HOME"] = str(self.home)
+
+    def fill_disk(self) -> None:
+        with (self.folder / "disk" / "fill").open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"\0" * 4096)
 
     # commands
 

@@ -28,6 +28,7 @@ from nexi.llm.openai.dialect import Ask, Dialect, adapt_dialect, request_body
 from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of
 from nexi.llm.openai.stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
+from nexi.net import proxies
 from nexi.net.retry import RetryPolicy, retry_after
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
@@ -249,13 +250,15 @@ class OpenAICompatible:
         except TimeoutError:
             raise faults.timed_out(self._endpoint, self._idle_s) from None
         except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
-            raise faults.from_transport(self._endpoint, error) from None
+            raise faults.from_transport(self._endpoint, error, self._proxy or "") from None
 
     async def _read_refusal(self, response: httpx2.Response) -> LLMError:
         async with asyncio.timeout(self._idle_s):
             body = await _read_at_most(response, MAX_ERROR_BYTES)
         wish = retry_after(response.headers, self._clock.now())
         location = response.headers.get("location", "")
+        if self._proxy and response.status_code == proxies.LOGIN_STATUS:
+            return faults.from_proxy(self._endpoint, self._proxy, response.status_code)
         return faults.from_response(self._endpoint, response.status_code, body, retry_after=wish, location=location)
 
     async def _receive_body(self, response: httpx2.Response, reader: BodyReader) -> None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
+from nexi.net import proxies
 from nexi.net.causes import plain_cause
 
 MAX_CAUSE_CHARS = 300
@@ -123,18 +124,28 @@ def from_error_event(endpoint: EndpointLabel, error: object) -> LLMError:
     return _from_words(endpoint, status, _words_of(error) or raw, raw, None)
 
 
-def from_transport(endpoint: EndpointLabel, error: Exception) -> LLMError:
-    """A connection that failed below HTTP."""
+def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -> LLMError:
+    """A connection that failed below HTTP; through a proxy, only what came after it can be the fault of the endpoint."""
     causes = list(_error_chain(error))
+    is_secure_fault = any(isinstance(cause, ssl.SSLError) for cause in causes)
+    if proxy and not is_secure_fault and isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
+        refused = isinstance(error, httpx2.ProxyError)
+        return from_proxy(endpoint, proxy, proxies.status_of_refusal(str(error)) if refused else 0)
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
         fault = _build_error(endpoint, _DNS, "the network is down, or the name is misspelt")
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if is_secure_fault:
         return _build_error(endpoint, _TLS, plain_cause(words))
     return _build_error(endpoint, _transport_kind(error), plain_cause(words))
+
+
+def from_proxy(endpoint: EndpointLabel, proxy: str, status: int = 0) -> LLMError:
+    """A proxy that refused, or could not be reached."""
+    fault = proxies.describe_proxy_fault(proxy, endpoint.where.partition("/")[0], status)
+    return LLMError(fault.message, cause=fault.cause, fix=fault.fix, code=proxies.CODE, status=status)
 
 
 def stream_closed(endpoint: EndpointLabel) -> LLMError:

@@ -1,0 +1,58 @@
+"""What an operator's HTTP proxy failed with, for every part that is sent through one. Pure.
+
+Above sit the adapters of search services, pages and models; below nothing. A proxy that cannot be used is named itself: who
+stands behind it has not been asked.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+__all__ = ["CODE", "LOGIN_STATUS", "ProxyFault", "describe_proxy_fault", "status_of_refusal"]
+
+CODE = "proxy"
+LOGIN_STATUS = 407
+
+
+class ProxyFault(Struct, frozen=True):
+    """What happened, why, and what fixes it."""
+
+    message: str
+    cause: str
+    fix: str
+
+
+def describe_proxy_fault(proxy: str, host: str, status: int = 0) -> ProxyFault:
+    """The fault of a proxy that was asked for a host: with a status it refused, without one it could not be reached."""
+    place = _place_of(proxy)
+    if status == LOGIN_STATUS:
+        return ProxyFault(
+            f"the proxy {place} requires a login",
+            cause=f"HTTP {status}: it does not accept the user name and password in HTTP_PROXY, or there are none",
+            fix=f"set HTTP_PROXY and HTTPS_PROXY to http://USER:PASSWORD@{place}",
+        )
+    if status:
+        return ProxyFault(
+            f"the proxy {place} refused the connection",
+            cause=f"HTTP {status} for {host}",
+            fix=f"ask its operator to allow {host}, or add {host} to NO_PROXY if it can be reached directly",
+        )
+    return ProxyFault(
+        f"the proxy {place} cannot be reached",
+        cause="nothing answers at that address",
+        fix="start it, correct HTTP_PROXY and HTTPS_PROXY, or unset them if there is no proxy",
+    )
+
+
+def status_of_refusal(words: str) -> int:
+    """The status with which a proxy refused a tunnel, as the library's error begins with it; 0 where it has none."""
+    found = re.match(r"(\d{3})\b", words)
+    return int(found[1]) if found else 0
+
+
+def _place_of(proxy: str) -> str:
+    """Host and port without the user name and the password."""
+    return urlsplit(proxy if "://" in proxy else f"http://{proxy}").netloc.rpartition("@")[2]
