@@ -319,11 +319,15 @@ class Run:
                 self._seconds(),
                 len(_list_read_pages(self.emit.facts)),
                 self.meter.model_calls + self._lost_calls,
-                (*answer.warnings, *(warning.message for warning in failures)),
+                (*answer.warnings, *self._list_faults()),
                 answer.conflicts,
                 answer.answered,
             )
         )
+
+    def _list_faults(self) -> list[str]:
+        """The faults beside the answer, such as a full disk: a door that shows only the end of a run tells them, too."""
+        return [fact.message for fact in self.emit.facts if isinstance(fact, Warned) and fact.cause]
 
     async def _fail(self, error: NexiError, stop: StopReason) -> None:
         if any(isinstance(f, TERMINAL) for f in self.emit.facts):

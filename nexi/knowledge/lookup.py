@@ -83,4 +83,5 @@ class Lookup:
         if failures and not self._warned:
             self._warned = True
             first = failures[0]
-            await self._emit(Warned("store", f"the knowledge store was not asked: {first.message}. {first.fix}".strip()))
+            message = f"the knowledge store was not asked: {first.message}. {first.fix}".strip()
+            await self._emit(Warned("store", message, cause=first.fix))
