@@ -16,8 +16,9 @@ from msgspec import Struct
 from nexi.app import DamagedLogError, Nexi, Run, RunOpening, RunRequest, RunResult, RunSummary, Session, error_of
 from nexi.app.research_state import ResearchState, fold
 from nexi.errors import NexiError, ResearchError, StoreError
-from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
+from nexi.events import AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
 from nexi.mcp_server._schemas import RunState
+from nexi.types import StopReason
 
 log = logging.getLogger("nexi.mcp")
 AT_ONCE = 4
@@ -43,8 +44,9 @@ class RunSnapshot(Struct, frozen=True):
         return fold(self.facts) if self.start_fact.mode == "research" else fold(())
 
     def failure(self) -> NexiError | None:
+        """Why it failed; what a person stopped did not fail."""
         end = self.facts[-1] if self.facts else None
-        return error_of(end) if isinstance(end, RunFailed) else None
+        return error_of(end) if isinstance(end, RunFailed) and end.stop is not StopReason.CANCELLED else None
 
     def result(self) -> RunResult | None:
         end = self.facts[-1] if self.facts else None
@@ -181,6 +183,8 @@ class ResearchRunRegistry:
 
 def _state_of(facts: Sequence[Fact], *, running: bool) -> RunState:
     end = facts[-1] if facts else None
-    if isinstance(end, TERMINAL):
-        return "finished" if isinstance(end, RunFinished) else "failed"
+    if isinstance(end, RunFailed):
+        return "stopped" if end.stop is StopReason.CANCELLED else "failed"
+    if isinstance(end, RunFinished):
+        return "finished"
     return "running" if running else "unfinished"

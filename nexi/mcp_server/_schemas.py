@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-RunState = Literal["running", "finished", "failed", "unfinished"]
+RunState = Literal["running", "finished", "stopped", "failed", "unfinished"]
 
 
 class CitedSource(BaseModel):

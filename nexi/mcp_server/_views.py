@@ -132,12 +132,11 @@ def page_markdown(page: _schemas.ReadPage) -> str:
 
 def show_research(seen: RunSnapshot) -> _schemas.ResearchShown:
     state, failure = seen.research_state, seen.failure()
-    ended = "cancelled" if failure and failure.code == "cancelled" else seen.state
     return _schemas.ResearchShown(
         id=seen.id,
         question=seen.start_fact.query,
         state=seen.state,
-        status=state.header if seen.state == "running" else f"Research: {ended}",
+        status=state.header if seen.state == "running" else f"Research: {seen.state}",
         progress=1.0 if seen.state == "finished" else state.progress,
         round=state.round,
         researchers=[
@@ -184,6 +183,8 @@ def show_report(seen: RunSnapshot) -> _schemas.ResearchReport:
 def waiting_message(shown: _schemas.ResearchReport) -> str:
     if shown.state == "running":
         return f"{shown.status}. There is no report yet; ask again in a while, or with wait_s."
+    if shown.state == "stopped":
+        return f"Run {shown.id} was stopped before it had a report; resume it with `nexi resume {shown.id}`."
     return f"Run {shown.id} was cut off before it ended; resume it with `nexi resume {shown.id}`."
 
 
@@ -193,7 +194,8 @@ def show_verification(found: Verification, target: str, *, strict: bool) -> _sch
 
 def run_listed(run: RunSummary) -> dict[str, Any]:
     """A line of the list of runs."""
-    return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": run.state}
+    state = "stopped" if run.was_stopped else run.state
+    return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": state}
 
 
 def show_space(space: Space) -> dict[str, Any]:

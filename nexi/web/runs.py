@@ -138,9 +138,12 @@ async def list_runs(request: Request) -> Response:
     if wanted and wanted not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
     space = request.query_params.get("space", "")
-    runs = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if space else limit, state=wanted)
-    if space:
-        runs = [run for run in runs if run.space == space][:limit]
+    is_narrowed = bool(space) or wanted in ("stopped", "failed")
+    kept_state = "failed" if wanted == "stopped" else wanted  # what a person stopped is kept as a run without an answer
+    runs = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if is_narrowed else limit, state=kept_state)
+    if is_narrowed:
+        shown = [run for run in runs if space in ("", run.space) and (not wanted or run.was_stopped == (wanted == "stopped"))]
+        runs = shown[:limit]
     return json_reply({"runs": [summary_of(run) for run in runs]})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-STATES = ("running", "finished", "failed", "unfinished", "damaged")
+STATES = ("running", "finished", "stopped", "failed", "unfinished", "damaged")
 MODES = ("search", "agentic", "research")
 FOCUS = ("web", "docs", "discussions", "papers", "code", "news", "places", "local")
 MOST_TASKS = 5

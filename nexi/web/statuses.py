@@ -25,7 +25,7 @@ from nexi.events import (
     SearchFinished,
     map_sources,
 )
-from nexi.types import Usage
+from nexi.types import StopReason, Usage
 from nexi.urls import hit_key
 
 __all__ = ["html_of", "passages_of", "render_json", "result_of", "state_of", "status_of", "summary_of"]
@@ -38,7 +38,9 @@ _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
 def state_of(facts: Sequence[Fact]) -> str:
     """How a run that is not running ended, if it did."""
     last = facts[-1] if facts else None
-    return "finished" if isinstance(last, RunFinished) else "failed" if isinstance(last, RunFailed) else "unfinished"
+    if isinstance(last, RunFailed):
+        return "stopped" if last.stop is StopReason.CANCELLED else "failed"
+    return "finished" if isinstance(last, RunFinished) else "unfinished"
 
 
 def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> dict[str, Any]:
@@ -84,13 +86,15 @@ def _describe_end(facts: Sequence[Fact]) -> dict[str, Any]:
         return {"stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
     if isinstance(last, RunFailed):
         error = {"code": last.code, "message": last.message, "cause": last.cause, "fix": last.fix}
-        return {"stop": last.stop.value, "seconds": last.seconds, "error": error}
+        end = {"stop": last.stop.value, "seconds": last.seconds}
+        return end if last.stop is StopReason.CANCELLED else {**end, "error": error}
     return {}
 
 
 def summary_of(run: RunSummary) -> dict[str, Any]:
     """One line of the list of runs."""
-    told = {"id": run.id, "state": run.state, "mode": run.mode, "question": run.query, "created": run.created}
+    state = "stopped" if run.was_stopped else run.state
+    told = {"id": run.id, "state": state, "mode": run.mode, "question": run.query, "created": run.created}
     return {**told, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}}
 
 

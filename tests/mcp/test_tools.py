@@ -204,11 +204,12 @@ async def test_a_run_that_still_works_says_so_and_is_cancelled_on_request(web: s
         after = await client.call_tool("nexi_research_result", {"run_id": begun["id"]})
         status = (await client.call_tool("nexi_research_status", {"run_id": begun["id"]})).structured_content
         last = nexi.runs().open_log(begun["id"]).facts[-1][1]
-    assert (status["state"], status["status"]) == ("failed", "Research: cancelled")
+    assert (status["state"], status["status"]) == ("stopped", "Research: stopped")
     assert (waiting.is_error, waiting.structured_content["state"]) == (False, "running")
     assert "There is no report yet" in text_of(waiting)
-    assert (cancelled["done"], cancelled["state"]) == ("cancelled", "failed")
-    assert (after.is_error, after.meta["nexi/error"]["code"]) == (True, "cancelled")
+    assert (cancelled["done"], cancelled["state"]) == ("cancelled", "stopped")
+    assert (after.is_error, after.structured_content["state"]) == (False, "stopped")
+    assert "was stopped before it had a report" in text_of(after)
     assert isinstance(last, RunFailed)
 
 
@@ -221,7 +222,7 @@ async def test_a_run_may_be_asked_to_write_its_report_now(web: str, tmp_path: Pa
         gate.open.set()
         after = await client.call_tool("nexi_research_result", {"run_id": begun["id"], "wait_s": 30})
     assert asked.structured_content["done"] == "asked_to_stop"
-    assert after.meta["nexi/error"]["code"] == "cancelled"  # nothing had been read
+    assert (after.is_error, after.structured_content["state"]) == (False, "stopped")  # nothing had been read
 
 
 async def test_more_research_than_there_is_room_for_is_refused_with_the_ids_under_way(web: str, tmp_path: Path) -> None:

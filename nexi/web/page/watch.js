@@ -49,7 +49,7 @@ export async function follow(id) {
     const how = await fetchState(id);
     if (state.source !== mine) return;
     if (how === "finished") return finishRun();
-    if (how === "failed" || (how === "unfinished" && ++unfinished > MAX_UNFINISHED)) return showBrokenRun(id);
+    if (how === "failed" || how === "stopped" || (how === "unfinished" && ++unfinished > MAX_UNFINISHED)) return showBrokenRun(id);
     await pause(reconnectDelay(tries));
   }
 }
@@ -127,7 +127,7 @@ export function showFailure(problem) {
 async function showBrokenRun(id) {
   stopFollowing();
   const run = await call(`/v1/runs/${id}`);
-  if (run.error) return showFailure({ ...run.error, stop: run.stop });
+  if (run.error || run.state === "stopped") return showFailure({ ...run.error, stop: run.stop });
   setStatus("");
   addNote(say("watch.broken", { id }), true);
   showTools();
