@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import gc
 import logging
 import socket
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import ConfigError, NexiError
+from nexi.net.causes import plain_cause
 
 if TYPE_CHECKING:
     from nexi.config import Config
@@ -106,10 +108,10 @@ def _bind_socket(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        cause = error.strerror or str(error)
-        raise ConfigError(
-            f"the MCP server cannot listen on {host} port {port}", cause=cause, fix="choose another port or address"
-        ) from error
+        is_taken = error.errno == errno.EADDRINUSE
+        cause = "something else listens there" if is_taken else plain_cause(error.strerror or str(error))
+        fix = "choose another port or address, or stop what listens there; port 0 chooses a free one"
+        raise ConfigError(f"the MCP server cannot listen on {host} port {port}", cause=cause, fix=fix) from error
 
 
 def _load_config() -> Config:

@@ -137,9 +137,20 @@ class Database:
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             self._pool.close()
             raise ConfigError(
-                "the database cannot be used", cause=_first_line(error), fix="check NEXI_DATABASE_URL and that Postgres runs"
+                "the database cannot be used",
+                cause=self._find_cause(error),
+                fix="check NEXI_DATABASE_URL and that Postgres runs",
             ) from error
         return self
+
+    def _find_cause(self, error: Exception) -> str:
+        """The words of the driver; a pool only says that it has waited, so after that one connection is tried by itself."""
+        if isinstance(error, self._pool_module.PoolTimeout):
+            try:
+                self._driver.connect(self.url, **TCP_LIMITS).close()
+            except self._driver.Error as failure:
+                return _first_line(failure)
+        return _first_line(error)
 
     def _limit_statements(self, connection: Any) -> None:
         connection.execute("select set_config('statement_timeout', %s, false)", (f"{self._statement_s * 1000:.0f}",))
@@ -234,9 +245,22 @@ class Database:
 
     def _store_error(self, error: Exception) -> StoreError:
         code = "duplicate" if isinstance(error, self._driver.errors.UniqueViolation) else "database"
+        if self._is_unreachable(error):
+            return StoreError(
+                "The database of this server cannot be reached",
+                cause="Postgres does not answer",
+                fix="try again soon; if it stays, an administrator must start Postgres",
+                code=code,
+            )
         return StoreError(
             "The database refused", cause=_first_line(error), fix="try again; the operator's log says more", code=code
         )
+
+    def _is_unreachable(self, error: Exception) -> bool:
+        """Whether there is no connection; what Postgres itself refuses has a state."""
+        lost = (self._pool_module.PoolTimeout, self._driver.OperationalError, self._driver.InterfaceError)
+        shutting_down = (self._driver.errors.AdminShutdown, self._driver.errors.CannotConnectNow)
+        return isinstance(error, shutting_down) or (isinstance(error, lost) and not getattr(error, "sqlstate", None))
 
     @contextmanager
     def _limit_wait(self, connection: Any, seconds: float) -> Iterator[None]:

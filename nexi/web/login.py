@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -31,8 +32,26 @@ LOGIN_S = 600
 CLOCK_LEEWAY_S = 300  # by how much the clock of the identity provider may differ from ours
 SAFE = {
     "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; form-action 'self'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'",
 }
+
+
+TRY_AGAIN = "try again soon; if it stays, an administrator must correct oidc_issuer"
+_REFUSED_CLIENT = ("invalid_client", "unauthorized_client")
+REFUSAL_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>nexi</title>
+<link rel="stylesheet" href="/static/style.css">
+<main>
+<h1>You are not signed in</h1>
+<p>{message}</p>
+<p>What to do: {fix}</p>
+<p><a href="/login">Sign in again</a></p>
+</main>
+"""
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class LoginDoor:
@@ -48,10 +67,10 @@ class LoginDoor:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/login", self._begin, methods=["GET"]),
-            Route("/login/callback", self._finish, methods=["GET"]),
+            Route("/login", _show_refusals(self._begin), methods=["GET"]),
+            Route("/login/callback", _show_refusals(self._finish), methods=["GET"]),
             Route("/login/link/{secret}", self._show_link, methods=["GET"]),
-            Route("/login/link/{secret}", self._use_link, methods=["POST"]),
+            Route("/login/link/{secret}", _show_refusals(self._use_link), methods=["POST"]),
             Route("/logout", self._end, methods=["POST"]),
         ]
 
@@ -80,6 +99,8 @@ class LoginDoor:
         try:
             claims = (await client.authorize_access_token(request, leeway=CLOCK_LEEWAY_S)).get("userinfo") or {}
         except (AuthlibBaseError, JoseError, ValueError) as error:
+            if getattr(error, "error", "") in _REFUSED_CLIENT:
+                raise self._refused_client(error) from error
             raise _refused(f"the identity provider's answer cannot be used: {error}"[:300]) from error
         except Exception as error:
             raise self._unreachable(error) from error
@@ -140,9 +161,41 @@ class LoginDoor:
         return f"{base}/login/callback"
 
     def _unreachable(self, error: Exception) -> Refused:
+        """The provider did not answer, or what answers there is none."""
         log.warning("the identity provider failed", extra={"why": f"{type(error).__name__}: {error}"[:300]})
-        message = "the identity provider could not be asked"
-        return build_refusal(502, "provider_failed", message, fix="try again soon", retry_after=5)
+        issuer, status = self._config.oidc_issuer, getattr(getattr(error, "response", None), "status_code", 0)
+        if isinstance(error, ValueError | RuntimeError) or 0 < status < 500:
+            message = f"the identity provider could not be asked: {issuer} has no OpenID configuration"
+            return build_refusal(502, "provider_failed", message, fix="an administrator must correct oidc_issuer")
+        cause = f"{issuer} answered HTTP {status}" if status else f"nothing answers at {issuer}"
+        message = f"the identity provider could not be asked: {cause}"
+        return build_refusal(502, "provider_failed", message, fix=TRY_AGAIN, retry_after=5)
+
+    def _refused_client(self, error: Exception) -> Refused:
+        """What a person cannot put right by beginning again."""
+        log.warning("the identity provider refused this server", extra={"why": str(error)[:300]})
+        message = "the identity provider refused this server: it does not accept its client id and secret"
+        return build_refusal(502, "provider_failed", message, fix="an administrator must correct oidc_client and oidc_secret")
+
+
+def _show_refusals(handle: Handler) -> Handler:
+    """The same, with a page in place of JSON where a person signs in by a browser."""
+
+    async def handle_and_show(request: Request) -> Response:
+        try:
+            return await handle(request)
+        except Refused as refused:
+            if "text/html" not in request.headers.get("accept", ""):
+                raise
+            problem = refused.problem
+            page = REFUSAL_PAGE.format(message=_sentence(problem.message), fix=_sentence(problem.fix))
+            return HTMLResponse(page, problem.status, SAFE)
+
+    return handle_and_show
+
+
+def _sentence(text: str) -> str:
+    return html.escape(f"{text[:1].upper()}{text[1:]}.")
 
 
 def _set_cookie(reply: Response, name: str, value: str, seconds: int) -> None:

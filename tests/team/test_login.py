@@ -118,11 +118,55 @@ async def test_a_link_signs_in_once_and_only_by_its_button(served: ServedTeam, m
         assert (await browser.post(path)).status_code == 400
 
 
+async def refusal_of(postgres: Any, home: Path, issuer: str, **headers: str) -> httpx2.Response:
+    settings = {"oidc_issuer": issuer, "oidc_client": "nexi"}
+    async with serving_team(postgres.url, home, **settings) as served, served.client() as browser:
+        return await browser.get("/login", headers=headers)
+
+
 async def test_a_provider_that_is_not_there_is_said_so(postgres: Any, tmp_path: Path) -> None:
-    settings = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client": "nexi"}
-    async with serving_team(postgres.url, tmp_path, **settings) as served, served.client() as browser:
-        refused = await browser.get("/login")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (502, "provider_failed")
+    refused = await refusal_of(postgres, tmp_path, "http://127.0.0.1:9")
+    assert (refused.status_code, refused.json()["error"]) == (
+        502,
+        {
+            "code": "provider_failed",
+            "message": "the identity provider could not be asked: nothing answers at http://127.0.0.1:9",
+            "fix": "try again soon; if it stays, an administrator must correct oidc_issuer",
+        },
+    )
+
+
+async def test_an_address_that_is_no_provider_is_said_so(postgres: Any, tmp_path: Path, provider: str) -> None:
+    refused = await refusal_of(postgres, tmp_path, f"{provider}/elsewhere")
+    assert refused.json()["error"] == {
+        "code": "provider_failed",
+        "message": f"the identity provider could not be asked: {provider}/elsewhere has no OpenID configuration",
+        "fix": "an administrator must correct oidc_issuer",
+    }
+
+
+async def test_a_browser_is_shown_why_it_is_not_signed_in(postgres: Any, tmp_path: Path) -> None:
+    refused = await refusal_of(postgres, tmp_path, "http://127.0.0.1:9/a&b", accept="text/html")
+    assert (refused.status_code, refused.headers["content-type"]) == (502, "text/html; charset=utf-8")
+    assert "<p>The identity provider could not be asked: nothing answers at http://127.0.0.1:9/a&amp;b.</p>" in refused.text
+    assert "<p>What to do: Try again soon; if it stays, an administrator must correct oidc_issuer.</p>" in refused.text
+
+
+async def test_a_wrong_secret_is_the_administrators_to_correct(postgres: Any, tmp_path: Path) -> None:
+    with running_provider("--require-registration", "true") as provider:
+        about = {"redirect_uris": ["https://127.0.0.1/login/callback"], "token_endpoint_auth_method": "client_secret_basic"}
+        registered = httpx2.post(f"{provider}/oauth2/clients", json=about).json()
+        settings = {"oidc_issuer": provider, "oidc_client": registered["client_id"], "oidc_secret": "another"}
+        async with serving_team(postgres.url, tmp_path, **settings) as served, served.client() as browser:
+            refused = await browser.get(await go_to_provider(browser, "ada"))
+    assert (refused.status_code, refused.json()["error"]) == (
+        502,
+        {
+            "code": "provider_failed",
+            "message": "the identity provider refused this server: it does not accept its client id and secret",
+            "fix": "an administrator must correct oidc_client and oidc_secret",
+        },
+    )
 
 
 async def test_without_a_provider_there_is_nothing_to_sign_in_with(postgres: Any, tmp_path: Path) -> None:

@@ -86,14 +86,14 @@ async def ask(client: httpx2.AsyncClient, question: str = QUESTION, **more: Any)
 
 
 @contextmanager
-def running_provider() -> Iterator[str]:
+def running_provider(*options: str) -> Iterator[str]:
     """The address of an identity provider that lets anybody be anybody, in a process of its own."""
     if find_spec("oidc_provider_mock") is None:
         pytest.skip("oidc-provider-mock is not installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, "-m", "oidc_provider_mock", "-H", "127.0.0.1", "-p", str(port)]
+    words = [sys.executable, "-m", "oidc_provider_mock", "-H", "127.0.0.1", "-p", str(port), *options]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
