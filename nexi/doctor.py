@@ -280,7 +280,7 @@ async def _probe_model(llm: LLM, environment: DoctorEnvironment) -> str:
     reply = await llm.complete([request], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
     rung = getattr(getattr(llm, "dialect", None), "rung", "native")
     if rung == "native" and not reply.tool_calls:
-        return "reachable, but did not call the test tool; searches fall back to passages in the prompt"
+        return "reachable, but it does not use tools: nexi searches for it and hands it passages to answer from"
     return RUNG_MESSAGES[rung]
 
 

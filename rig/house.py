@@ -40,7 +40,7 @@ NOT_PARTICIPLES = """
 """.split()  # noqa: SIM905
 DUNDER = re.compile(r"__\w+__")
 BROAD = {"Exception", "BaseException"}
-HEADING = """# Figures of the code
+HEADING = """# Code metrics
 
 Written by `python -m rig.house --save`, which counts syntax trees and tokens of the package `nexi`. "Before" is the code
 ahead of the revision of its names. A bare participle is a one-word name such as `told`, `waiting` or `usable`. A public name

@@ -189,7 +189,7 @@ async def test_a_small_model_that_would_judge_itself_is_not_tested(make: Callabl
         (completion(), "tool calls work"),
         (
             completion(calls=False),
-            "reachable, but did not call the test tool; searches fall back to passages in the prompt",
+            "reachable, but it does not use tools: nexi searches for it and hands it passages to answer from",
         ),
     ],
     ids=["tools", "text"],
