@@ -11,6 +11,8 @@ import json
 from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from nexi.app.gate import ModelGate
 from nexi.app.knowledge import Knowledge, title_with_owner
 from nexi.errors import BackendError, FetchError, StoreError
@@ -18,7 +20,7 @@ from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
 from nexi.ports import Emit
 from nexi.text.excerpts import PASSAGE_GAP
-from nexi.text.scope import order_versions, read_scope
+from nexi.text.scope import DocumentScope, asks_for_past, find_periods, is_newer, order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
@@ -27,6 +29,7 @@ from nexi.urls import is_web_url
 NAME = "local"
 PASSAGES_PER_HIT = 3
 MOST_PASSAGES = 60
+MANY_VERSIONS = 8  # of one document among the results, from which there may be more
 SPANS = {"d": 1, "w": 7, "m": 31, "y": 366}
 HISTORY_LOOKED_AT = 200
 
@@ -57,13 +60,30 @@ class LocalBackend:
         try:
             retriever = await self._knowledge.retriever(self._gate)
             most = min(MOST_PASSAGES, query.count * PASSAGES_PER_HIT)
-            hits = _hits_of(await retriever.search(query.text, scope, most), query.count, query.text)
+            passages = await retriever.search(query.text, scope, most)
+            if newest := await self._find_newest(query.text, scope, passages):
+                passages = [*await retriever.search(query.text, replace(scope, urls=(newest,)), PASSAGES_PER_HIT), *passages]
+            hits = _hits_of(passages, query.count, query.text)
             if hits or not self._is_about_question:
                 return hits
             sources = [source async for source in self._knowledge.sources(scope)]
             return [Hit(s.url, title_with_owner(s.title, s.owner), "", s.published, NAME) for s in sources[: query.count]]
         except StoreError as error:
             raise BackendError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
+
+    async def _find_newest(self, question: str, scope: Scope, passages: Sequence[Passage]) -> str:
+        """The newest version of the best page, where so many versions were found that it may not be among them; "" for none."""
+        pages = {p.url: _read_scope(p) for p in passages}
+        best = next(iter(pages), "")
+        family = [url for url, own in pages.items() if own.is_of_family(pages[best])]
+        if len(family) < MANY_VERSIONS or asks_for_past(question) or find_periods(question):
+            return ""
+        stored = {source.url: _read_scope(source) async for source in self._knowledge.sources(scope)}
+        versions = {url: own for url, own in {**pages, **stored}.items() if own.is_of_family(pages[best]) and not own.standing}
+        newest = best if best in versions else ""
+        for url, own in versions.items():
+            newest = url if newest and is_newer(own, versions[newest]) else newest
+        return "" if newest in pages else newest
 
 
 class LocalFetcher:
@@ -107,12 +127,16 @@ def _hits_of(passages: Sequence[Passage], count: int, query: str = "") -> list[H
     for passage in passages:
         pages.setdefault(passage.url, []).append(passage)
     found = list(pages.values())
-    scopes = [read_scope(p[0].title, p[0].url, "", (p[0].updated or p[0].published)[:10]) for p in found]
+    scopes = [_read_scope(p[0]) for p in found]
     best = [found[n] for n in order_versions(query, scopes)[:count]]
     return [
         Hit(p[0].url, title_with_owner(p[0].title, p[0].owner), _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME)
         for p in best
     ]
+
+
+def _read_scope(stored: Passage | StoredSource) -> DocumentScope:
+    return read_scope(stored.title, stored.url, "", (stored.updated or stored.published)[:10])
 
 
 def _render_passages(passages: Sequence[Passage]) -> str:

@@ -155,3 +155,15 @@ def test_of_many_versions_the_newest_is_read_and_quoted() -> None:
     answer = ask(files, "What does the Orsa ticket cost?")
     assert answer.text.startswith("The Orsa ticket costs 112 crowns.")
     assert all(conflict.is_settled for conflict in answer.conflicts)
+
+
+def test_of_two_thousand_versions_in_a_folder_the_newest_is_read_and_quoted() -> None:
+    files = {f"price-v{n}.md": f"# Orsa price list v{n}\n\nThe Orsa ticket costs {n + 50000} crowns.\n" for n in range(1, 2001)}
+    answer = ask(files, "What does the Orsa ticket cost?")
+    assert answer.text.startswith("The Orsa ticket costs 52000 crowns.")
+    assert all(conflict.is_settled for conflict in answer.conflicts)
+
+
+def test_many_files_of_one_name_that_nothing_dates_are_no_versions() -> None:
+    files = {f"part{n}/README.md": f"# README\n\nThe Orsa pump number {n} is made of steel.\n" for n in range(1, 41)}
+    assert "number 7 is" in ask(files, "What is the Orsa pump number 7 made of?").text
