@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import FetchError, FetchReason
-from nexi.extract.words import page_of
+from nexi.extract.words import Part, page_of
 from nexi.files import is_store_file
 from nexi.research.report import is_report_name
 from nexi.text.words import find_words
@@ -27,7 +28,7 @@ from nexi.types import Page
 if TYPE_CHECKING:
     from nexi.extract import Extracted
 
-__all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document"]
+__all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document", "read_documents"]
 
 
 MAX_BYTES = 25_000_000
@@ -142,11 +143,37 @@ def _form_rank(path: Path) -> int:
     return FORMS.index(suffix) if suffix in FORMS else len(FORMS)
 
 
+async def read_documents(path: Path, url: str, ocr_languages: str = "", whose: Hashable = "") -> list[Page]:
+    """The page of a file, or of a mailbox a page for each message, addressed by its number. Raises FetchError."""
+    page, parts = await _read_parts(path, url, ocr_languages, whose)
+    if not parts:
+        return [page]
+    ends = [*(part.start for part in parts[1:]), len(page.text)]
+    return [
+        replace(
+            page,
+            url=f"{url}#{number}",
+            text=page.text[part.start : end].strip(),
+            title=part.title,
+            author=part.author,
+            published=part.published,
+            headings=(part.title,),
+            truncated=page.truncated and number == len(parts),
+        )
+        for number, (part, end) in enumerate(zip(parts, ends, strict=True), 1)
+    ]
+
+
 async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Hashable = "") -> Page:
     """The page of a file. Raises FetchError with the reason where there is none.
 
     `ocr_languages` are those of its pictures; people take turns by `whose` it is.
     """
+    page, _ = await _read_parts(path, url, ocr_languages, whose)
+    return page
+
+
+async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable) -> tuple[Page, tuple[Part, ...]]:
     data, found = await asyncio.to_thread(_read_file, path)
     if isinstance(found, str):
         from nexi.fetchers.apart import read_apart
@@ -155,7 +182,7 @@ async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Ha
     kind = _content_type(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""
-    return page_of(
+    page = page_of(
         url,
         found,
         max_chars=MAX_CHARS,
@@ -166,6 +193,7 @@ async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Ha
         fetcher="file",
         downloaded_bytes=len(data),
     )
+    return page, tuple(part for part in found.parts if part.start < len(page.text))
 
 
 def _read_file(path: Path) -> tuple[bytes, Extracted | str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.app.documents import Skipped, TwinFiles, files_in, folders_in, read_document
+from nexi.app.documents import Skipped, TwinFiles, files_in, folders_in, read_document, read_documents
 from nexi.app.emit import QuietEmit
 from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
@@ -158,7 +158,8 @@ class DocumentIndexing:
     async def _take_file(self, file: Path, root: Path, total: int) -> None:
         url, name = self._address_of(file, root), str(file.relative_to(root))
         try:
-            page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
+            config = self._nexi.config
+            page, *others = pages = await read_documents(file, url, config.ocr_languages, config.personal_dir)
             if self._vault and is_note(file):
                 read = self._vault.read_page
                 page = await asyncio.to_thread(read, page, file.name) if len(page.text) > LONG else read(page, file.name)
@@ -168,10 +169,22 @@ class DocumentIndexing:
             return self._report_step(name, f"skipped: {reason}", total)
         if twin := self._twins.find_twin(file, page.text):
             return await self._skip_twin(url, name, twin.name, total)
+        if page.url != url:
+            await self._forget_messages(url, {message.url for message in pages})
+        for one in (page, *others):
+            await self._queue_page(one, name if one.url == url else f"{name}: {one.title}", total)
+        return None
+
+    async def _forget_messages(self, url: str, taken: set[str]) -> None:
+        """Forget the messages of a mailbox that are no longer in it, and the mailbox as one text, as it once was stored."""
+        stored = [source.url async for source in self._knowledge.sources() if source.url.partition("#")[0] == url]
+        if gone := [address for address in stored if address not in taken]:
+            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
+
+    async def _queue_page(self, page: Page, name: str, total: int) -> None:
         self._waiting.append(_Read(page, name, total))
         if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
             await self._store_queued()
-        return None
 
     async def _skip_twin(self, url: str, name: str, twin: str, total: int) -> None:
         """Leave out a file whose text another one has in a better form, and forget it where it was stored before."""
@@ -192,7 +205,7 @@ class DocumentIndexing:
             path = self.folders.path_of(source.url) if source.url.startswith(SCHEME) else None
             if not path or not path.is_relative_to(folder):
                 continue
-            if _is_gone(path) or self._address_of(path, folder) != source.url:
+            if _is_gone(path) or self._address_of(path, folder) != source.url.partition("#")[0]:
                 gone.append(source.url)
         if gone:
             self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)

@@ -18,7 +18,7 @@ from nexi.errors import FetchError
 from nexi.extract import charset
 from nexi.extract.formats import find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 from nexi.extract.ocr import Recognition
-from nexi.extract.words import Extracted, one_line, page_of
+from nexi.extract.words import Extracted, Part, one_line, page_of
 
 __all__ = ["Extracted", "extract", "find_type", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
 
@@ -155,8 +155,22 @@ def _read_text(text: str) -> Extracted:
 
 def _cleaned_text(text: str) -> str:
     """One kind of line end, no control characters: the text goes to terminals, models and files."""
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
-    return text.encode("utf-8", "replace").decode()
+    return _replace_controls(text).strip().encode("utf-8", "replace").decode()
+
+
+def _replace_controls(text: str) -> str:
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _clean_parts(found: Extracted) -> tuple[Part, ...]:
+    """The parts with their places in the cleaned text."""
+    parts, start = list[Part](), 0
+    ends = [*(part.start for part in found.parts[1:]), len(found.text)]
+    for part, end in zip(found.parts, ends, strict=False):  # one end too many where there is no part
+        title, author = _CONTROL.sub("", part.title), _CONTROL.sub("", part.author)
+        parts.append(Part(start, title, author, part.published))
+        start += len(_replace_controls(found.text[part.start : end]))
+    return tuple(parts)
 
 
 def _clean_extracted(found: Extracted) -> Extracted:
@@ -168,4 +182,5 @@ def _clean_extracted(found: Extracted) -> Extracted:
         description=_CONTROL.sub("", found.description),
         headings=tuple(_CONTROL.sub("", heading) for heading in found.headings),
         site=_CONTROL.sub("", found.site),
+        parts=_clean_parts(found),
     )

@@ -16,13 +16,16 @@ from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from typing import cast
 
+from msgspec.structs import replace
+
 from nexi.extract import charset, markup
 from nexi.extract.containers import broken_error, build_extracted
-from nexi.extract.words import Extracted, one_line
+from nexi.extract.words import Extracted, Part, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
 
 __all__ = ["read_eml", "read_mbox", "read_mhtml"]
 
+NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000
 MAX_DEPTH = 20
 MAX_HEADER_CHARS = 4_000  # of one header; the library takes quadratic time for lists of addresses and parameters
@@ -55,13 +58,15 @@ def read_eml(data: bytes, max_chars: int) -> Extracted:
 
 def read_mbox(data: bytes, max_chars: int) -> Extracted:
     """The messages of a mailbox, one after the other. Raises FetchError."""
-    writer, days = MarkdownWriter(max_chars), list[str]()
+    writer, parts = MarkdownWriter(max_chars), list[Part]()
     with suppress(EnoughText):
         for part in _messages_of(data):
             message = _parse_message(part)
-            days.append(_date_of(message))
+            subject = _header(message, "subject") or NO_SUBJECT
+            parts.append(Part(writer.begin_part(), subject, _header(message, "from"), _date_of(message)))
             _write_message(message, writer, 2)
-    return build_extracted(writer, {"published": max(days, default="")})
+    found = build_extracted(writer, {"published": max((part.published for part in parts), default="")})
+    return replace(found, parts=tuple(part for part in parts if part.start < len(found.text)))
 
 
 def read_mhtml(data: bytes, max_chars: int) -> Extracted:
@@ -101,7 +106,7 @@ def _cut_encoded(found: re.Match[bytes]) -> bytes:
 
 
 def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) -> None:
-    writer.add_heading(level, _header(message, "subject") or "(no subject)")
+    writer.add_heading(level, _header(message, "subject") or NO_SUBJECT)
     lines = [(name.title(), _header(message, name)) for name in ("from", "to", "cc", "date")]
     writer.add_block("  \n".join(f"{name}: {value}" for name, value in lines if value))
     attached: list[str] = []

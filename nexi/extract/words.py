@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -14,6 +14,15 @@ MAX_LINE = 1_000
 MAX_HEADINGS = 200
 
 _FENCE = re.compile(r"^\s*(?:```+|~~~+)\s*([\w+#.-]*)")
+
+
+class Part(NamedTuple):
+    """A text of its own inside a document, such as a message of a mailbox: where it begins, and what it says of itself."""
+
+    start: int
+    title: str
+    author: str = ""
+    published: str = ""
 
 
 class Extracted(Struct, frozen=True):
@@ -33,11 +42,13 @@ class Extracted(Struct, frozen=True):
     unread: str = ""  # which pages are pictures whose words are not known
     picture: Picture | None = None
     truncated: bool = False  # there was more than could be read
+    parts: tuple[Part, ...] = ()
 
 
 def page_of(url: str, found: Extracted, *, max_chars: int, **about: Any) -> Page:
     """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
     told = asdict(found) | about | {"truncated": found.truncated or about.get("truncated", False)}
+    told.pop("parts")
     if len(told["text"]) > max_chars:
         told |= {"text": _cut_beginning(told["text"], max_chars), "truncated": True}
     return Page(url, **told)

@@ -37,7 +37,7 @@ class MarkdownWriter:
 
     def __init__(self, max_chars: int) -> None:
         self.truncated = False
-        self._left = max_chars
+        self._max_chars = self._left = max_chars
         self._unwritten = max_chars + MAX_UNWRITTEN_CHARS
         self._parts: list[str] = []
         self._markers: list[str] = []  # of the open lists
@@ -48,6 +48,12 @@ class MarkdownWriter:
         with suppress(EnoughText):
             self._table.close()
         return "".join(self._parts)
+
+    def begin_part(self) -> int:
+        """Where the next block will stand in the text."""
+        self._table.close()
+        written = self._max_chars - self._left
+        return written + len("\n\n") if written else 0
 
     def count_text(self, text: str) -> None:
         """Count text that is still to be written; a reader calls it before it keeps the text of an open paragraph."""

@@ -25,6 +25,7 @@ from nexi.config import reader_environment
 from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.extract.formats import find_format
+from nexi.extract.words import Part
 from nexi.extract.worker import describe_lack_of_memory
 from nexi.tasks import FairPlaces, pause_timeout
 
@@ -71,7 +72,7 @@ async def read_apart(
         raise FetchError(**{**answer["error"], "message": message})
     found = answer["read"]
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-    return Extracted(**fields)
+    return Extracted(**fields | {"parts": tuple(Part(*part) for part in found.get("parts", ()))})
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
