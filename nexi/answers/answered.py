@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from nexi.types import Answered
+import re
 
-__all__ = ["describe_answered"]
+from nexi.types import Answer, Answered
+
+__all__ = ["describe_answered", "list_readings"]
+
+_READING = re.compile(r"^- ([^\n]{2,100}?): .*\[\d{1,3}\]", re.MULTILINE)
 
 _TEXTS: dict[Answered, str] = {
     "likely": "Likely answer: the pages match only part of the question.",
@@ -16,3 +20,9 @@ _TEXTS: dict[Answered, str] = {
 def describe_answered(answered: Answered) -> str:
     """A sentence for the reader; "" where the question is answered, or where nothing rated it."""
     return _TEXTS.get(answered, "")
+
+
+def list_readings(answer: Answer) -> list[str]:
+    """What the question may mean, where the answer has a line for each reading; none where it is not open."""
+    readings = list(dict.fromkeys(_READING.findall(answer.text))) if answer.answered == "depends" else []
+    return readings if len(readings) > 1 else []

@@ -127,6 +127,7 @@ class _Conversation:
         self._space = flags.space
         self._spent: list[RunFinished] = []
         self._question = ""
+        self._readings: list[str] = []  # of the last question, while it is open which of them is meant
         self._result: RunResult | None = None
         self._earlier_messages: list[Message] = []  # before the last question
         self._ask_again: Callable[[str], Awaitable[None]] = self._ask_question  # how the last question was asked
@@ -146,7 +147,10 @@ class _Conversation:
         from nexi.output import write
 
         word, _, rest = line.partition(" ")
-        if line in HELP_WORDS:
+        readings, self._readings = self._readings, []
+        if line.isdigit() and 0 < int(line) <= len(readings):
+            await self._ask_question(f"{self._question} ({readings[int(line) - 1]})")
+        elif line in HELP_WORDS:
             write(HELP + "\n", sys.stderr)
         elif word in SLASH_COMMANDS:
             await self._run_command(word, rest.strip())
@@ -208,7 +212,19 @@ class _Conversation:
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             screen.finish(self._last_result())
             print_next_steps(self._last_result(), at_prompt=True)
+            self._ask_which()
             write("\n", sys.stderr)
+
+    def _ask_which(self) -> None:
+        """Ask once which reading of the question is meant; the next line may be its number, or anything else."""
+        from nexi.answers.answered import list_readings
+        from nexi.output import print_note
+        from nexi.output.controls import clean_line
+
+        self._readings = list_readings(self._last_result().answer)
+        if self._readings:
+            choices = " · ".join(f"{number} {clean_line(reading)}" for number, reading in enumerate(self._readings, 1))
+            print_note(f"Which one do you mean? Type its number: {choices}", None)
 
     async def _research_question(self, question: str) -> None:
         """Research within the conversation; follow-ups may refer to the report and cite its sources."""

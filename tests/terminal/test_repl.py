@@ -193,3 +193,22 @@ def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Pa
         screen.expect("ok      search searxng: ")
         screen.expect("Model: ")
         assert (tmp_path / "nexi" / "config.json").exists()
+
+
+def test_a_question_that_may_mean_several_things_is_asked_back_once(env: dict[str, str], tmp_path: Path) -> None:
+    for kind, told in (("basketball", "17 February 1963 in Brooklyn"), ("footballer", "7 April 1986 in Cheshunt")):
+        text = f"# Michael Jordan ({kind})\n\nMichael Jordan was born on {told}.\n"
+        (tmp_path / f"{kind}.md").write_text(text, encoding="utf-8")
+    with talking(env, "--local", columns=160) as screen:
+        for name in ("basketball", "footballer"):
+            screen.type(f"/file {tmp_path / name}.md" + ENTER)
+            screen.expect(PROMPT)
+        screen.type("When was Michael Jordan born?" + ENTER)
+        screen.expect("Which one do you mean? Type its number: 1 Michael Jordan (")
+        screen.expect(PROMPT)
+        screen.type("2" + ENTER)
+        screen.expect("Michael Jordan was born on")
+        screen.expect(PROMPT)
+        assert screen.text.count("Which one do you mean?") == 1
+        screen.type(CTRL_D)
+        assert screen.ending() == 0
