@@ -31,7 +31,7 @@ from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATE
 from nexi.web.statuses import result_of, state_of, status_of, summary_of
 from nexi.web.streams import EventStream
 
-__all__ = ["cancel_run", "delete_run", "follow_log", "parse_run_request"]
+__all__ = ["cancel_run", "delete_run", "follow_log", "open_log", "parse_run_request"]
 
 
 TAG = "Runs"
@@ -267,18 +267,21 @@ async def _show_result(request: Request) -> Response:
 
 
 async def _find_log(host: RunHost, run_id: str) -> ReadLog:
-    """The log of a run that has ended; its facts as this server has them, where the log could not be kept."""
-    hosted = host.get(run_id)
-    try:
-        read = await asyncio.to_thread(host.nexi.runs().open_log, run_id)
-    except NexiError:
-        if hosted is None:
-            raise
-        header = LogHeader(SCHEMA, run_id, hosted.created, "")
-        return ReadLog(header, list(enumerate(hosted.run.facts, 1)))
+    """The log of a run that has ended. Raises Refused or StoreError."""
+    read = await open_log(host, run_id)
     if not read.has_ended:
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
     return read
+
+
+async def open_log(host: RunHost, run_id: str) -> ReadLog:
+    """The log of a run; its facts as this server has them, where the log could not be kept. Raises StoreError."""
+    try:
+        return await asyncio.to_thread(host.nexi.runs().open_log, run_id)
+    except NexiError:
+        if (hosted := host.get(run_id)) is None:
+            raise
+        return ReadLog(LogHeader(SCHEMA, run_id, hosted.created, ""), list(enumerate(hosted.run.facts, 1)))
 
 
 def _choose_format(request: Request) -> str:

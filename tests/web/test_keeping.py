@@ -354,3 +354,15 @@ async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pyt
         release.clear()
         served.app.state.doctor_timeout_s = 0.05
         assert (await served.client.post("/page/doctor")).json()["error"]["code"] == "timeout"
+
+
+async def test_an_answer_whose_log_could_not_be_kept_is_shown_and_exported(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file where the folder of the runs should be", encoding="utf-8")
+    async with serving(tmp_path) as served:
+        run_id = await served.ask()
+        await served.end_of(run_id)
+        shown = await served.client.get(f"/page/runs/{run_id}")
+        exported = await served.client.get(f"/page/runs/{run_id}/export?format=md")
+    assert (shown.status_code, shown.json()["timeline"]) == (200, [])
+    assert "384,400 km" in shown.json()["text"]
+    assert (exported.status_code, "384,400 km" in exported.text) == (200, True)

@@ -43,6 +43,7 @@ from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
+from nexi.web.runs import open_log
 
 SCRIPTS = (
     "activity.js",
@@ -223,7 +224,9 @@ async def _show_run(request: Request) -> Response:
     except NexiError as error:
         return await _show_from_history(request, error)
     view = await asyncio.to_thread(view_of, answered)
-    timeline = timeline_of(log.facts, log.moments, log.header.created)
+    timeline = (
+        timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
+    )  # a log that was not kept has none
     shown = pictures.describe_pictures(request.app.state.nexi, answered)
     more = {"created": log.header.created, "timeline": timeline, **shown}
     return json_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
@@ -242,8 +245,7 @@ async def _export_file(request: Request) -> Response:
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
-    nexi = request.app.state.nexi
-    log = await asyncio.to_thread(nexi.runs().open_log, run_id)
+    log = await open_log(request.app.state.host, run_id)
     return await export_response(request, log, run_id, form, as_file=True)
 
 
@@ -282,7 +284,7 @@ def _parse_integer(request: Request, name: str) -> int:
 
 async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
     run_id = check_run_id(request.path_params["id"])
-    log = await asyncio.to_thread(request.app.state.nexi.runs().open_log, run_id)
+    log = await open_log(request.app.state.host, run_id)
     try:
         return answered_of(run_id, log), log
     except NexiError as error:
