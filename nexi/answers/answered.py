@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nexi.types import Answer, Answered
+from nexi.types import Answered
 
-__all__ = ["describe_answered", "list_readings"]
+__all__ = ["describe_answered", "list_readings", "narrow_question"]
 
 _READING = re.compile(r"^- ([^\n]{2,100}?): .*\[\d{1,3}\]", re.MULTILINE)
 
@@ -22,7 +22,12 @@ def describe_answered(answered: Answered) -> str:
     return _TEXTS.get(answered, "")
 
 
-def list_readings(answer: Answer) -> list[str]:
+def list_readings(text: str, answered: Answered) -> list[str]:
     """What the question may mean, where the answer has a line for each reading; none where it is not open."""
-    readings = list(dict.fromkeys(_READING.findall(answer.text))) if answer.answered == "depends" else []
+    readings = list(dict.fromkeys(_READING.findall(text))) if answered == "depends" else []
     return readings if len(readings) > 1 else []
+
+
+def narrow_question(question: str, reading: str) -> str:
+    """The question again, asked about one of the things that it may mean."""
+    return f"{question} ({reading})"

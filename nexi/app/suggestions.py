@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.follow_ups import ReadPage, make_follow_ups
 from nexi.app.gate import open_gate
 from nexi.app.request import budget_for
@@ -40,6 +41,8 @@ QUOTA_REACHED = "quota_reached"
 async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> tuple[str, ...]:
     """At most three questions after a run that has ended with an answer; none where they are switched off.
 
+    A question that may mean several things is asked back: there is one for each of its readings.
+
     They belong to their run: its scope and what is left of its budget hold for them. Raises NexiError where a quota is reached.
     """
     started, finished = facts[0], facts[-1]
@@ -47,6 +50,8 @@ async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> t
         raise TypeError("these are not the facts of a run that ended with an answer")
     if not nexi.config.suggestions or not finished.answer.strip():
         return ()
+    if readings := list_readings(finished.answer, finished.answered):
+        return tuple(narrow_question(started.query, reading) for reading in readings)
     request = request_to_resume(started, None)
     gate = open_gate(
         nexi.ports,

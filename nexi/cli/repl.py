@@ -144,12 +144,13 @@ class _Conversation:
 
     async def handle_line(self, line: str) -> None:
         """Run a command or ask a question. Raises NexiError if that fails."""
+        from nexi.answers.answered import narrow_question
         from nexi.output import write
 
         word, _, rest = line.partition(" ")
         readings, self._readings = self._readings, []
         if line.isdigit() and 0 < int(line) <= len(readings):
-            await self._ask_question(f"{self._question} ({readings[int(line) - 1]})")
+            await self._ask_question(narrow_question(self._question, readings[int(line) - 1]))
         elif line in HELP_WORDS:
             write(HELP + "\n", sys.stderr)
         elif word in SLASH_COMMANDS:
@@ -221,7 +222,8 @@ class _Conversation:
         from nexi.output import print_note
         from nexi.output.controls import clean_line
 
-        self._readings = list_readings(self._last_result().answer)
+        answer = self._last_result().answer
+        self._readings = list_readings(answer.text, answer.answered)
         if self._readings:
             choices = " · ".join(f"{number} {clean_line(reading)}" for number, reading in enumerate(self._readings, 1))
             print_note(f"Which one do you mean? Type its number: {choices}", None)

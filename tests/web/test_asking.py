@@ -284,6 +284,20 @@ async def test_without_a_model_or_from_its_nonsense_they_are_made_from_the_pages
         assert (await served.client.get(f"/page/runs/{run_id}/suggestions")).json() == {"suggestions": suggested}
 
 
+async def test_a_question_that_may_mean_several_things_is_asked_back_for_each(tmp_path: Path) -> None:
+    web = GatedWeb()
+    web.pages.clear()
+    for kind, born in (("basketball", "17 February 1963 in Brooklyn"), ("footballer", "7 April 1986 in Cheshunt")):
+        text = f"# Michael Jordan ({kind})\n\nMichael Jordan was born on {born}.\n"
+        web.pages[f"https://{kind}.example/jordan"] = text
+    async with serving(tmp_path, web=web) as served:
+        run_id, _ = await finished(served, question="When was Michael Jordan born?")
+        found = (await served.client.get(f"/page/runs/{run_id}/suggestions")).json()["suggestions"]
+    assert sorted(found) == [
+        f"When was Michael Jordan born? (Michael Jordan ({kind}))" for kind in ("basketball", "footballer")
+    ]
+
+
 async def test_a_run_that_has_used_its_budget_gets_those_of_its_pages_and_the_model_is_not_asked(tmp_path: Path) -> None:
     judge = Judge()
     config = with_model(tmp_path, max_model_calls=2, verify_judge=False)
