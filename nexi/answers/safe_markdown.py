@@ -41,16 +41,18 @@ MIN_TRIM_CHARS = 4_000
 MAX_PARSED_CHARS = 2_000_000  # of one answer; beyond, only text that cannot be markup is added
 
 _TAIL = r"[^\s()<>\[\]\"'`]*(?:\([^\s()<>]*\)[^\s()<>\[\]\"'`]*)*"
+# Names and schemes are bounded: in a line of 45,000 letters, each of them could begin one. Of a longer one the end is found.
+_USER = r"[\w.+-]{1,64}"
 # What readers make a link of where it stands alone: GitHub's autolinks.
-ADDRESS = rf"(?:(?:https?|ftp)://|(?<![\w@./-])www\.|(?<!\w)(?:mailto|xmpp):){_TAIL}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+ADDRESS = rf"(?:(?:https?|ftp)://|(?<![\w@./-])www\.|(?<!\w)(?:mailto|xmpp):){_TAIL}|{_USER}@[\w-]+(?:\.[\w-]+)+"
 _BARE = re.compile(rf"(?:{ADDRESS})(?<![.,;:!?*_])", re.IGNORECASE)
 _RISKY = re.compile(r"[<@\\&]|\]\(|\]:|\[[^\]]*\]\s*\[|://|www\.|mailto:|xmpp:", re.IGNORECASE)
 _RISKY_CODE = re.compile(r"//|:/")  # beyond that, where code is searched for addresses
 # In code an address needs no scheme that readers link: a script loads from any, and from one that begins with two slashes.
 _CODE_ADDRESS = re.compile(
-    rf"(?:[a-z][a-z0-9+.-]+://|(?:https?|ftp|wss?):[/\\]{{0,9}}(?=[\w\[])|(?<![\w:/\\])/[/\\](?=(?:[\w-]+\.)+[\w-]|\[)"
+    rf"(?:[a-z][a-z0-9+.-]{{1,40}}://|(?:https?|ftp|wss?):[/\\]{{0,9}}(?=[\w\[])|(?<![\w:/\\])/[/\\](?=(?:[\w-]+\.)+[\w-]|\[)"
     rf"|(?<![\w@./-])www\.|(?<!\w)(?:mailto|xmpp):){_TAIL}(?<![.,;:!?*_])"
-    r"|[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}",
+    rf"|{_USER}@(?:[\w-]+\.)+[a-z]{{2,}}",
     re.IGNORECASE,
 )
 _SCRIPT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(/))")
