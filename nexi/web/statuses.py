@@ -87,7 +87,7 @@ def _describe_end(facts: Sequence[Fact]) -> dict[str, Any]:
     if isinstance(last, RunFailed):
         error = {"code": last.code, "message": last.message, "cause": last.cause, "fix": last.fix}
         end = {"stop": last.stop.value, "seconds": last.seconds}
-        return end if last.stop is StopReason.CANCELLED else {**end, "error": error}
+        return {**end, "code": last.code} if last.stop is StopReason.CANCELLED else {**end, "error": error}
     return {}
 
 

@@ -166,7 +166,7 @@ async def test_a_cancelled_run_has_ended_when_the_reply_comes(tmp_path: Path) ->
     async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
         run_id = await served.ask()
         status = (await served.client.post(f"/v1/runs/{run_id}/cancel")).json()
-        assert (status["state"], status["stop"]) == ("stopped", "cancelled")
+        assert (status["state"], status["stop"], status["code"]) == ("stopped", "cancelled", "cancelled")
         assert (await served.events(run_id))[-1][1]["kind"] == "run_failed"
 
 

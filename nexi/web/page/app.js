@@ -51,7 +51,7 @@ async function openRun(id) {
       showAddressedSource();
       return document.dispatchEvent(new CustomEvent("answered"));
     }
-    if (run.error) return showFailure({ ...run.error, stop: run.stop });
+    if (run.error || run.state === "stopped") return showFailure({ code: run.code, ...run.error, stop: run.stop });
     showTools();
     addNote(say("app.ended", { state: say(`run.${run.state}`) }), true);
     setStatus("");

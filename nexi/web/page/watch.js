@@ -127,7 +127,7 @@ export function showFailure(problem) {
 async function showBrokenRun(id) {
   stopFollowing();
   const run = await call(`/v1/runs/${id}`);
-  if (run.error || run.state === "stopped") return showFailure({ ...run.error, stop: run.stop });
+  if (run.error || run.state === "stopped") return showFailure({ code: run.code, ...run.error, stop: run.stop });
   setStatus("");
   addNote(say("watch.broken", { id }), true);
   showTools();
