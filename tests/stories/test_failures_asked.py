@@ -121,7 +121,7 @@ def ask_in_pipe(world: World) -> str:
 
 def ask_at_prompt(world: World) -> str:
     """What stands between the question and the next prompt, as the screen has it."""
-    with world.terminal(columns=200) as screen:
+    with world.terminal(columns=400) as screen:  # no line wraps, however long the path of the home is
         screen.expect(PROMPT)
         screen.type(QUESTION + ENTER)
         while sum(line.startswith(PROMPT) for line in look_at(screen)) < 2:  # the line that is typed into is drawn many times

@@ -94,7 +94,8 @@ def stop_on_page(world: World, browser: Any) -> str:
         person.sees("Stopped", "#status")
         shown = [person.text(where) for where in ("#status", "#notes", "#answer")]
         person.open_history()
-        states = person.page.locator("#runs-list .state span").all_inner_texts()
+        rows = person.page.locator("#runs-list .state span").all_inner_texts()
+        states = [row for row in rows if row]  # repeats are folded
         return "\n".join([*(part for part in shown if part), f"history: {', '.join(sorted(set(states)))}"])
     finally:
         profile.close()
