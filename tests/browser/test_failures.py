@@ -78,7 +78,7 @@ def test_a_search_out_of_reach_answers_from_the_knowledge_store_where_something_
         page.wait_for_selector("#files .done")
         page = person.open()  # the file is stored, and not attached to the question
         person.ask(QUESTION)
-        page.wait_for_selector("text=384,400 km")
+        person.sees("384,400 km")
         assert page.locator(".problem").count() == 0
 
 
