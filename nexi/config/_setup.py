@@ -158,7 +158,7 @@ class _Dialogue:
 
     def allows_container(self, engine: str) -> bool:
         """Whether nexi may start a SearXNG itself; what was agreed before stays agreed."""
-        text = f"Start a SearXNG container with {engine} when you search? It is downloaded once, and stops with nexi"
+        text = f"Start a SearXNG container with {engine} when you search? The image is downloaded once; it stops with nexi"
         agreed = self._config.searxng_autostart
         given = self._ask(f"{text} [{'Y/n' if agreed else 'y/N'}]: ").strip().lower()
         return given in ("y", "yes") if given else agreed

@@ -22,22 +22,13 @@ from nexi.app.pool import PersonalPool
 from nexi.types import GUEST
 from nexi.web.access import PAGES, OwnerAccess, cookie_name
 from nexi.web.guard import PRINCIPAL
+from nexi.web.plain_page import PAGE_HEAD, SAFE
 
 __all__ = ["GuestDoor"]
 
 PARAMETER = "token"
 COOKIE_S = 365 * 24 * 3600
-SAFE = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'",
-}
-CLOSED_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>nexi</title>
-<link rel="stylesheet" href="/static/style.css">
-<main>
+CLOSED_PAGE = """<main>
 <h1>{title}</h1>
 <p>This nexi keeps its owner's questions, answers and files, so its page opens only with its token.</p>
 <p>If you started it, open the link that <code>nexi serve</code> printed, or enter here what <code>nexi token</code> prints:</p>
@@ -110,4 +101,4 @@ def is_page(path: str) -> bool:
 
 
 def _closed_page(title: str) -> Response:
-    return HTMLResponse(CLOSED_PAGE.format(title=title), 401, SAFE)
+    return HTMLResponse(PAGE_HEAD + CLOSED_PAGE.format(title=title), 401, SAFE)

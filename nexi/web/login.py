@@ -20,6 +20,7 @@ from starlette.routing import Route
 from nexi.app.team import People
 from nexi.config import Config
 from nexi.web.guard import address_of
+from nexi.web.plain_page import PAGE_HEAD, SAFE
 from nexi.web.problems import Refused, build_refusal
 
 __all__ = ["COOKIE", "LoginDoor"]
@@ -30,21 +31,11 @@ LOGIN_COOKIE = "__Host-nexi-login"
 SESSION_S = 7 * 24 * 3600
 LOGIN_S = 600
 CLOCK_LEEWAY_S = 300  # by how much the clock of the identity provider may differ from ours
-SAFE = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'",
-}
 
 
 TRY_AGAIN = "try again soon; if it stays, an administrator must correct oidc_issuer"
 _REFUSED_CLIENT = ("invalid_client", "unauthorized_client")
-REFUSAL_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>nexi</title>
-<link rel="stylesheet" href="/static/style.css">
-<main>
+REFUSAL_PAGE = """<main>
 <h1>You are not signed in</h1>
 <p>{message}</p>
 <p>What to do: {fix}</p>
@@ -188,7 +179,7 @@ def _show_refusals(handle: Handler) -> Handler:
             if "text/html" not in request.headers.get("accept", ""):
                 raise
             problem = refused.problem
-            page = REFUSAL_PAGE.format(message=_sentence(problem.message), fix=_sentence(problem.fix))
+            page = PAGE_HEAD + REFUSAL_PAGE.format(message=_sentence(problem.message), fix=_sentence(problem.fix))
             return HTMLResponse(page, problem.status, SAFE)
 
     return handle_and_show

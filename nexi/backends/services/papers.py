@@ -202,13 +202,21 @@ def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 def _read_comments(row: dict[str, Any]) -> tuple[str, str]:
     """What Europe PMC links to a paper: a retraction or a concern."""
+    links = [
+        (read_line(link, "type"), read_line(link, "id")) for link in dig_rows(row, "commentCorrectionList.commentCorrection")
+    ]
+    found = ((kind, f"https://europepmc.org/article/MED/{number}" if number else "") for kind, number in links)
+    return _choose_standing(found, read_lines(row, "pubTypeList.pubType"))
+
+
+def _choose_standing(links: Iterable[tuple[str, str]], kinds: Iterable[str]) -> tuple[str, str]:
+    """The gravest that links of a kind to a notice say of a paper, with that notice; else what its own kinds say."""
     standing, notice = "", ""
-    for comment in dig_rows(row, "commentCorrectionList.commentCorrection"):
-        found = _read_link_kind(read_line(comment, "type").lower())
+    for kind, address in links:
+        found = _read_link_kind(kind.lower())
         if found and standing != "retracted":
-            number = read_line(comment, "id")
-            standing, notice = found, f"https://europepmc.org/article/MED/{number}" if number else ""
-    if standing != "retracted" and _is_retracted_kind(read_lines(row, "pubTypeList.pubType")):
+            standing, notice = found, address
+    if standing != "retracted" and _is_retracted_kind(kinds):
         standing, notice = "retracted", ""
     return standing, notice
 
@@ -303,15 +311,9 @@ def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 def _read_references(row: dict[str, Any]) -> tuple[str, str]:
     """What PubMed links to a paper: a retraction or a concern; else its kind says so."""
-    standing, notice = "", ""
-    for link in dig_rows(row, "references"):
-        found = _read_link_kind(read_line(link, "reftype").lower())
-        if found and standing != "retracted":
-            number = read_line(link, "pmid")
-            standing, notice = found, f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
-    if standing != "retracted" and _is_retracted_kind(read_lines(row, "pubtype")):
-        standing, notice = "retracted", ""
-    return standing, notice
+    links = [(read_line(link, "reftype"), read_line(link, "pmid")) for link in dig_rows(row, "references")]
+    found = ((kind, f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else "") for kind, number in links)
+    return _choose_standing(found, read_lines(row, "pubtype"))
 
 
 # Semantic Scholar

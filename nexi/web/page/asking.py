@@ -27,6 +27,7 @@ from nexi.web.page.settings import is_editable
 from nexi.web.page.setup import ready_services
 from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request, build_refusal
+from nexi.web.runs import open_log
 from nexi.web.schemas import FOCUS
 
 __all__ = ["routes"]
@@ -152,7 +153,7 @@ async def _show_suggestions(request: Request) -> Response:
 
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
-    log = await asyncio.to_thread(nexi.runs().open_log, run_id)
+    log = await open_log(request.app.state.host, run_id)
     facts = [fact for _, fact in log.facts]
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")

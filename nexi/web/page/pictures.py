@@ -6,7 +6,6 @@ until the reader wants them.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -17,6 +16,7 @@ from nexi.types import Picture
 from nexi.urls import host_of
 from nexi.web.page.view import AnsweredRun, answered_of, is_web
 from nexi.web.problems import build_refusal
+from nexi.web.runs import open_log
 
 __all__ = ["describe_pictures", "send_picture"]
 
@@ -54,7 +54,7 @@ async def send_picture(request: Request) -> Response:
     """One picture of a run that its caller may read. An address that the run does not have is never fetched."""
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
-    answered = answered_of(run_id, await asyncio.to_thread(nexi.runs().open_log, run_id))
+    answered = answered_of(run_id, await open_log(request.app.state.host, run_id))
     number = request.query_params.get("source", "")
     picture = _find_pictures(answered).get(int(number) if number.isdecimal() and len(number) < 9 else 0)
     if picture is None:
