@@ -1,12 +1,14 @@
 """kiwix-serve: offline archives (ZIM) on this machine or in the house, searched by their own index.
 
 Its search wants every word, so that a whole question finds nothing. The words of the question are counted first, each alone;
-then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages. `request` and
-`parse` are pure; pages are read from their addresses by the ordinary fetcher.
+then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages; then each rare
+word is left out once, since the right page may have another word for it. The pages are ranked here, by the rare words that
+they have. `request` and `parse` are pure; pages are read from their addresses by the ordinary fetcher.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
@@ -22,7 +24,9 @@ from nexi.types import Hit, Query
 __all__ = ["KiwixBackend", "KiwixSearch", "parse_dates", "parse_search", "search_request"]
 
 NAME = "kiwix"
-MAX_WORDS = 8
+MAX_WORDS = 12
+POOL = 20  # pages to rank, at least
+LEFT_OUT = 6  # rare words that are left out, each once
 _ITEM = re.compile(r"<item>(.*?)</item>", re.DOTALL)
 _ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
 _TOTAL = re.compile(r"<opensearch:totalResults>([\d,. ]+)<")
@@ -104,21 +108,50 @@ class KiwixBackend:
             NAME, BackendRequest(f"{self._base}/catalog/v2/entries", params=(("count", "-1"),), timeout_s=self._timeout_s)
         )
         dates = parse_dates(catalogue.body) if catalogue.status == 200 else {}
-        counts = {word: (await self._ask([word], 1, dates)).total for word in question_terms(query.text)[:MAX_WORDS]}
+        terms = question_terms(query.text)[:MAX_WORDS]
+        counts = {word: (await self._ask([word], 1, dates)).total for word in terms}
         words = sorted((word for word in counts if counts[word]), key=lambda word: counts[word])
-        hits: dict[str, Hit] = {}
+        found = _Found(max(POOL, query.count))
         for length in range(len(words), 0, -1):
-            for hit in (await self._ask(words[:length], query.count, dates)).hits:
-                hits.setdefault(hit.url, hit)
-            if len(hits) >= query.count:
+            found.add(words[:length], (await self._ask(words[:length], found.enough, dates)).hits)
+            if len(found.hits) >= found.enough:
                 break
-        return _order_hits(list(hits.values()), words)[: query.count]
+        for place in range(min(len(words), LEFT_OUT)):
+            others = [*words[:place], *words[place + 1 :]]
+            while len(others) > 1 and not found.asked(others):
+                hits = (await self._ask(others, found.enough, dates)).hits
+                found.add(others, hits)
+                others = [] if hits else others[:-1]
+        return found.rank({word: math.log(1 + counts[words[-1]] / counts[word]) for word in words})[: query.count]
 
     async def _ask(self, words: Sequence[str], count: int, dates: Mapping[str, str]) -> KiwixSearch:
         answer = await self._sender.send(NAME, search_request(self._base, words, count, self._timeout_s))
         return parse_search(self._base, answer.status, answer.headers, answer.body, dates)
 
 
-def _order_hits(hits: Sequence[Hit], words: Sequence[str]) -> list[Hit]:
-    """Pages named by a word of the question come first; otherwise the order in which they were found stays."""
-    return sorted(hits, key=lambda hit: -len(set(question_terms(unquote(hit.title))) & set(words)))
+class _Found:
+    """The pages of several searches, and which words each is known to have."""
+
+    def __init__(self, enough: int) -> None:
+        self.enough = enough
+        self.hits: dict[str, Hit] = {}
+        self._words: dict[str, set[str]] = {}
+        self._asked: set[tuple[str, ...]] = set()
+
+    def asked(self, words: Sequence[str]) -> bool:
+        return tuple(words) in self._asked
+
+    def add(self, words: Sequence[str], hits: Sequence[Hit]) -> None:
+        self._asked.add(tuple(words))
+        for hit in hits:
+            self.hits.setdefault(hit.url, hit)
+            self._words.setdefault(hit.url, set(question_terms(hit.snippet))).update(words)
+
+    def rank(self, weights: Mapping[str, float]) -> list[Hit]:
+        """The pages with the most and rarest words first; a word of the title counts twice."""
+
+        def rate(hit: Hit) -> float:
+            title, known = set(question_terms(unquote(hit.title))), self._words[hit.url]
+            return sum(weight * ((word in known or word in title) + (word in title)) for word, weight in weights.items())
+
+        return sorted(self.hits.values(), key=rate, reverse=True)
