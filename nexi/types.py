@@ -78,6 +78,10 @@ class Paper(Struct, frozen=True):
     standing: str = ""
     notice: str = ""
     versions: tuple[str, ...] = ()
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""
+    cited_by: int = 0  # papers that cite it, as far as the index knows
 
     @property
     def mark(self) -> str:

@@ -38,6 +38,9 @@ RECORD = Paper(
     OPEN_COPY,
     "retracted",
     "https://doi.org/10.5555/salt.r",
+    volume="7",
+    issue="1",
+    pages="12–19",
 )
 SOUND = Paper("10.5555/salt.2", ("Ada Byron",), "Sleep Letters", "2020")
 
@@ -99,8 +102,11 @@ def test_a_record_survives_the_log() -> None:
 
 NOTICE = "Retracted https://doi.org/10.5555/salt.r"
 BIBTEX = ("@article{byron2020,", "journal = {Sleep Letters}", "doi = {10.5555/salt.2}", "{Byron, Ada and Cole, Ben}", NOTICE)
+BIBTEX += ("volume = {7}", "number = {1}", "pages = {12--19}")
 RIS = ("TY  - JOUR", "AU  - Cole, Ben", "JO  - Sleep Letters", "DO  - 10.5555/salt.2", f"N1  - {NOTICE}", "C1  - cc-by")
+RIS += ("VL  - 7", "IS  - 1", "SP  - 12", "EP  - 19")
 CSL = ('"type": "article-journal"', '"DOI": "10.5555/salt.2"', '"container-title": "Sleep Letters"', f'"note": "{NOTICE}"')
+CSL += ('"volume": "7"', '"issue": "1"', '"page": "12-19"')
 
 
 @pytest.mark.parametrize(("form", "parts"), [("bibtex", BIBTEX), ("ris", RIS), ("csl", CSL)])

@@ -93,6 +93,15 @@ class _Reference(Struct, frozen=True):
     venue: str = ""
     licence: str = ""
     standing: str = ""
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""
+
+    @property
+    def page_range(self) -> tuple[str, str]:
+        """The first page and the last; the last is empty where there is one."""
+        first, _, last = re.sub(r"\s*[-–—]+\s*", "-", self.pages).partition("-")
+        return first, last
 
 
 def _build_references(sources: Sequence[Source], accessed: str = "") -> list[_Reference]:
@@ -164,6 +173,9 @@ def _build_reference(source: Source, accessed: str) -> _Reference:
         venue=_one_line(paper.venue),
         licence=_one_line(paper.licence),
         standing=" ".join(part for part in (paper.mark.capitalize(), _one_line(paper.notice)) if part),
+        volume=_one_line(paper.volume),
+        issue=_one_line(paper.issue),
+        pages=_one_line(paper.pages),
     )
 
 
@@ -228,6 +240,7 @@ def _ris_record(reference: _Reference) -> str:
         lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slash_date(reference.issued))]
     lines += [("T2", reference.site), ("PB", reference.site), ("LA", reference.language), ("UR", reference.url)]
     lines += [("JO", reference.venue), ("DO", reference.doi), ("C1", reference.licence), ("N1", reference.standing)]
+    lines += [("VL", reference.volume), ("IS", reference.issue), *zip(("SP", "EP"), reference.page_range, strict=True)]
     lines += [("Y2", _slash_date(reference.accessed))] if reference.accessed else []
     return "".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n"
 
@@ -245,6 +258,9 @@ def _bibtex_entry(key: str, reference: _Reference) -> str:
         ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(map(_tex_name, reference.authors))),
         ("journal", _escape_tex(reference.venue)),
+        ("volume", _escape_tex(reference.volume)),
+        ("number", _escape_tex(reference.issue)),
+        ("pages", _escape_tex("--".join(part for part in reference.page_range if part))),
         ("doi", "".join(_URL_IN_TEX.get(c, c) for c in reference.doi)),
         ("note", _escape_tex(reference.standing)),
         ("organization", _escape_tex(reference.site)),
@@ -304,6 +320,9 @@ def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:
         "issued": _date_parts(reference.issued),
         "accessed": _date_parts(reference.accessed),
         "container-title": reference.venue or reference.site,
+        "volume": reference.volume,
+        "issue": reference.issue,
+        "page": "-".join(part for part in reference.page_range if part),
         "DOI": reference.doi,
         "license": reference.licence,
         "note": reference.standing,

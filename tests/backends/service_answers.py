@@ -30,6 +30,8 @@ CASES: dict[str, Case] = {
                     "locations": [{"landing_page_url": "https://arxiv.org/abs/2101.00001v2"}],
                     "open_access": {"is_oa": True, "oa_url": "https://repo.example/tides"},
                     "abstract_inverted_index": {"rise": [1], "Harbours": [0], "twice": [2]},
+                    "biblio": {"volume": "12", "issue": "3", "first_page": "45", "last_page": "67"},
+                    "cited_by_count": 1204,
                 }
             ],
         },
@@ -37,7 +39,7 @@ CASES: dict[str, Case] = {
             Hit(
                 "https://doi.org/10.5555/tides.1",
                 "Tides of small harbours",
-                "RETRACTED · Ada Byron, Ben Cole · Journal of Tides · 2021 · Harbours rise twice",
+                "RETRACTED · Ada Byron, Ben Cole · Journal of Tides · 2021 · cited by 1,204 · Harbours rise twice",
                 "2021-03-04",
                 "openalex",
                 Paper(
@@ -49,6 +51,10 @@ CASES: dict[str, Case] = {
                     "https://repo.example/tides.pdf",
                     "retracted",
                     versions=("10.48550/arxiv.2101.00001",),
+                    volume="12",
+                    issue="3",
+                    pages="45-67",
+                    cited_by=1204,
                 ),
             )
         ],
@@ -67,6 +73,10 @@ CASES: dict[str, Case] = {
                         "author": [{"given": "Ada", "family": "Byron"}, {"name": "Tide Group"}],
                         "container-title": ["Journal of Tides"],
                         "issued": {"date-parts": [[2021, 3, 4]]},
+                        "volume": "12",
+                        "issue": "3",
+                        "page": "45-67",
+                        "is-referenced-by-count": 31,
                         "license": [{"URL": "https://creativecommons.org/licenses/by/4.0/"}],
                         "abstract": "<jats:p>Harbours rise &amp; fall.</jats:p>",
                         "updated-by": [
@@ -82,7 +92,7 @@ CASES: dict[str, Case] = {
             Hit(
                 "https://doi.org/10.5555/tides.1",
                 "Tides of small harbours",
-                "RETRACTED · Ada Byron, Tide Group · Journal of Tides · 2021 · Harbours rise & fall.",
+                "RETRACTED · Ada Byron, Tide Group · Journal of Tides · 2021 · cited by 31 · Harbours rise & fall.",
                 "2021-03-04",
                 "crossref",
                 Paper(
@@ -95,6 +105,10 @@ CASES: dict[str, Case] = {
                     "retracted",
                     "https://doi.org/10.5555/tides.r",
                     ("10.48550/arxiv.2101.00001",),
+                    volume="12",
+                    issue="3",
+                    pages="45-67",
+                    cited_by=31,
                 ),
             )
         ],
@@ -113,7 +127,9 @@ CASES: dict[str, Case] = {
                         "doi": "10.5555/salt.2",
                         "title": "Salt and sleep.",
                         "authorString": "Byron A, Cole B.",
-                        "journalInfo": {"journal": {"title": "Sleep Letters"}},
+                        "journalInfo": {"journal": {"title": "Sleep Letters"}, "volume": "7", "issue": "1"},
+                        "pageInfo": "e12",
+                        "citedByCount": 2,
                         "pubYear": "2020",
                         "abstractText": "<h4>Aim</h4>Less salt, more sleep.",
                         "license": "cc by",
@@ -130,7 +146,7 @@ CASES: dict[str, Case] = {
             Hit(
                 "https://europepmc.org/article/MED/100",
                 "Salt and sleep.",
-                "EXPRESSION OF CONCERN · Byron A, Cole B · Sleep Letters · 2020 · AimLess salt, more sleep.",
+                "EXPRESSION OF CONCERN · Byron A, Cole B · Sleep Letters · 2020 · cited by 2 · AimLess salt, more sleep.",
                 "2020-05-06",
                 "europepmc",
                 Paper(
@@ -142,6 +158,10 @@ CASES: dict[str, Case] = {
                     "https://europepmc.org/articles/PMC7",
                     "concern",
                     "https://europepmc.org/article/MED/200",
+                    volume="7",
+                    issue="1",
+                    pages="e12",
+                    cited_by=2,
                 ),
             )
         ],
@@ -204,6 +224,9 @@ CASES: dict[str, Case] = {
                     "sortpubdate": "2020/05/06 00:00",
                     "source": "Sleep Lett",
                     "fulljournalname": "Sleep Letters",
+                    "volume": "7",
+                    "issue": "1",
+                    "pages": "e12",
                     "authors": [{"name": "Byron A", "authtype": "Author"}],
                     "title": "Salt and sleep.",
                     "elocationid": "doi: 10.5555/salt.2",
@@ -227,6 +250,9 @@ CASES: dict[str, Case] = {
                     "",
                     "https://pmc.ncbi.nlm.nih.gov/articles/PMC7/",
                     "retracted",
+                    volume="7",
+                    issue="1",
+                    pages="e12",
                 ),
             )
         ],
@@ -243,6 +269,8 @@ CASES: dict[str, Case] = {
                     "title": "Tides of small harbours",
                     "abstract": "Harbours rise.",
                     "venue": "Journal of Tides",
+                    "journal": {"name": "Journal of Tides", "volume": "12", "pages": "45-67"},
+                    "citationCount": 40,
                     "year": 2021,
                     "publicationDate": "2021-03-04",
                     "openAccessPdf": {"url": "https://repo.example/tides.pdf", "status": "GREEN", "license": "CCBY"},
@@ -254,7 +282,7 @@ CASES: dict[str, Case] = {
             Hit(
                 "https://doi.org/10.5555/tides.1",
                 "Tides of small harbours",
-                "Ada Byron · Journal of Tides · 2021 · Harbours rise.",
+                "Ada Byron · Journal of Tides · 2021 · cited by 40 · Harbours rise.",
                 "2021-03-04",
                 "semanticscholar",
                 Paper(
@@ -265,6 +293,9 @@ CASES: dict[str, Case] = {
                     "CCBY",
                     "https://repo.example/tides.pdf",
                     versions=("10.48550/arxiv.2101.00001",),
+                    volume="12",
+                    pages="45-67",
+                    cited_by=40,
                 ),
             )
         ],
@@ -279,7 +310,9 @@ CASES: dict[str, Case] = {
                         "title": "Open wells",
                         "abstract": "Wells of the north.",
                         "year": "2019",
-                        "journal": {"title": "Water Notes"},
+                        "journal": {"title": "Water Notes", "volume": "4", "number": "2"},
+                        "start_page": "9",
+                        "end_page": "9",
                         "author": [{"name": "Cleo Dunn"}],
                         "identifier": [{"type": "doi", "id": "10.5555/wells.3"}],
                         "link": [{"type": "fulltext", "url": "https://water.example/wells"}],
@@ -294,7 +327,17 @@ CASES: dict[str, Case] = {
                 "Cleo Dunn · Water Notes · 2019 · Wells of the north.",
                 "2019",
                 "doaj",
-                Paper("10.5555/wells.3", ("Cleo Dunn",), "Water Notes", "2019", "", "https://water.example/wells"),
+                Paper(
+                    "10.5555/wells.3",
+                    ("Cleo Dunn",),
+                    "Water Notes",
+                    "2019",
+                    "",
+                    "https://water.example/wells",
+                    volume="4",
+                    issue="2",
+                    pages="9",
+                ),
             )
         ],
     ),

@@ -32,12 +32,22 @@ def _build_hit(
     if not paper.standing and (standing := read_title_standing(title)):
         paper = replace(paper, standing=standing)
     head = ", ".join(paper.authors[:3]) + (" et al." if len(paper.authors) > 3 else "")
-    snippet = join_parts((paper.mark, head, paper.venue, paper.year, *extra, about))
+    cited = f"cited by {paper.cited_by:,}" if paper.cited_by else ""
+    snippet = join_parts((paper.mark, head, paper.venue, paper.year, cited, *extra, about))
     return Hit(url, title, snippet, published, name, paper)
 
 
 def _doi_url(doi: str) -> str:
     return f"https://doi.org/{quote(doi, safe='/:.;()-_')}" if doi else ""
+
+
+def _join_pages(first: str, last: str) -> str:
+    return f"{first}-{last}" if first and last and first != last else first
+
+
+def _read_count(row: dict[str, Any], name: str) -> int:
+    count = row.get(name)
+    return max(0, count) if isinstance(count, int) else 0
 
 
 # OpenAlex
@@ -68,6 +78,10 @@ def read_openalex(row: dict[str, Any], caller: Caller) -> Hit | None:
         read_web_url(row, "best_oa_location.pdf_url", "open_access.oa_url"),
         "retracted" if row.get("is_retracted") is True else "",
         versions=_find_versions(read_line(location, "landing_page_url") for location in dig_rows(row, "locations")),
+        volume=read_line(row, "biblio.volume"),
+        issue=read_line(row, "biblio.issue"),
+        pages=_join_pages(read_line(row, "biblio.first_page"), read_line(row, "biblio.last_page")),
+        cited_by=_read_count(row, "cited_by_count"),
     )
     url = _doi_url(doi) or read_web_url(row, "primary_location.landing_page_url", "id")
     title = read_line(row, "display_name", "title")
@@ -125,6 +139,10 @@ def read_crossref(row: dict[str, Any], caller: Caller) -> Hit | None:
         standing=standing,
         notice=notice,
         versions=_find_versions(read_line(item, "id") for item in related_rows if item.get("id-type") == "doi"),
+        volume=read_line(row, "volume"),
+        issue=read_line(row, "issue"),
+        pages=read_line(row, "page", "article-number"),
+        cited_by=_read_count(row, "is-referenced-by-count"),
     )
     parts = dig(row, "issued.date-parts.0")
     day = "-".join(f"{part:02d}" for part in parts if isinstance(part, int)) if isinstance(parts, list) else ""
@@ -194,6 +212,10 @@ def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
         f"https://europepmc.org/articles/{pmc}" if pmc else next((link for link in open_links if link), ""),
         standing,
         notice,
+        volume=read_line(row, "journalInfo.volume"),
+        issue=read_line(row, "journalInfo.issue"),
+        pages=read_line(row, "pageInfo"),
+        cited_by=_read_count(row, "citedByCount"),
     )
     url = f"https://europepmc.org/article/{source}/{number}" if source and number else _doi_url(doi)
     about, day = read_line(row, "abstractText"), read_day(row, "firstPublicationDate")
@@ -303,6 +325,9 @@ def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
         open_url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else "",
         standing=standing,
         notice=notice,
+        volume=read_line(row, "volume"),
+        issue=read_line(row, "issue"),
+        pages=read_line(row, "pages"),
     )
     url = f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
     day = read_day({"day": read_line(row, "sortpubdate").partition(" ")[0].replace("/", "-")}, "day")
@@ -320,7 +345,7 @@ def _read_references(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
-    fields = "title,abstract,year,venue,externalIds,openAccessPdf,url,publicationDate,authors"
+    fields = "title,abstract,year,venue,journal,citationCount,externalIds,openAccessPdf,url,publicationDate,authors"
     params = {"query": query.text.replace("-", " "), "limit": str(min(query.count, 50)), "fields": fields}
     headers = {"x-api-key": caller.key} if caller.key else {}
     return BackendRequest(f"{caller.base}/paper/search", params=tuple(params.items()), headers=headers)
@@ -336,6 +361,9 @@ def read_semanticscholar(row: dict[str, Any], caller: Caller) -> Hit | None:
         read_line(row, "openAccessPdf.license"),
         read_web_url(row, "openAccessPdf.url") or (f"https://arxiv.org/abs/{arxiv}" if arxiv else ""),
         versions=(f"10.48550/arxiv.{arxiv}",) if arxiv else (),
+        volume=read_line(row, "journal.volume"),
+        pages=read_line(row, "journal.pages"),
+        cited_by=_read_count(row, "citationCount"),
     )
     url = _doi_url(doi) or paper.open_url or read_web_url(row, "url")
     about, day = read_line(row, "abstract"), read_day(row, "publicationDate")
@@ -360,6 +388,9 @@ def read_doaj(row: dict[str, Any], caller: Caller) -> Hit | None:
         read_line(about, "journal.title"),
         read_line(about, "year"),
         open_url=link,
+        volume=read_line(about, "journal.volume"),
+        issue=read_line(about, "journal.number"),
+        pages=_join_pages(read_line(about, "start_page"), read_line(about, "end_page")),
     )
     return _build_hit(
         "doaj",
