@@ -1,9 +1,10 @@
-"""Offline archives: how often the right page is among the hits of a kiwix-serve, against the search of the mini-web.
+"""Offline archives: the right page among the hits of a kiwix-serve and the answers from it, against the mini-web over HTTP.
 
     python -m evals.offline_archive [--sample N] [--save]
 
 The pages of the dev mini-web become a ZIM file (`zimwriterfs` of Debian's zim-tools), which kiwix-serve serves on this
-machine. A question counts where a right page is among the ten hits. Both are asked the whole question; nothing was tuned.
+machine; nothing else is asked. A page counts where a right one is among the ten hits, an answer where the scorer finds it
+right and its citation supports it. The words that are left out and the ranking were made on another sample.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
+from evals import answers
 from evals.starved import DATA, SEED
 from nexi.backends.kiwix import KiwixBackend
 from nexi.backends.sender import Sender
+from nexi.config import Config
 from nexi.types import Query
 from rig import miniweb
 
@@ -59,6 +63,32 @@ async def count_right(base: str, corpus: miniweb.Corpus, rows: list[dict[str, ob
     return archived, served
 
 
+async def ask_archive(base: str, corpus: miniweb.Corpus, rows: list[dict[str, Any]], home: Path) -> answers.Row:
+    """The answers without a model from the archive alone, its addresses read as those of the pages in it."""
+    config = Config(
+        model="extractive",
+        search_backend=("kiwix",),
+        service_urls={"kiwix": base},
+        allow_private=(base.removeprefix("http://"),),
+        home=home,
+        page_cache=False,
+        knowledge=False,
+        verify_judge=False,
+    )
+    replies = {}
+    for row in rows:
+        reply = await answers.ask(config, row)
+        for name in ("citations", "fetched"):
+            reply[name] = [_page_address(corpus, url) for url in reply.get(name, ())]
+        replies[row["id"]] = reply
+    return answers.summary("ZIM", False, rows, replies)
+
+
+def _page_address(corpus: miniweb.Corpus, url: str) -> str:
+    found = re.search(r"/(\d+)\.html$", url)
+    return str(corpus.pages[int(found[1])]["url"]) if found else url
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sample", type=int, default=40)
@@ -78,10 +108,16 @@ def main() -> int:
         )
         try:
             wait_for(f"http://127.0.0.1:{port}/")
-            archived, served = asyncio.run(count_right(f"http://127.0.0.1:{port}", corpus, rows))
+            base = f"http://127.0.0.1:{port}"
+            archived, served = asyncio.run(count_right(base, corpus, rows))
+            offline = asyncio.run(ask_archive(base, corpus, rows, Path(folder) / "home"))
         finally:
             server.terminate()
             server.wait()
+        with miniweb.serve(source) as web:
+            model = {"model": "extractive"}
+            replies = asyncio.run(answers.ask_all(web, Path(folder) / "online", rows, model))
+    online = answers.summary("HTTP", False, rows, replies)
     lines = [
         "# Offline archives",
         "",
@@ -91,8 +127,12 @@ def main() -> int:
         "| questions of dev | kiwix-serve | search of the mini-web |",
         "|---|---|---|",
         f"| {len(rows)} | {archived} | {served} |",
+        "",
+        "Answers without a model from the same pages; shares in per cent:",
+        "",
+        *answers.table([offline, online]).splitlines(),
     ]
-    print(lines[-1])
+    print("\n".join(lines[4:]))
     if given.save:
         TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0

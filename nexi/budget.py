@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from nexi.notices import Notice
 from nexi.types import StopReason, Usage
 
 QUOTA_FIX = "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more"
@@ -73,12 +74,16 @@ class Meter:
 
     def describe_spent(self) -> str:
         """Why no further model call is allowed: a limit is used up, or too little of it is left for one."""
-        left, name = self.reply_room, "your quota for today" if self.root.budget.is_quota else "the budget"
+        left = self.reply_room
+        quota, budget = Notice("budget.quota", "your quota for today"), Notice("budget.own", "the budget")
+        name = quota if self.root.budget.is_quota else budget
         if self._is_spent():
-            return f"{name} is spent"
+            return Notice("budget.spent", "{budget} is spent", budget=name)
         if left is None or left <= 0:
-            return f"the rest of {name} is set aside for calls in flight"
-        return f"{name} has {left:,} tokens left, too few for another model call"
+            return Notice("budget.reserved", "the rest of {budget} is set aside for calls in flight", budget=name)
+        return Notice(
+            "budget.small", "{budget} has {n} tokens left, too few for another model call", budget=name, n=f"{left:,}"
+        )
 
     def advise_spent(self) -> str:
         """What to do when no further model call is allowed."""

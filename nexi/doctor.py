@@ -27,6 +27,7 @@ from nexi.app.local_models import PORTS, LocalServer, describe_server, find_serv
 from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
 from nexi.install import install_command, other_package
+from nexi.notices import map_notice
 from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
@@ -687,7 +688,7 @@ def _secret_hider(config: Config) -> Callable[[str], str]:
             text = text.replace(secret, "[key]")
         return text
 
-    return hide
+    return lambda text: map_notice(text, hide)
 
 
 def _collect_secrets(config: Config) -> set[str]:

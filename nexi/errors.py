@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from nexi.notices import Notice
+
 if TYPE_CHECKING:
     from nexi.types import Usage
 
@@ -47,8 +49,14 @@ class NexiError(Exception):
         if actor:
             self.actor = actor
 
+    def describe(self) -> str:
+        """What happened and why, as one notice."""
+        if not self.cause:
+            return self.message
+        return Notice("joined.cause", "{message}: {cause}", message=self.message, cause=self.cause)
+
     def __str__(self) -> str:
-        return f"{self.message}: {self.cause}" if self.cause else self.message
+        return self.describe()
 
 
 class ConfigError(NexiError):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeAlias, Union
 from msgspec import Struct
 
 from nexi.errors import FetchReason
+from nexi.notices import TABLE, list_notices, restore_notices
 from nexi.types import (
     Answer,
     Answered,
@@ -497,9 +498,10 @@ def map_sources(facts: Iterable[Event]) -> dict[int, Source]:
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """A JSON object with `kind` first; the run's own facts name no agent, and a sound reply no defect."""
+    """A JSON object, `kind` first and notices last; the run's own facts name no agent, and a sound reply no defect."""
     fields = {name: value for name, value in _to_plain(event).items() if value or name not in ("agent", "defect")}
-    return {"kind": event.kind, **fields}
+    notices = list_notices(fields)
+    return {"kind": event.kind, **fields, **({TABLE: notices} if notices else {})}
 
 
 def decode(data: Mapping[str, Any]) -> Event:
@@ -507,6 +509,8 @@ def decode(data: Mapping[str, Any]) -> Event:
     cls = KINDS.get(data.get("kind", ""))
     if cls is None:
         raise ValueError(f"unknown event kind {data.get('kind')!r}")
+    if TABLE in data:
+        data = restore_notices({name: value for name, value in data.items() if name != TABLE}, data[TABLE])
     event: Event = _build_value(cls, _upgrade_review(data) if cls is AnswerChecked else data)
     return event
 

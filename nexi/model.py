@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
+from nexi.notices import Notice
 from nexi.ports import LLM, Clock, Emit
 from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
@@ -30,6 +31,7 @@ from nexi.types import Message, Purpose, Reply, ReplyDefect, StopReason, ToolCal
 
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
+NOT_ASKED = Notice("model.not_asked", "the model was not asked")
 MIN_OUTPUT_TOKENS = 256
 MIN_AFFORDABLE_TOKENS = 1_024  # a shorter reply would break off in the middle
 STALL_S = 1.0  # past the time target, a call may not be silent for longer
@@ -207,7 +209,11 @@ class MeteredLLM(Struct, frozen=True):
         try:
             yield timer
         except TimeoutError:
-            error = LLMError(f"{self.name} did not answer in time", cause="the time target was reached", code="timeout")
+            error = LLMError(
+                Notice("model.timeout", "{where} did not answer in time", where=self.name),
+                cause=Notice("limit.time", "the time target was reached"),
+                code="timeout",
+            )
             error.usage, error.partial = replace(usage, output_tokens=stream.size // 4), stream.text
             raise error from None
         finally:
@@ -247,7 +253,7 @@ class MeteredLLM(Struct, frozen=True):
         if self.replay.is_replay_only:
             if self.replay.next_limit(f"call {digest}"):
                 await self._refuse(digest)
-            raise LLMError("the model was not asked", cause="the log does not hold its reply", code="not_recorded")
+            raise LLMError(NOT_ASKED, cause="the log does not hold its reply", code="not_recorded")
 
     async def _reserve(self, tokens: int, digest: str) -> Reservation:
         reservation = self.meter.reserve_call(tokens)
@@ -258,7 +264,7 @@ class MeteredLLM(Struct, frozen=True):
     async def _refuse(self, digest: str) -> NoReturn:
         await self.emit(LimitApplied(f"call {digest}", StopReason.BUDGET_SPENT))
         cause, fix = self.meter.describe_spent(), self.meter.advise_spent()
-        raise LLMError("the model was not asked", cause=cause, fix=fix, code="budget_spent")
+        raise LLMError(NOT_ASKED, cause=cause, fix=fix, code="budget_spent")
 
 
 class _StreamRecorder:

@@ -15,6 +15,7 @@ from nexi.answers.papers import list_preprints, mark_title
 from nexi.budget import Meter
 from nexi.errors import FetchError, StoreError
 from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
+from nexi.notices import join_sentences
 from nexi.ports import Clock, ContentFetcher, Emit, PageStore
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
@@ -216,7 +217,7 @@ class Reader:
             await self._store.put(page.text)
             return await self._store.put("\n".join(page.links)) if page.links else ""
         except StoreError as error:
-            await self._emit(Warned("evidence_not_kept", f"{error}. {error.fix}".strip(), cause=error.fix))
+            await self._emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
         return ""
 
 

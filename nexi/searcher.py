@@ -21,6 +21,7 @@ from nexi.focus import within_focus
 from nexi.net.breaker import Suspension, format_duration
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries
+from nexi.notices import Notice
 from nexi.ports import Breaker, Clock, Emit, MakePacing, Pacing, SearchBackend
 from nexi.routing.asking import ask_services
 from nexi.routing.fusion import fuse_hits
@@ -226,7 +227,12 @@ class Searcher:
                 raise
             cause = f"it was given {share_s:.2g} s of the time of this request"
             fix = "raise the time limits of the request, or take the backend out of the chain"
-            raise BackendError(f"{backend.name} did not answer in time", cause=cause, fix=fix, code="timeout") from error
+            raise BackendError(
+                Notice("service.timeout", "{service} did not answer in time", service=backend.name),
+                cause=cause,
+                fix=fix,
+                code="timeout",
+            ) from error
 
     async def _search_with_retries(self, backend: SearchBackend, query: Query, max_wait_s: float) -> list[Hit]:
         async def report_delay(error: RetryableError, wait_s: float) -> None:

@@ -24,6 +24,7 @@ MAKERS: Mapping[str, tuple[int | str, int]] = {
     "ProxyFault": ("proxy", 0),
     "Warned": (0, 1),
     "warn": (0, 1),
+    "Notice": (0, 1),
 }
 
 
@@ -50,8 +51,9 @@ def find_entries(source: str) -> Iterator[Entry]:
     tree = ast.parse(source)
     constants = {
         node.targets[0].id: node.value
-        for node in tree.body
+        for node in [*ast.walk(tree), *tree.body]
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if node in tree.body or _is_call_of(node.value, "Notice")
     }
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -80,4 +82,12 @@ def _render(node: ast.expr, constants: Mapping[str, ast.expr]) -> str:
         return _render(node.left, constants) + _render(node.right, constants)
     if isinstance(node, ast.Name) and node.id in constants:
         return _render(constants[node.id], {})
+    if _is_call_of(node, "Notice"):
+        return re.sub(r"\{\w+\}", "{}", _render(node.args[1], constants))  # type: ignore[attr-defined]
+    if _is_call_of(node, "join_sentences"):
+        return ". ".join(_render(part, constants) for part in node.args)  # type: ignore[attr-defined]
     return "{}"
+
+
+def _is_call_of(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name

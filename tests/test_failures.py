@@ -27,6 +27,7 @@ from nexi.cli.flags import OutputFlags
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.llm.openai import faults
+from nexi.notices import Notice, list_notices, map_notice
 from nexi.types import Failure, FetchLimits, Message, SearchOutcome, ToolResult
 from tests.golden_files import compare_golden
 from tests.test_messages import render_at_doors
@@ -146,7 +147,9 @@ def without_port(error: NexiError, url: str) -> NexiError:
 
 
 def replace_text(error: NexiError, old: str, new: str) -> NexiError:
-    error.message, error.cause, error.fix = (text.replace(old, new) for text in (error.message, error.cause, error.fix))
+    error.message, error.cause, error.fix = (
+        map_notice(text, lambda said: said.replace(old, new)) for text in (error.message, error.cause, error.fix)
+    )
     error.args = (str(error).replace(old, new),)
     return error
 
@@ -225,6 +228,10 @@ def bring_about(bench: Bench) -> dict[str, NexiError]:
     }
 
 
+# Pages, settings and files: they end no run that the page could show.
+WITHOUT_CODE = {"blocked", "content_type", "error", "exists", "config"}
+
+
 def test_the_commonest_failures_help_at_every_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = bring_about(Bench(tmp_path))
     assert len(shown) >= 40
@@ -235,5 +242,7 @@ def test_the_commonest_failures_help_at_every_door(tmp_path: Path, capsys: pytes
         assert not DUMPS.search("\n".join(rendered)), f"{name}: {rendered[0]}"
         assert len(str(error)) <= 300, name
         assert KEY not in "\n".join(rendered), name
+        assert KEY not in str(list_notices([error.describe()])), name
+        assert isinstance(error.message, Notice) or error.code in WITHOUT_CODE, f"{name} has no text by a code"
         lines += [f"# {name}, exit code {error.exit_code}", *rendered, ""]
     compare_golden("failures.txt", "\n".join(lines))

@@ -47,7 +47,11 @@ def render_at_doors(error: NexiError, capsys: pytest.CaptureFixture[str]) -> lis
     print_failure(error, as_json=True)
     as_json = capsys.readouterr().out.strip()
     problem = problem_of(error)
-    shapes = [f"{name}: {problem.status} {json.dumps(shape(problem))}" for name, shape in SHAPES.items()]
+    told = {name: shape(problem) for name, shape in SHAPES.items()}
+    shapes = [
+        f"{name}: {problem.status} {json.dumps({key: part for key, part in body.items() if key != 'notices'})}"
+        for name, body in told.items()
+    ]
     result = _error_result(error).model_dump(mode="json", by_alias=True)
     mcp = [f"mcp: {json.dumps(result['content'][0]['text'])}", f"mcp data: {json.dumps(result['_meta'])}"]
     return [*(f"terminal: {line}" for line in terminal), f"json: {as_json}", *shapes, *mcp]

@@ -27,6 +27,7 @@ from nexi.checking.pages import Pages
 from nexi.checking.review import PASSING, is_rejected
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, SourcesRenumbered, StatusDelta, TextDelta
+from nexi.notices import Notice
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.text.references import find_open_reference, name_subject
@@ -138,8 +139,12 @@ class AnswerChecker:
         if supported:
             return await self.finish_check(self.open_check(), stop, supported, may_rewrite=False)
         if text:
-            name = self.context.llm.name
-            await self.context.warn("replaced", f"what {name} wrote is not found in the pages, so passages of them stand here")
+            notice = Notice(
+                "answer.replaced",
+                "what {model} wrote is not found in the pages, so passages of them stand here",
+                model=self.context.llm.name,
+            )
+            await self.context.warn("replaced", notice)
         return await self.check_answer(quotation, stop, by_model=False)
 
     async def keep_supported(self, text: str) -> str:
@@ -253,7 +258,8 @@ class AnswerChecker:
         stored = [s for s in cited if is_web_url(s.url) and s.url in self.context.session.recalled_urls]
         if stored:
             named = ", ".join(f"[{s.number}] of {s.imprint.accessed[:10] or 'an earlier day'}" for s in stored)
-            await self.context.warn("stored_pages", f"from the knowledge base, not read again for this question: {named}")
+            notice = Notice("pages.stored", "from the knowledge base, not read again for this question: {pages}", pages=named)
+            await self.context.warn("stored_pages", notice)
 
     async def _warn_about_standing(self, cited: Sequence[Source]) -> None:
         """Name papers that were retracted, or that have an expression of concern."""
@@ -274,9 +280,13 @@ class AnswerChecker:
         pages = {detect_language(page.text[:4000]) for s in cited if (page := context.session.find_page(s.url))}
         if asked and pages and not pages & {asked, ""}:
             names = " and ".join(sorted(name_language(code) for code in pages))
-            await context.warn(
-                "other_language", f"the pages are in {names}, another language than the question ({name_language(asked)})"
+            notice = Notice(
+                "pages.other_language",
+                "the pages are in {languages}, another language than the question ({asked})",
+                languages=names,
+                asked=name_language(asked),
             )
+            await context.warn("other_language", notice)
 
     async def _rate_answer(self, review: Review | None) -> Answered:
         """Whether the pages that were read, in their own words and those of sentences that passed, answer the question.
@@ -377,27 +387,38 @@ class AnswerChecker:
         rejected = [claim for claim in checked if is_rejected(claim)]
         if rejected:
             named = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in rejected[:MAX_NAMED])
-            count = f"{len(rejected)} of {_count_sentences(total)}"
-            await warn("not_supported", f"a judge finds no support in the pages for {count}: {named}")
-        if review.dropped:
-            count = f"{len(review.dropped)} of {_count_sentences(total)}"
+            count = _count_of(len(rejected), total)
             await warn(
-                "left_out",
-                f"{count} left out: a judge finds no support for them"
-                if review.judges
-                else f"{count} left out: rules do not find them in the pages",
+                "not_supported",
+                Notice(
+                    "sentences.no_support",
+                    "a judge finds no support in the pages for {sentences}: {named}",
+                    sentences=count,
+                    named=named,
+                ),
             )
+        if review.dropped:
+            count = _count_of(len(review.dropped), total)
+            notice = (
+                Notice("sentences.rejected", "{sentences} left out: a judge finds no support for them", sentences=count)
+                if review.judges
+                else Notice("sentences.not_found", "{sentences} left out: rules do not find them in the pages", sentences=count)
+            )
+            await warn("left_out", notice)
         if review.strict and not review.judges:
             await warn(
-                "not_judged", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
+                "not_judged",
+                Notice(
+                    "judge.none", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
+                ),
             )
         if review.strict and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
             raise VerificationError(
-                "there is no answer that could be verified",
-                cause=f"none of its {total} sentences is found in the pages that were read"
+                Notice("answer.not_verified", "there is no answer that could be verified"),
+                cause=Notice("sentences.none", "none of its {n} sentences is found in the pages that were read", n=total)
                 if total
-                else "nothing in it could be checked",
+                else Notice("sentences.unchecked", "nothing in it could be checked"),
                 fix="ask without --strict to see it, try another model with -m, or ask more narrowly",
             )
 
@@ -414,5 +435,7 @@ class AnswerChecker:
             await warn("no_citation", "the answer cites none of the pages that were read")
 
 
-def _count_sentences(total: int) -> str:
-    return f"{total} sentence{'s' * (total != 1)}"
+def _count_of(count: int, total: int) -> str:
+    if total == 1:
+        return Notice("sentences.of_one", "{n} of 1 sentence", n=count)
+    return Notice("sentences.of", "{n} of {m} sentences", n=count, m=total)

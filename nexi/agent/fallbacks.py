@@ -21,6 +21,7 @@ from nexi.agent.window import reply_tokens
 from nexi.checking.answer import AnswerCheck
 from nexi.compaction import archive_results
 from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, StoppedError
+from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.token_counter import TokenCounter
@@ -28,7 +29,8 @@ from nexi.tools.specs import FINAL_ANSWER, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, StopReason, ToolCall, ToolResult
 
-NO_ANSWER = "there is no answer"
+NO_ANSWER = Notice("answer.none", "there is no answer")
+STOPPED_UNREAD = Notice("run.stopped_unread", "Stopped before any page was read")
 MAX_QUERY_CHARS = 300
 MAX_PAGE_BYTES = 1_500_000
 MAX_STEPS = 12  # searches and reads of the built-in model
@@ -36,13 +38,13 @@ MAX_SENTENCES_TOKENS = 160  # for an answer of one or two sentences
 MAX_SENTENCES_CHARS = 2_000
 _LEADING_CITATION = re.compile(r"^\[(\d{1,3})\][:.]? +([^\[\n]+?)([.!?]?)$", re.M)
 LIMIT_DESCRIPTIONS = {
-    StopReason.TIME_TARGET: "the time target was reached",
-    StopReason.MAX_ITERATIONS: "the iteration limit was reached",
-    StopReason.CONTEXT_LIMIT: "the context window is full",
-    StopReason.BUDGET_SPENT: "the budget is spent",
-    StopReason.API_ERROR: "the model failed",
-    StopReason.CANCELLED: "the search was stopped",
-    StopReason.REPEATED: "the model made the same calls again and again",
+    StopReason.TIME_TARGET: Notice("limit.time", "the time target was reached"),
+    StopReason.MAX_ITERATIONS: Notice("limit.iterations", "the iteration limit was reached"),
+    StopReason.CONTEXT_LIMIT: Notice("limit.window", "the context window is full"),
+    StopReason.BUDGET_SPENT: Notice("limit.budget", "the budget is spent"),
+    StopReason.API_ERROR: Notice("limit.model", "the model failed"),
+    StopReason.CANCELLED: Notice("limit.stopped", "the search was stopped"),
+    StopReason.REPEATED: Notice("limit.repeated", "the model made the same calls again and again"),
 }
 MODEL_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.REPEATED)  # reached by a model that goes on and on
 LIMIT_FIXES = {
@@ -66,7 +68,9 @@ class Fallbacks:
         """End the answer that was partly shown (`check`); with nothing shown, answer from what was read."""
         if check is None:
             return await self.answer_after_limit(reason)
-        await self._context.warn(reason.value, f"{LIMIT_DESCRIPTIONS[reason]}; the answer breaks off here")
+        await self._context.warn(
+            reason.value, Notice("answer.cut", "{reason}; the answer breaks off here", reason=LIMIT_DESCRIPTIONS[reason])
+        )
         return await self._checker.finish_check(check, reason)
 
     async def answer_after_limit(self, reason: StopReason, *, by_model: bool = True) -> Answer:
@@ -79,9 +83,10 @@ class Fallbacks:
             return await self._answer_as_built_in(reason, self._describe_limit(reason))
         if not self._context.session.has_evidence:
             raise self._explain_limit(reason)
-        await self._context.warn(
-            reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
+        partial = Notice(
+            "answer.partial", "{reason}; this answer uses what was read until then", reason=self._describe_limit(reason)
         )
+        await self._context.warn(reason.value, join_sentences(partial, fix))
         text = await self._context.run_unless_cancelled(self._request_final_answer(description)) if by_model else ""
         if isinstance(text, StopReason) or is_no_answer(text):
             return await self._checker.check_answer(await self.extractive_answer(), reason, by_model=False)
@@ -92,7 +97,10 @@ class Fallbacks:
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
             raise self._explain_limit(reason, cause)
-        await self._context.warn(reason.value, f"{cause} before any page was read, so the built-in model read and answered")
+        notice = Notice(
+            "answer.built_in", "{cause} before any page was read, so the built-in model read and answered", cause=cause
+        )
+        await self._context.warn(reason.value, notice)
         return await self._checker.check_answer(quotation, reason, by_model=False)
 
     def _describe_limit(self, reason: StopReason) -> str:
@@ -114,13 +122,16 @@ class Fallbacks:
             return await self._answer_as_built_in(StopReason.API_ERROR, str(error))
         if not has_evidence:
             raise error
-        await self._context.warn("model_failed", f"{error}. {error.fix}".strip())
+        await self._context.warn("model_failed", join_sentences(str(error), error.fix))
         return await self.answer_after_limit(StopReason.API_ERROR)
 
     async def answer_after_babble(self) -> Answer:
         """Answer from what was read when the model writes the same words over and over."""
         name = self._context.llm.name
-        await self._context.warn("babble", f"{name} wrote the same words over and over, so the built-in model answered")
+        notice = Notice(
+            "answer.babble", "{model} wrote the same words over and over, so the built-in model answered", model=name
+        )
+        await self._context.warn("babble", notice)
         return await self._checker.check_answer(await self.extractive_answer(), StopReason.PLAIN_ANSWER, by_model=False)
 
     async def answer_without_tools(self) -> Answer:
@@ -128,8 +139,9 @@ class Fallbacks:
         name = self._context.llm.name
         if name == self._fallback_llm().name:  # it has searched, and found nothing that could be read
             raise self._explain_no_evidence()
-        if idleness := describe_idleness(self._context.session.messages):
-            await self._context.warn("guided", f"{name} {idleness}, so the question itself was searched for")
+        if idleness := describe_idleness(self._context.session.messages, name):
+            notice = Notice("model.guided", "{idleness}, so the question itself was searched for", idleness=idleness)
+            await self._context.warn("guided", notice)
         return await self.answer_from_passages()
 
     async def answer_from_passages(self) -> Answer:
@@ -157,7 +169,9 @@ class Fallbacks:
             Message("assistant", "", (call,)),
             Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
         ]
-        await self._context.warn("extractive", "the answer was assembled from passages without a model")
+        await self._context.warn(
+            "extractive", Notice("answer.assembled", "the answer was assembled from passages without a model")
+        )
         reply = await self._fallback_llm().complete(messages, max_tokens=self._context.settings.max_output_tokens)
         return reply.text
 
@@ -173,7 +187,7 @@ class Fallbacks:
                 messages, max_tokens=context.settings.max_output_tokens, deadline=context.final_deadline()
             )
         except LLMError as error:
-            await context.warn("model_failed", f"the model could not write the answer ({error})")
+            await context.warn("model_failed", _not_written(error))
             return ""
         return reply.text
 
@@ -182,8 +196,8 @@ class Fallbacks:
 
     def _explain_limit(self, reason: StopReason, limit: str = "") -> NexiError:
         if reason is StopReason.CANCELLED:
-            return StoppedError("Stopped before any page was read")
-        cause = f"{limit or self._describe_limit(reason)} before any page was read"
+            return StoppedError(STOPPED_UNREAD)
+        cause = Notice("answer.unread", "{reason} before any page was read", reason=limit or self._describe_limit(reason))
         messages = self._context.session.messages
         return explain_no_evidence(messages, message=NO_ANSWER, cause=cause, fix=self._advise_limit(reason))
 
@@ -237,10 +251,14 @@ class Fallbacks:
                 [Message("user", prompt)], max_tokens=MAX_SENTENCES_TOKENS, temperature=0.0, deadline=context.final_deadline()
             )
         except LLMError as error:
-            await context.warn("model_failed", f"the model could not write the answer ({error})")
+            await context.warn("model_failed", _not_written(error))
             return ""
         text = reply.text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
         return "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
+
+
+def _not_written(error: LLMError) -> Notice:
+    return Notice("answer.not_written", "the model could not write the answer ({error})", error=str(error))
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

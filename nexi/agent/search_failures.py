@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from nexi.config import name_service
 from nexi.errors import FetchReason, NoEvidenceError
 from nexi.net import proxies
+from nexi.notices import Notice
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable, explain_unreachable
 from nexi.types import Failure, Message, PageView, SearchOutcome
 
 MAX_CAUSES = 4
+OTHER_WORDS = Notice("fix.other_words", "ask in other words")
+ADD_SERVICE = Notice("fix.add_service", "ask in other words, or add a search service: nexi config setup")
 NO_FAULT = frozenset({"empty", "focus_dropped", "filter_ignored"})  # a service that answered
 
 
@@ -26,15 +29,15 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     if broken := _list_faults(failures):
         reasons = dict.fromkeys(failure.message for failure in broken[:MAX_CAUSES])
         first = next((failure.fix for failure in broken if failure.fix), "test it: nexi doctor")
-        return NoEvidenceError(message, cause="; ".join(reasons), fix=first)
+        return NoEvidenceError(message, cause=_join_causes(reasons), fix=first)
     if cause:
         return NoEvidenceError(message, cause=cause, fix=fix)
     if unread := _unread_pages(messages):
         return _explain_unread(unread, message)
     if failures:
-        found = f"{_name_services(failures)} found nothing for this question"
-        return NoEvidenceError(message, cause=found, fix="ask in other words, or add a search service: nexi config setup")
-    return NoEvidenceError(message, cause="no page was read", fix="ask in other words")
+        found = Notice("search.empty", "{services} found nothing for this question", services=_name_services(failures))
+        return NoEvidenceError(message, cause=found, fix=ADD_SERVICE)
+    return NoEvidenceError(message, cause=Notice("pages.none", "no page was read"), fix=OTHER_WORDS)
 
 
 def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
@@ -44,19 +47,24 @@ def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
     failures = _last_failures(messages)
     broken = _list_faults(failures)
     if not broken:
-        return f"{_name_services(failures)} found nothing on the web for this question" if failures else ""
-    if all(failure.code in UNREACHABLE for failure in broken):
-        return f"the web could not be searched: {describe_unreachable(broken)}"
-    return f"the web could not be searched: {'; '.join(failure.message for failure in broken[:MAX_CAUSES])}"
+        names = _name_services(failures)
+        return (
+            Notice("search.empty_web", "{services} found nothing on the web for this question", services=names) if names else ""
+        )
+    is_unreachable = all(failure.code in UNREACHABLE for failure in broken)
+    named = describe_unreachable(broken) if is_unreachable else _join_causes(f.message for f in broken[:MAX_CAUSES])
+    return Notice("search.failed", "the web could not be searched: {cause}", cause=named)
 
 
-def describe_idleness(messages: Sequence[Message]) -> str:
+def describe_idleness(messages: Sequence[Message], model: str) -> str:
     """What the model did not do; "" where what it tried failed, which is no fault of the model."""
     values = list(_values(messages))
     if not any(isinstance(value, SearchOutcome | PageView) for value in values):
-        return "did not use its tools"
+        return Notice("model.no_tools", "{model} did not use its tools", model=model)
     has_hits = any(outcome.hits for outcome in list_outcomes(messages))
-    return "" if not has_hits or any(isinstance(value, PageView) for value in values) else "opened no page that was found"
+    if not has_hits or any(isinstance(value, PageView) for value in values):
+        return ""
+    return Notice("model.no_page", "{model} opened no page that was found", model=model)
 
 
 def _explain_unread(views: Sequence[PageView], message: str) -> NoEvidenceError:
@@ -68,7 +76,7 @@ def _explain_unread(views: Sequence[PageView], message: str) -> NoEvidenceError:
     reason = words if code in get_args(FetchReason) else first.error
     more = f" ({alike} pages)" if alike > 1 else ""
     rest = f"; {others} more could not be read" if others else ""
-    return NoEvidenceError(message, cause=f"{reason}{more}{rest}", fix=first.fix or "ask in other words")
+    return NoEvidenceError(message, cause=f"{reason}{more}{rest}", fix=first.fix or OTHER_WORDS)
 
 
 def _unread_pages(messages: Sequence[Message]) -> list[PageView]:
@@ -101,6 +109,14 @@ def _list_faults(failures: Sequence[Failure]) -> list[Failure]:
     """The services that failed; where a proxy stood before them, its fault is the only one that is known."""
     faults = [failure for failure in failures if failure.code not in NO_FAULT]
     return [failure for failure in faults if failure.code == proxies.CODE][:1] or faults
+
+
+def _join_causes(causes: Iterable[str]) -> str:
+    """Each cause once, in one line."""
+    first, *others = dict.fromkeys(causes)
+    for cause in others:
+        first = Notice("joined.also", "{first}; {second}", first=first, second=cause)
+    return first
 
 
 def _name_services(failures: Sequence[Failure]) -> str:

@@ -17,6 +17,7 @@ from nexi.answers.streaming import AnswerArgument
 from nexi.checking.answer import AnswerCheck
 from nexi.errors import LLMError
 from nexi.events import ToolFinished, ToolStarted
+from nexi.notices import Notice, join_sentences
 from nexi.runs.recording import CANCELLED
 from nexi.tasks import start_task
 from nexi.tools.results import error_result
@@ -72,7 +73,12 @@ class ModelTurn:
             if error.code == CANCELLED or (not self._started and not self.released_check):
                 raise
             self.is_broken = True
-            await context.warn("stream_closed", f"{error}; continuing with what had arrived. {error.fix}".strip())
+            await context.warn(
+                "stream_closed",
+                join_sentences(
+                    Notice("model.broke_off", "{error}; continuing with what had arrived", error=str(error)), error.fix
+                ),
+            )
             reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
         finally:
             if self._preparing:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from nexi.errors import RunTakenError, StoreError
 from nexi.events import Delta, Event, Fact, Warned
+from nexi.notices import Notice, join_sentences
 from nexi.ports import RunLog
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.recording import CommittedFacts
@@ -88,7 +89,11 @@ class RunEmit:
         if self.log is broken:
             self.log = MemoryRunLog(broken.run_id, after=len(self.facts))
             await broken.close()
-            warning = Warned("log_not_kept", f"this run is not kept: {trouble}. {trouble.fix}".strip(), cause=trouble.fix)
+            warning = Warned(
+                "log_not_kept",
+                join_sentences(Notice("run.not_kept", "this run is not kept: {error}", error=str(trouble)), trouble.fix),
+                cause=trouble.fix,
+            )
             if not self._is_known(warning.cause):
                 await self.log.append(warning)
                 self._publish_fact(warning)

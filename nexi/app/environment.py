@@ -18,6 +18,7 @@ from nexi.budget import Meter
 from nexi.config import Config
 from nexi.errors import NoEvidenceError
 from nexi.model import CallCounter
+from nexi.notices import Notice
 from nexi.ports import Emit
 from nexi.prompts import render
 from nexi.runs.recording import AgentReplay
@@ -128,8 +129,8 @@ class RunEnvironment(Struct, frozen=True):
         knowledge = self.knowledge
         if self.is_local and not (knowledge.may_hold_something() and await knowledge.first_source()):
             raise NoEvidenceError(
-                "the knowledge base is empty",
-                cause="a local question is answered from the knowledge base alone",
+                Notice("knowledge.empty", "the knowledge base is empty"),
+                cause=Notice("knowledge.local", "a local question is answered from the knowledge base alone"),
                 fix="add files with nexi index PATH, or ask without --local: pages that are read are kept",
             )
         return await self.finds_knowledge()

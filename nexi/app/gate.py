@@ -19,8 +19,9 @@ from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import LLMError, NexiError
 from nexi.events import Delta, Fact, ModelAsked, ModelFailed, ModelReplied
-from nexi.model import CallCounter, MeteredLLM
+from nexi.model import NOT_ASKED, CallCounter, MeteredLLM
 from nexi.net.addresses import is_loopback_url
+from nexi.notices import Notice
 from nexi.ports import LLM, Embedder, Emit, PersonalState
 from nexi.runs.recording import CANCELLED, AgentReplay
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
@@ -114,8 +115,8 @@ class ModelGate:
     def _client(self, role: EndpointRole) -> LLM:
         if not self.may_ask(role):
             raise LLMError(
-                "the model was not asked",
-                cause="it is on another machine, and this question is restricted to local knowledge",
+                NOT_ASKED,
+                cause=Notice("model.elsewhere", "it is on another machine, and this question is restricted to local knowledge"),
                 code="local_scope",
             )
         return self.ports.llm(role)

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from nexi.notices import Notice
 from nexi.types import JudgeFigure, Verdict
 
 __all__ = ["FILE_NAME", "MEANINGS", "MarkFigure", "describe_mark", "describe_marks", "rule_figures"]
@@ -20,12 +21,18 @@ __all__ = ["FILE_NAME", "MEANINGS", "MarkFigure", "describe_mark", "describe_mar
 
 FILE_NAME = "mark_figures.json"
 MEANINGS = {
-    Verdict.SUPPORTED: "A judge that passed its test says that the passage supports the sentence.",
-    Verdict.FOUND: "The words and every hard fact of the sentence are in the cited page. No judge says more.",
-    Verdict.NOT_FOUND: "A judge finds nothing in the passages it was shown that says this.",
-    Verdict.NOT_CONFIRMED: "Rules did not find its words in one passage, and no judge has read it. It may well be true.",
-    Verdict.CONTRADICTED: "The cited page has another value in the same place.",
-    Verdict.UNCHECKED: "The text of the page is not stored, or the sentence cannot be compared with it.",
+    Verdict.SUPPORTED: Notice("mark.supported", "A judge that passed its test says that the passage supports the sentence."),
+    Verdict.FOUND: Notice(
+        "mark.found", "The words and every hard fact of the sentence are in the cited page. No judge says more."
+    ),
+    Verdict.NOT_FOUND: Notice("mark.not_found", "A judge finds nothing in the passages it was shown that says this."),
+    Verdict.NOT_CONFIRMED: Notice(
+        "mark.not_confirmed", "Rules did not find its words in one passage, and no judge has read it. It may well be true."
+    ),
+    Verdict.CONTRADICTED: Notice("mark.contradicted", "The cited page has another value in the same place."),
+    Verdict.UNCHECKED: Notice(
+        "mark.unchecked", "The text of the page is not stored, or the sentence cannot be compared with it."
+    ),
 }
 
 
@@ -39,8 +46,19 @@ class MarkFigure(Struct, frozen=True):
     highest: float
 
     def describe(self) -> str:
-        spread = f" ({self.lowest:.0f} to {self.highest:.0f} % by set)" if self.lowest < self.highest else ""
-        return f"By rules alone it is right for {self.right:.0f} % of {self.sentences:,} sentences labelled by people{spread}."
+        right, sentences = f"{self.right:.0f}", f"{self.sentences:,}"
+        if self.lowest >= self.highest:
+            return Notice(
+                "mark.right", "By rules alone it is right for {n} % of {m} sentences labelled by people.", n=right, m=sentences
+            )
+        return Notice(
+            "mark.right_by_set",
+            "By rules alone it is right for {n} % of {m} sentences labelled by people ({low} to {high} % by set).",
+            n=right,
+            m=sentences,
+            low=f"{self.lowest:.0f}",
+            high=f"{self.highest:.0f}",
+        )
 
 
 @lru_cache(maxsize=1)
@@ -57,8 +75,21 @@ def describe_mark(verdict: Verdict, judges: Sequence[JudgeFigure] = ()) -> str:
     """What a mark means and how often it is right, in plain text."""
     figures = [figure.describe() for figure in rule_figures() if figure.verdict is verdict]
     if verdict in (Verdict.SUPPORTED, Verdict.NOT_FOUND):
-        figures += [f"{j.name} was right in {j.accuracy:.0%} of a test of {j.pairs} labelled pairs." for j in judges]
-    return " ".join((MEANINGS[verdict], *figures))
+        figures += map(_describe_test, judges)
+    meaning: str = MEANINGS[verdict]
+    for figure in figures:
+        meaning = Notice("joined.whole", "{first} {second}", first=meaning, second=figure)
+    return meaning
+
+
+def _describe_test(judge: JudgeFigure) -> str:
+    return Notice(
+        "mark.tested",
+        "{judge} was right in {n} of a test of {m} labelled pairs.",
+        judge=judge.name,
+        n=f"{judge.accuracy:.0%}",
+        m=judge.pairs,
+    )
 
 
 def describe_marks(judges: Sequence[JudgeFigure] = ()) -> dict[str, str]:

@@ -37,6 +37,7 @@ from nexi.events import (
     SourceNumbered,
     Warned,
 )
+from nexi.model import NOT_ASKED
 from nexi.ports import RunStore
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
@@ -206,4 +207,4 @@ class RecordedLLM:
 
     async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **_: Any) -> Reply:
         await asyncio.sleep(0)
-        raise LLMError("the model was not asked", cause="this is a replay", code="not_recorded")
+        raise LLMError(NOT_ASKED, cause="this is a replay", code="not_recorded")

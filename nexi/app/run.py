@@ -40,6 +40,7 @@ from nexi.events import (
     is_fact,
 )
 from nexi.model import CallCounter
+from nexi.notices import Notice, join_sentences
 from nexi.ports import RunLog
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.session import Session
@@ -378,7 +379,9 @@ class Run:
         try:
             self._ports.history().add(entry)
         except StoreError as error:
-            message = f"the answer is not in the history: {error}. {error.fix}".strip()
+            message = join_sentences(
+                Notice("answer.not_in_history", "the answer is not in the history: {error}", error=str(error)), error.fix
+            )
             return [Warned("history_not_kept", message, cause=error.fix)]
         return []
 
@@ -425,7 +428,11 @@ def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) ->
     try:
         return ports.runs().create(), None
     except StoreError as error:
-        return MemoryRunLog(), Warned("log_not_kept", f"this run is not kept: {error}. {error.fix}".strip(), cause=error.fix)
+        return MemoryRunLog(), Warned(
+            "log_not_kept",
+            join_sentences(Notice("run.not_kept", "this run is not kept: {error}", error=str(error)), error.fix),
+            cause=error.fix,
+        )
 
 
 def error_of(failed: RunFailed) -> NexiError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from nexi.errors import ConfigError
+from nexi.notices import Notice
 from nexi.ports import SearchBackend
 
 if TYPE_CHECKING:
@@ -193,7 +194,11 @@ def require_backend(name: str, settings: Settings) -> Factory:
             fix="set grep_root to the folder of your code",
         )
     if name in NEEDS_KEY and not settings.api_key:
-        raise ConfigError(f"the {name} backend has no key", cause="it requires one", fix=f"set {name.upper()}_API_KEY")
+        raise ConfigError(
+            Notice("service.no_key", "the {service} backend has no key", service=name),
+            cause=Notice("service.needs_key", "it requires one"),
+            fix=f"set {name.upper()}_API_KEY",
+        )
     return factory
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from nexi.backends.replies import plain_line, read_rows, with_sites
 from nexi.errors import BackendError
 from nexi.net.causes import plain_cause
+from nexi.notices import Notice
 from nexi.types import Hit, Query
 
 NAME = "duckduckgo"
@@ -81,25 +82,38 @@ def _translate_error(error: Exception) -> BackendError:
     kind, cause = type(error).__name__, str(error)[:200]
     if "No results" in cause:
         return BackendError(
-            "DuckDuckGo gave no results",
+            Notice("duckduckgo.empty", "DuckDuckGo gave no results"),
             code="empty_or_blocked",
-            cause="it says the same for a query without results, a rate limit and a block",
-            fix="try other words, wait, or set SEARXNG_URL to a SearXNG of your own",
+            cause=Notice("duckduckgo.same", "it says the same for a query without results, a rate limit and a block"),
+            fix=Notice("fix.own_searxng", "try other words, wait, or set SEARXNG_URL to a SearXNG of your own"),
         )
     if kind == "RatelimitException":
         return BackendError(
-            "DuckDuckGo limits how often it may be asked", code="rate_limit", cause=cause, fix="wait, or set SEARXNG_URL"
+            Notice("service.rate", "{service} limits how often it may be asked", service="DuckDuckGo"),
+            code="rate_limit",
+            cause=cause,
+            fix="wait, or set SEARXNG_URL",
         )
     if any(mark in cause.lower() for mark in DNS_MARKS):  # also where the look-up itself took too long
-        cause = "the name of its host cannot be resolved"
-        return BackendError("DuckDuckGo cannot be reached", code="dns", cause=cause, fix="check the network")
+        cause = Notice("network.host_name", "the name of its host cannot be resolved")
+        return BackendError(
+            Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo"),
+            code="dns",
+            cause=cause,
+            fix=Notice("fix.network", "check the network"),
+        )
     if kind == "TimeoutException" or isinstance(error, TimeoutError):
         return BackendError(
-            "DuckDuckGo did not answer in time",
+            Notice("service.timeout", "{service} did not answer in time", service="DuckDuckGo"),
             code="timeout",
             cause=cause,
             fix="try again, or raise search_timeout",
             retryable=True,
         )
     cause = cause.partition(" > ")[0].rpartition("('")[2]  # the library chains its causes and prints them as code
-    return BackendError("DuckDuckGo cannot be reached", code="network", cause=plain_cause(cause), fix="check the network")
+    return BackendError(
+        Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo"),
+        code="network",
+        cause=plain_cause(cause),
+        fix=Notice("fix.network", "check the network"),
+    )

@@ -13,6 +13,7 @@ from typing import Any
 
 from nexi.errors import BackendError
 from nexi.net.retry import retry_after
+from nexi.notices import Notice
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 
@@ -24,14 +25,22 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
     cause = f"HTTP {status}: {service_message(body)}"
     fix_key = f"check {key_setting}" if key_setting else "this service needs no key; look for a proxy in between"
     if status in (401, 403):
-        raise BackendError(f"{service} refused us", code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
+        raise BackendError(
+            Notice("service.refused_us", "{service} refused us", service=service),
+            code="wrong_key" if key_setting else "refused_us",
+            cause=cause,
+            fix=fix_key,
+        )
     if status == 402:
         raise BackendError(
-            f"{service} requires payment", code="quota", cause=cause, fix=f"top up the account, or change {key_setting or 'it'}"
+            Notice("service.payment", "{service} requires payment", service=service),
+            code="quota",
+            cause=cause,
+            fix=f"top up the account, or change {key_setting or 'it'}",
         )
     if status == 429:
         raise BackendError(
-            f"{service} limits how often it may be asked",
+            Notice("service.rate", "{service} limits how often it may be asked", service=service),
             code="rate_limit",
             cause=cause,
             fix="wait, or put another backend before it in search_backend",

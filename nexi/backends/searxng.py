@@ -18,6 +18,7 @@ from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus
 from nexi.net.retry import retry_after
+from nexi.notices import Notice
 from nexi.types import Hit, Query
 
 NAME = "searxng"
@@ -97,35 +98,43 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
         return
     if status == 403:
         raise BackendError(
-            "SearXNG refuses to answer in JSON",
+            Notice("searxng.json_off", "SearXNG refuses to answer in JSON"),
             code="json_disabled",
-            cause="HTTP 403: the instance has its JSON format switched off, which is its default",
-            fix="add `json` to search.formats in its settings.yml and restart it",
+            cause=Notice(
+                "searxng.json_off_why",
+                "HTTP {n}: the instance has its JSON format switched off, which is its default",
+                n=status,
+            ),
+            fix=Notice("fix.searxng_json", "add `json` to search.formats in its settings.yml and restart it"),
         )
     if status == 429:
         wish = retry_after(headers)  # its own limiter names none; a proxy before it may
         raise BackendError(
-            "SearXNG limits how often it may be asked",
+            Notice("searxng.limiter", "SearXNG limits how often it may be asked"),
             code="limiter",
-            cause="HTTP 429: its limiter counted too many requests, or does not take us for a browser",
-            fix="set server.limiter to false in its settings.yml, or wait",
+            cause=Notice(
+                "searxng.limiter_why",
+                "HTTP {n}: its limiter counted too many requests, or does not take us for a browser",
+                n=status,
+            ),
+            fix=Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait"),
             retry_after=wish,
             retryable=wish is not None,
         )
     if status == 400:
         raise BackendError(
-            "SearXNG did not accept the query",
+            Notice("searxng.bad_query", "SearXNG did not accept the query"),
             code="bad_query",
             cause=f"HTTP 400: {_error_message(body)}",
-            fix="change the query, its language or its time range",
+            fix=Notice("fix.query", "change the query, its language or its time range"),
             actor="model",
         )
     if status >= 500:
         raise BackendError(
-            "SearXNG has a fault",
+            Notice("searxng.fault", "SearXNG has a fault"),
             code="server_error",
             cause=f"HTTP {status}",
-            fix="look into its log",
+            fix=Notice("fix.its_log", "look into its log"),
             retryable=True,
             retry_after=retry_after(headers),
         )
@@ -138,16 +147,16 @@ def _parse_object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
         if "html" in kind or body.lstrip()[:1] == b"<":
-            raise _wrong_url("the answer is a web page and no JSON") from error
+            raise _wrong_url(Notice("searxng.html", "the answer is a web page and no JSON")) from error
         raise BackendError(
-            "SearXNG sent an answer that cannot be read",
+            Notice("searxng.unreadable", "SearXNG sent an answer that cannot be read"),
             code="bad_json",
             cause=f"its JSON is broken: {str(error)[:200]}",
-            fix="try again; if it stays, look for a proxy that changes its answers",
+            fix=Notice("fix.proxy_between", "try again; if it stays, look for a proxy that changes its answers"),
             retryable=True,
         ) from error
     if not isinstance(data, dict):
-        raise _wrong_url("the answer is JSON of another kind")
+        raise _wrong_url(Notice("searxng.other_json", "the answer is JSON of another kind"))
     return data
 
 
@@ -159,26 +168,29 @@ def _check_engines(unresponsive: Any) -> None:
     said = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
     if all(_CAPTCHA in reason.lower() for reason in reasons.values()):
         raise BackendError(
-            "the search engines behind SearXNG require a captcha",
+            Notice("searxng.captcha", "the search engines behind SearXNG require a captcha"),
             code="captcha",
             cause=said,
-            fix="wait, or enable other engines in its settings.yml",
+            fix=Notice("fix.other_engines", "wait, or enable other engines in its settings.yml"),
         )
     raise BackendError(
-        "no search engine behind SearXNG answered",
+        Notice("searxng.engines", "no search engine behind SearXNG answered"),
         code="engines_suspended",
         cause=said,
-        fix="wait for the suspension to end, enable other engines in its settings.yml, or check its network",
+        fix=Notice(
+            "fix.suspended_engines",
+            "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
+        ),
         retryable=not any("suspended" in reason.lower() for reason in reasons.values()),
     )
 
 
 def _wrong_url(cause: str) -> BackendError:
     return BackendError(
-        "there is no SearXNG at this URL",
+        Notice("searxng.none", "there is no SearXNG at this URL"),
         code="wrong_url",
         cause=cause,
-        fix="set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080",
+        fix=Notice("fix.searxng_url", "set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080"),
     )
 
 

@@ -24,6 +24,7 @@ from nexi.errors import BackendError, ConfigError
 from nexi.net import proxies
 from nexi.net.causes import plain_cause
 from nexi.net.trust import MACHINE, Trust, trust_nobody
+from nexi.notices import Notice
 from nexi.types import Hit, Query
 
 __all__ = ["BackendRequest", "BackendResponse", "HttpBackend", "Sender"]
@@ -205,7 +206,7 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
     setting, service = "jina_timeout" if service == "jina" else "search_timeout", name_service(service)
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
         return BackendError(
-            f"{service} did not answer in time",
+            Notice("service.timeout", "{service} did not answer in time", service=service),
             code="timeout",
             cause=f"{where} took more than {request.timeout_s:g} s",
             fix=f"try again, or raise {setting} in the config",
@@ -214,27 +215,31 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
     match _root_cause(error):
         case ssl.SSLError():
             return BackendError(
-                f"{service} has no valid certificate",
+                Notice("service.certificate", "{service} has no valid certificate", service=service),
                 code="tls",
                 cause=cause,
                 fix=f"check that {where} speaks https with a certificate this machine trusts (SSL_CERT_FILE)",
             )
         case socket.gaierror():
             return BackendError(
-                f"{service} cannot be reached",
+                Notice("service.unreachable", "{service} cannot be reached", service=service),
                 code="dns",
-                cause="the name of its host cannot be resolved",
+                cause=Notice("network.host_name", "the name of its host cannot be resolved"),
                 fix=f"check the network, and the host in {where}",
             )
         case ConnectionRefusedError():
             return BackendError(
-                f"{service} refused the connection",
+                Notice("service.refused", "{service} refused the connection", service=service),
                 code="refused",
-                cause=f"nothing listens at {where}",
-                fix="start the service, or correct its URL",
+                cause=Notice("service.not_listening", "nothing listens at {where}", where=where),
+                fix=Notice("fix.start_service", "start the service, or correct its URL"),
             )
     return BackendError(
-        f"the connection to {service} failed", code="network", cause=cause, fix="check the network", retryable=True
+        Notice("service.broken", "the connection to {service} failed", service=service),
+        code="network",
+        cause=cause,
+        fix=Notice("fix.network", "check the network"),
+        retryable=True,
     )
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from nexi.answers.citations import set_citations
 from nexi.checking.review import find_failing
+from nexi.notices import Notice
 from nexi.text.blocks import parse_blocks
 from nexi.text.plain import strip_markdown
 from nexi.types import Claim, Verdict
@@ -47,12 +48,12 @@ def _quotation(claim: Claim, snapshots: Pages) -> Claim:
     for evidence in claim.evidence:
         snapshot = snapshots.get(evidence.number)
         if snapshot is not None and is_quoted(sentence, snapshot.plain.text):
-            reason = "quoted letter for letter"
+            reason = Notice("quote.verbatim", "quoted letter for letter")
             good = replace(evidence, verdict=Verdict.FOUND, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
             others = (good if e is evidence else e for e in claim.evidence)
             return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(others))
     if _is_quoted_by_parts(claim.text, snapshots):
-        return replace(claim, verdict=Verdict.FOUND, reason="quoted letter for letter, part by part")
+        return replace(claim, verdict=Verdict.FOUND, reason=Notice("quote.by_parts", "quoted letter for letter, part by part"))
     return claim
 
 

@@ -18,6 +18,7 @@ from nexi.checking.evidence import Passage, list_terms
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.sentences import without_markers
+from nexi.notices import Notice
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 __all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "judge_claims", "soften_claims"]
@@ -25,14 +26,14 @@ __all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejec
 
 MAX_JUDGED = 400  # sentences of one text
 PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
-SUPPORTS = "the judge finds it in this passage"
-REJECTED = "nothing in the passages shown says this"
+SUPPORTS = Notice("judge.supports", "the judge finds it in this passage")
+REJECTED = Notice("judge.rejects", "nothing in the passages shown says this")
 _MEANINGS = {
     "supported": (Verdict.SUPPORTED, SUPPORTS),
-    "contradicted": (Verdict.CONTRADICTED, "a passage says otherwise"),
+    "contradicted": (Verdict.CONTRADICTED, Notice("judge.denies", "a passage says otherwise")),
     "not_supported": (Verdict.NOT_FOUND, REJECTED),
 }
-NOT_JUDGED = "not judged"
+STATES_NOTHING = Notice("rules.no_claim", "it states nothing")
 MAX_GAP_REASONS = 2
 MAX_SPAN_SENTENCES = 4  # of a passage that a reader is shown
 MIN_SPAN_SHARE = 0.07  # of the words of a sentence that one more sentence of its span must bring
@@ -55,7 +56,10 @@ def is_rejected(claim: Claim) -> bool:
 
 def soften_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """What rules did not find is not confirmed: they see words, and a true sentence may have others than its page."""
-    reasons = {True: "its words do not stand together in one passage", False: "it states nothing"}
+    reasons = {
+        True: Notice("rules.apart", "its words do not stand together in one passage"),
+        False: STATES_NOTHING,
+    }
     return tuple(
         replace(c, verdict=Verdict.NOT_CONFIRMED, reason=reasons[c.needs_citation or bool(c.evidence)])
         if c.verdict is Verdict.NOT_FOUND and not c.judge
@@ -99,12 +103,12 @@ def apply_judging(claims: Sequence[Claim], judging: Judging, pages: Pages, name:
 
 def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: str) -> Claim:
     if judgement.finding == "nothing":
-        return replace(claim, needs_citation=False, reason="it states nothing", evidence=(), judge=judge)
+        return replace(claim, needs_citation=False, reason=STATES_NOTHING, evidence=(), judge=judge)
     if not judgement.finding:
-        return replace(claim, reason=f"{NOT_JUDGED}: {judgement.reason}") if judgement.reason else claim
+        return replace(claim, reason=say_not_judged(judgement.reason)) if judgement.reason else claim
     verdict, reason = _MEANINGS[judgement.finding]
     if judgement.reason and verdict is not Verdict.SUPPORTED:
-        reason = f"{reason}: {judgement.reason}"
+        reason = Notice("joined.cause", "{message}: {cause}", message=reason, cause=judgement.reason)
     evidence = _add_evidence(claim, judgement, pages, verdict, reason)
     return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
 
@@ -128,7 +132,7 @@ def _lower_evidence(evidence: Evidence, verdict: Verdict) -> Evidence:
     """A page that the judge did not name supports nothing, whatever words it shares."""
     if evidence.verdict is Verdict.UNCHECKED:
         return evidence
-    reason = "the judge names another page" if verdict is Verdict.SUPPORTED else REJECTED
+    reason = Notice("judge.other_page", "the judge names another page") if verdict is Verdict.SUPPORTED else REJECTED
     return replace(evidence, verdict=Verdict.NOT_FOUND, fit=0.0, reason=reason, missing=(), other="")
 
 
@@ -155,6 +159,10 @@ def narrow_span(sentence: str, passages: Sequence[Passage], page: Snapshot) -> t
     return place
 
 
+def say_not_judged(reason: str) -> str:
+    return Notice("judge.silent", "not judged: {reason}", reason=reason)
+
+
 def describe_gap(judgements: Sequence[Judgement]) -> str:
     """Why sentences were not judged, in one sentence; "" where every one was."""
     gaps = [judgement for judgement in judgements if not judgement.finding]
@@ -162,8 +170,10 @@ def describe_gap(judgements: Sequence[Judgement]) -> str:
     if not reasons:
         return ""
     total = len(judgements)
-    count = f"{len(gaps)} of {total} sentences were" if len(gaps) < total else "The sentences were"
-    return f"{count} not judged: {'; '.join(reasons[:MAX_GAP_REASONS])}"
+    said = "; ".join(reasons[:MAX_GAP_REASONS]) if len(reasons) > 1 else reasons[0]
+    if len(gaps) == total:
+        return Notice("judge.gap", "The sentences were not judged: {reason}", reason=said)
+    return Notice("judge.gap_of", "{n} of {m} sentences were not judged: {reason}", n=len(gaps), m=total, reason=said)
 
 
 def edit_text(text: str, claims: Sequence[Claim], changes: Mapping[int, str]) -> tuple[str, tuple[Claim, ...]]:

@@ -23,6 +23,7 @@ from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.retrieval import Window, find_windows
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
 from nexi.checking.values import find_missing
+from nexi.notices import Notice
 from nexi.text.blocks import list_cells
 from nexi.text.wordforms import WORD
 from nexi.types import Claim, Evidence, Proof, Verdict
@@ -107,10 +108,10 @@ def find_anywhere(claim: Claim, pages: Pages, question: str) -> Claim:
 def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim:
     claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.is_claim, sentence.reason)
     if not cited or not WORD.search(sentence.plain):
-        return replace(claim, reason=sentence.reason or "needs a source and cites none")
+        return replace(claim, reason=sentence.reason or Notice("rules.no_source", "needs a source and cites none"))
     parsed, pages = parse_text(_cut_reply_word(sentence.plain)), dict(list(cited.items())[:MAX_CITED])
     findings = {number: find(parsed, page, question) for number, page in pages.items()}
-    too_many = Finding(Verdict.UNCHECKED, "cites more sources than one sentence is compared with")
+    too_many = Finding(Verdict.UNCHECKED, Notice("rules.many_sources", "cites more sources than one sentence is compared with"))
     evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
     best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
@@ -128,21 +129,26 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
     """The best that a page has for a claim."""
     if page is None or not page.text.strip():
         return Finding(
-            Verdict.UNCHECKED, "the stored text of this source is empty" if page else "no stored text of this source"
+            Verdict.UNCHECKED,
+            Notice("rules.empty_source", "the stored text of this source is empty")
+            if page
+            else Notice("rules.no_text", "no stored text of this source"),
         )
     if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
-        return Finding(Verdict.UNCHECKED, "too long to be compared as one sentence")
+        return Finding(Verdict.UNCHECKED, Notice("rules.too_long", "too long to be compared as one sentence"))
     fragment = _is_fragment(claim)
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
-        return Finding(Verdict.UNCHECKED, "too short to be compared without its question")
+        return Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
     is_answer = not fragment or _names_row(claim, best.first, page) or _answers(parse_text(question), best, page)
     if question and best.verdict is Verdict.FOUND and not is_answer:
-        reason = "the passage does not speak of what was asked"
+        reason = Notice("rules.off_topic", "the passage does not speak of what was asked")
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
     if best.rank == _RANKS[Verdict.NOT_FOUND] and not page.is_whole:
-        return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
+        read = f"{page.read_chars:,}"
+        unread = Notice("rules.rest_unread", "not in the first {n} characters; the rest of the page was not read", n=read)
+        return Finding(Verdict.UNCHECKED, unread)
     return best
 
 
@@ -192,18 +198,24 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     )
     if aligned.contradictions and share >= ENOUGH_TO_CONTRADICT and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
         claimed, stated = (value.text.strip() for value in aligned.contradictions[0])
-        reason = f"the source says {stated!r} where the sentence says {claimed!r}"
+        reason = Notice(
+            "rules.other_value",
+            "the source says {stated} where the sentence says {claimed}",
+            stated=repr(stated),
+            claimed=repr(claimed),
+        )
         return replace(made, verdict=Verdict.CONTRADICTED, reason=reason, other=stated)
     enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
     if share < TOUCHED or (missing and share < enough):
         return made
     if missing or share < enough:
         unsaid = missing or dict.fromkeys(w.text for w in claim.words if w.term and not any(w.term in t.terms for t in texts))
-        return replace(made, reason=f"not in this passage: {', '.join(list(unsaid)[:4])}", is_close=True)
+        lacking = Notice("rules.missing", "not in this passage: {words}", words=", ".join(list(unsaid)[:4]))
+        return replace(made, reason=lacking, is_close=True)
     ours, theirs = (f" {' '.join(word.flat for word in text.words)} " for text in (claim, source))
-    return replace(
-        made, verdict=Verdict.FOUND, reason="said word for word" if ours in theirs else "its words stand in this passage"
-    )
+    word_for_word = Notice("rules.word_for_word", "said word for word")
+    reason = word_for_word if ours in theirs else Notice("rules.together", "its words stand in this passage")
+    return replace(made, verdict=Verdict.FOUND, reason=reason)
 
 
 def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
@@ -265,10 +277,13 @@ def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
             others = (_make_evidence(e.number, pages[e.number], other) for _, other in own if other is not finding)
             e = _make_evidence(e.number, pages[e.number], finding)
             e = replace(e, places=tuple({(o.start, o.end): None for o in others if o.span and o.span not in e.span}))
-            e = e if len(numbers) == 1 else replace(e, reason=f"says its part: {clause}")
+            e = e if len(numbers) == 1 else replace(e, reason=Notice("rules.part", "says its part: {part}", part=clause))
         elif e.verdict is not Verdict.UNCHECKED:
-            e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason="nothing here rests on it")
+            e = Evidence(
+                e.number, e.url, e.digest, Verdict.NOT_FOUND, reason=Notice("rules.unused", "nothing here rests on it")
+            )
         evidence.append(e)
     named = " and ".join(f"[{number}]" for number in numbers)
-    reason = f"said part by part by {named}" if len(numbers) > 1 else "said in several places of the source"
+    several = Notice("rules.by_parts", "said part by part by {sources}", sources=named)
+    reason = several if len(numbers) > 1 else Notice("rules.places", "said in several places of the source")
     return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(evidence))

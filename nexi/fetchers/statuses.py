@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from nexi.errors import FetchError
 from nexi.fetchers import obstacles
 from nexi.net.retry import retry_after
+from nexi.notices import Notice
 from nexi.urls import Url
 
 _BLOCKED = {
@@ -38,7 +39,7 @@ def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
         raise FetchError(
             f"{url.href[:200]} does not exist",
             cause=f"HTTP {status}",
-            fix="ask in other words, or search for its new address",
+            fix=Notice("fix.new_address", "ask in other words, or search for its new address"),
             status=status,
         )
     if not 200 <= status < 300 or status in (204, 205):

@@ -23,6 +23,7 @@ from nexi.knowledge.indexing import Indexer, IndexReport
 from nexi.knowledge.judge import TOP, Judge, Metadata
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings, check_settings
+from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.structured.ranking import Assessment
 from nexi.text.chunking import code_languages, count_code_blocks, headings_of
@@ -253,7 +254,14 @@ class _AgenticSearch:
         try:
             return page, await self._indexer.index(replace(page, url=url))
         except StoreError as error:
-            await self._emit(Warned("not_indexed", f"{url} was read and not stored: {error}. {error.fix}".strip()))
+            await self._emit(
+                Warned(
+                    "not_indexed",
+                    join_sentences(
+                        Notice("page.not_stored", "{page} was not stored: {error}", page=url, error=str(error)), error.fix
+                    ),
+                )
+            )
             return None
 
     async def _store_queries(self, pages: Sequence[Page]) -> list[str]:
@@ -279,7 +287,7 @@ class _AgenticSearch:
         return entry
 
     async def _failure_response(self, error: NexiError) -> dict[str, Any]:
-        await self._emit(Warned(error.code, f"{error}. {error.fix}".strip()))
+        await self._emit(Warned(error.code, join_sentences(str(error), error.fix)))
         self._record_step("local_check", query=self.current, error=str(error))
         return self._build_response("error")
 

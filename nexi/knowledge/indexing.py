@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
+from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.text.blocks import parse_blocks
@@ -328,7 +329,12 @@ class IndexQueue:
                 await self._idle.wait()
         self._worker.cancel()
         if self._open:
-            await self._emit(Warned("not_indexed", f"{self._open} of the pages that were read are not in the knowledge store"))
+            await self._emit(
+                Warned(
+                    "not_indexed",
+                    Notice("pages.not_stored", "{n} of the pages that were read are not in the knowledge store", n=self._open),
+                )
+            )
 
     async def _index_queued(self) -> None:
         while True:
@@ -337,6 +343,14 @@ class IndexQueue:
                 await self._indexer.index(page)
                 self._open -= 1
             except StoreError as error:
-                await self._emit(Warned("store", f"{page.url} was not stored: {error}. {error.fix}".strip()))
+                await self._emit(
+                    Warned(
+                        "store",
+                        join_sentences(
+                            Notice("page.not_stored", "{page} was not stored: {error}", page=page.url, error=str(error)),
+                            error.fix,
+                        ),
+                    )
+                )
             if self._waiting.empty():
                 self._idle.set()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from nexi.errors import LLMError, StoreError
 from nexi.events import KnowledgeSearched, Warned
 from nexi.knowledge import scoring
+from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.structured.ranking import first_ones, pick_or_first, pick_schema
@@ -90,7 +91,10 @@ class Retriever:
         except (LLMError, StoreError) as error:
             if isinstance(error, StoreError) and error.code != "store_embedder":
                 raise
-            await self._warn_once("vectors_unused", f"searched by words alone: {error}. {error.fix}".strip())
+            await self._warn_once(
+                "vectors_unused",
+                join_sentences(Notice("search.words_alone", "searched by words alone: {error}", error=str(error)), error.fix),
+            )
             return []
 
     async def _rerank_passages(self, llm: LLM, query: str, found: list[Passage]) -> list[Passage]:

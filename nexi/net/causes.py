@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from nexi.notices import Notice
+
 _UNKNOWN_NAME = re.compile(
     r"name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address", re.I
 )
@@ -14,7 +16,7 @@ _CODES = re.compile(r"^\[[^\]]*\]\s*|\s*\(_ssl\.c:\d+\)")  # such as [Errno 111]
 def plain_cause(words: str) -> str:
     """The same cause without error numbers, and in plain English where it is a common one."""
     if _UNKNOWN_NAME.search(words):
-        return "its name cannot be resolved"
+        return Notice("network.own_name", "its name cannot be resolved")
     if _NO_LISTENER.search(words):
-        return "nothing answers at that address"
+        return Notice("network.no_listener", "nothing answers at that address")
     return _CODES.sub("", words).strip() or words

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from nexi.notices import Notice
+
 __all__ = ["CODE", "LOGIN_STATUS", "ProxyFault", "describe_proxy_fault", "status_of_refusal"]
 
 CODE = "proxy"
@@ -30,19 +32,19 @@ def describe_proxy_fault(proxy: str, host: str, status: int = 0) -> ProxyFault:
     place = _place_of(proxy)
     if status == LOGIN_STATUS:
         return ProxyFault(
-            f"the proxy {place} requires a login",
+            Notice("proxy.login", "the proxy {proxy} requires a login", proxy=place),
             cause=f"HTTP {status}: it does not accept the user name and password in HTTP_PROXY, or there are none",
             fix=f"set HTTP_PROXY and HTTPS_PROXY to http://USER:PASSWORD@{place}",
         )
     if status:
         return ProxyFault(
-            f"the proxy {place} refused the connection",
+            Notice("proxy.refused", "the proxy {proxy} refused the connection", proxy=place),
             cause=f"HTTP {status} for {host}",
             fix=f"ask its operator to allow {host}, or add {host} to NO_PROXY if it can be reached directly",
         )
     return ProxyFault(
-        f"the proxy {place} cannot be reached",
-        cause="nothing answers at that address",
+        Notice("proxy.unreachable", "the proxy {proxy} cannot be reached", proxy=place),
+        cause=Notice("network.no_listener", "nothing answers at that address"),
         fix="start it, correct HTTP_PROXY and HTTPS_PROXY, or unset them if there is no proxy",
     )
 

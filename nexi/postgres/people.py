@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
+from nexi.notices import Notice
 from nexi.postgres.database import MAX_RETRY_S, MAX_STATEMENT_S, UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
 from nexi.types import Principal, Usage
@@ -412,14 +413,19 @@ def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
     tomorrow, waiting = "ask again tomorrow, or ask an administrator for more", "wait for a run to end"
     freeing = "delete runs or stored sources, or ask an administrator for more"
     name, most, now, fix = {
-        "runs": ("runs a day", quotas.runs_per_day, usage.runs, tomorrow),
-        "tokens": ("tokens a day", quotas.tokens_per_day, usage.tokens, tomorrow),
-        "cost": ("dollars a day", quotas.cost_per_day, usage.cost, tomorrow),
-        "running": ("runs at once", quotas.running, usage.running, waiting),
-        "storage": ("storage", (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
+        "runs": (Notice("quota.runs", "runs a day"), quotas.runs_per_day, usage.runs, tomorrow),
+        "tokens": (Notice("quota.tokens", "tokens a day"), quotas.tokens_per_day, usage.tokens, tomorrow),
+        "cost": (Notice("quota.cost", "dollars a day"), quotas.cost_per_day, usage.cost, tomorrow),
+        "running": (Notice("quota.running", "runs at once"), quotas.running, usage.running, waiting),
+        "storage": (Notice("quota.storage", "storage"), (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
     }[reached]
     cause = f"{now:g} of {most or 0:g}{' MB' * (reached == 'storage')} are used"
-    return NexiError(f"you have reached your quota of {name}", cause=cause, fix=fix, code="quota_reached")
+    return NexiError(
+        Notice("quota.reached", "you have reached your quota of {quota}", quota=name),
+        cause=cause,
+        fix=fix,
+        code="quota_reached",
+    )
 
 
 _LINES = "select line from facts where run = %(run)s order by n"

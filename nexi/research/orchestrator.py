@@ -33,6 +33,7 @@ from nexi.events import (
     Warned,
 )
 from nexi.model import MeteredLLM
+from nexi.notices import Notice
 from nexi.ports import Clock, Emit
 from nexi.research.evaluator import (
     CUT_OFF,
@@ -335,9 +336,11 @@ class Orchestrator:
                 return  # the next step has the limit
             judgement = outcome
         if judgement.decision == "synthesise" and judgement.by == "built-in":
-            await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
+            await self.emit(Warned("extractive", REPORT_ASSEMBLED))
         if judgement.reached_output_limit:
-            await self.emit(Warned("cut", "the report breaks off where it reached the output limit (--max-len)"))
+            await self.emit(
+                Warned("cut", Notice("report.cut", "the report breaks off where it reached the output limit (--max-len)"))
+            )
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
     async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
@@ -354,7 +357,14 @@ class Orchestrator:
         if judgement.decision == "outline":
             return await self._write_sections(step, judgement.sections, coordinator)
         if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:
-            await self.emit(Warned("one_call", f"the report was written in one call, not section by section: {reason}"))
+            await self.emit(
+                Warned(
+                    "one_call",
+                    Notice(
+                        "report.one_call", "the report was written in one call, not section by section: {reason}", reason=reason
+                    ),
+                )
+            )
         return judgement
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
@@ -418,7 +428,17 @@ class Orchestrator:
         if report.quoted:
             named = "; ".join(report.quoted)
             reason = report.reason or "what the model wrote was not found in the pages"
-            await self.emit(Warned("quoted_sections", f"passages of the pages stand in for these sections: {named} ({reason})"))
+            await self.emit(
+                Warned(
+                    "quoted_sections",
+                    Notice(
+                        "report.quoted",
+                        "passages of the pages stand in for these sections: {sections} ({reason})",
+                        sections=named,
+                        reason=reason,
+                    ),
+                )
+            )
         return Judgement("synthesise", text=report.text)
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> Judgement:
@@ -457,7 +477,9 @@ class Orchestrator:
         unstarted = self.state.pending_tasks if limit else ()
         if self.state.written_by == CUT_OFF:
             gaps.append(("cut", "the model stopped writing before the report was complete; nexi resume asks it again"))
-        return gaps + [("not_researched", f"not researched: {task}") for task in unstarted]
+        return gaps + [
+            ("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)) for task in unstarted
+        ]
 
     def _stop_reason(self) -> StopReason:
         """Return API_ERROR for a report that the model did not write, so that the run can be resumed."""
@@ -468,23 +490,24 @@ class Orchestrator:
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if self.state.limit is StopReason.CANCELLED:
-            return StoppedError("Stopped before any page was read")
+            return StoppedError(Notice("run.stopped_unread", "Stopped before any page was read"))
         if step.code == NoEvidenceError.code or self.state.limit:
             fix = step.fix or "ask in other words, or check the search service: nexi doctor"
             if self.state.limit is StopReason.BUDGET_SPENT:
                 fix = self.meter.advise_spent()
             elif self.state.limit:
                 fix = _LIMIT_FIXES.get(self.state.limit, fix)
-            return NoEvidenceError("there is no report", cause=step.message, fix=fix)
+            return NoEvidenceError(Notice("report.none", "there is no report"), cause=step.message, fix=fix)
         fix = step.fix or "check the model and the search service: nexi doctor"
-        return ResearchError("the research failed", cause=step.message, fix=fix, code=step.code)
+        return ResearchError(Notice("research.failed", "the research failed"), cause=step.message, fix=fix, code=step.code)
 
 
+REPORT_ASSEMBLED = Notice("report.assembled", "the report was assembled from the researchers' reports without a model")
 _LIMIT_DESCRIPTIONS = {
-    StopReason.CANCELLED: "the research was stopped",
-    StopReason.BUDGET_SPENT: "the budget is spent",
-    StopReason.TIME_TARGET: "the time target was reached",
-    StopReason.MAX_ITERATIONS: "the iteration limit was reached",
+    StopReason.CANCELLED: Notice("research.stopped", "the research was stopped"),
+    StopReason.BUDGET_SPENT: Notice("limit.budget", "the budget is spent"),
+    StopReason.TIME_TARGET: Notice("limit.time", "the time target was reached"),
+    StopReason.MAX_ITERATIONS: Notice("limit.iterations", "the iteration limit was reached"),
 }
 _LIMIT_FIXES = {
     StopReason.TIME_TARGET: "raise --time-target",

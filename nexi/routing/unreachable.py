@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nexi.config import name_service
 from nexi.errors import NoEvidenceError
+from nexi.notices import Notice
 from nexi.types import Failure
 
 __all__ = ["UNREACHABLE", "describe_unreachable", "explain_unreachable"]
@@ -22,7 +23,7 @@ def explain_unreachable(failures: Sequence[Failure]) -> NoEvidenceError | None:
     if not public or not all(failure.code in UNREACHABLE for failure in failures):
         return None
     return NoEvidenceError(
-        "No internet connection",
+        Notice("network.none", "No internet connection"),
         cause=describe_unreachable(failures),
         fix="check the connection, or answer from the knowledge base with --local; nexi doctor tests every part",
     )
@@ -33,5 +34,12 @@ def describe_unreachable(failures: Sequence[Failure]) -> str:
     *names, last = dict.fromkeys(name_service(failure.provider) for failure in failures)
     if len(names) >= MAX_NAMED:
         best_known = [name for name in ("DuckDuckGo", "Wikipedia") if name in (*names, last)] or names[:1]
-        return f"none of {len(names) + 1} search services could be reached, {' and '.join(best_known)} among them"
-    return f"neither {', '.join(names)} nor {last} could be reached" if names else f"{last} could not be reached"
+        return Notice(
+            "services.none_of",
+            "none of {n} search services could be reached, {services} among them",
+            n=len(names) + 1,
+            services=" and ".join(best_known),
+        )
+    if not names:
+        return Notice("services.unreachable", "{service} could not be reached", service=last)
+    return Notice("services.neither", "neither {services} nor {last} could be reached", services=", ".join(names), last=last)

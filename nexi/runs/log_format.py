@@ -19,6 +19,7 @@ from msgspec import Struct
 from nexi import events
 from nexi.errors import StoreError
 from nexi.events import Fact
+from nexi.notices import Notice
 from nexi.types import StopReason
 
 SCHEMA = 1
@@ -169,8 +170,8 @@ def check_run_id(run_id: str) -> str:
 
 def no_such_run(run_id: str) -> StoreError:
     return StoreError(
-        f"There is no run {run_id}",
-        cause="it was never made here, or it was removed",
+        Notice("run.missing", "There is no run {run}", run=run_id),
+        cause=Notice("run.never_made", "it was never made here, or it was removed"),
         fix="`nexi runs` shows the ids there are.",
         code="no_such_run",
     )

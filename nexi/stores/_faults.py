@@ -13,6 +13,7 @@ from pathlib import Path
 from nexi import files
 from nexi.errors import StoreError
 from nexi.install import install_command
+from nexi.notices import Notice
 
 REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
 MIN_SPACE_BYTES = 65_536
@@ -24,7 +25,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 def storage_full(most: int, stored: int, size: int) -> StoreError:
     """The error for a person of a team who may keep `most` bytes, has `stored` of them, and would add `size`."""
     return StoreError(
-        "you have reached your quota of storage",
+        Notice("quota.reached", "you have reached your quota of {quota}", quota=Notice("quota.storage", "storage")),
         cause=f"{_show_size(stored)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
         fix="delete runs or stored sources, or ask an administrator for more",
         code="quota_reached",

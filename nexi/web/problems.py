@@ -22,6 +22,7 @@ from nexi.errors import (
     QuestionError,
     VerificationError,
 )
+from nexi.notices import TABLE, list_notices
 
 STATUSES: Mapping[str, int] = {
     "no_such_run": 404,
@@ -98,7 +99,8 @@ def _status_of(error: NexiError) -> int:
 def own_shape(problem: Problem) -> dict[str, Any]:
     """The shape of nexi's own paths."""
     told = {"code": problem.code, "message": problem.message, "fix": problem.fix, "parameter": problem.parameter}
-    return {"error": {name: value for name, value in told.items() if value}}
+    notices = list_notices(told)
+    return {"error": {name: value for name, value in told.items() if value}} | ({TABLE: notices} if notices else {})
 
 
 def response_of(problem: Problem, shape: Shape = own_shape) -> Response:

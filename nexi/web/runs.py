@@ -25,7 +25,7 @@ from nexi.types import Query
 from nexi.web.exports import export_response
 from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.web.hosting import DOOR, HostedRun, RunHost
-from nexi.web.payload import build_operation, json_reply, read_json
+from nexi.web.payload import build_operation, json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, build_parameters, build_responses
 from nexi.web.statuses import result_of, state_of, status_of, summary_of
@@ -64,7 +64,7 @@ async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
     begun = await host.submit(parse_run_request(await read_json(request, NEW_RUN)))
-    return json_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
+    return told_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
 
 
 def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
@@ -109,7 +109,7 @@ async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
     begun = await host.resume(_run_id(request))
-    return json_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
+    return told_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
 
 
 async def settle_plan(request: Request) -> Response:
@@ -158,7 +158,7 @@ def _parse_number(request: Request, name: str, default: int, *, most: int) -> in
 
 async def show_status(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    return json_reply(await _find_status(host, _run_id(request)))
+    return told_reply(await _find_status(host, _run_id(request)))
 
 
 async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
@@ -313,7 +313,7 @@ async def _cancel_run(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id = _run_id(request)
     if await cancel_run(host, run_id):
-        return json_reply(await _find_status(host, run_id))
+        return told_reply(await _find_status(host, run_id))
     return json_reply({"id": run_id, "cancelling": True}, 202)
 
 

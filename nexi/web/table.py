@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from nexi.app import RunLimits, TableRequest
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, read_json, told_reply, with_error_shape
 from nexi.web.problems import own_shape
 from nexi.web.schemas import ERROR, LIMITS
 
@@ -68,7 +68,7 @@ async def _table(request: Request) -> Response:
     table = await request.app.state.nexi.table(asked)
     form = body.get("format", "json")
     if form == "json":
-        return json_reply(await asyncio.to_thread(table_json, table))
+        return told_reply(await asyncio.to_thread(table_json, table))
     return Response(await asyncio.to_thread(render_table, table, form), media_type=FORMS[form], headers=SHOWN)
 
 

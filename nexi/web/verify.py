@@ -16,7 +16,7 @@ from starlette.routing import Route
 from nexi.app import RunLimits, Target, VerifyRequest
 from nexi.urls import is_web_url
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, read_json, told_reply, with_error_shape
 from nexi.web.problems import bad_request, own_shape
 from nexi.web.schemas import ERROR, LIMITS
 
@@ -89,7 +89,7 @@ async def _verify(request: Request) -> Response:
     found = await request.app.state.nexi.verify(asked)
     name, form, strict = asked.target.id or asked.target.url or "the text", body.get("format", "json"), bool(body.get("strict"))
     made = await asyncio.to_thread(_render, found, name, form, strict)
-    return json_reply(made) if form == "json" else Response(made, media_type=FORMS[form], headers=SHOWN)
+    return told_reply(made) if form == "json" else Response(made, media_type=FORMS[form], headers=SHOWN)
 
 
 def _render(found: Verification, name: str, form: str, strict: bool) -> Any:

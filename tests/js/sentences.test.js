@@ -5,40 +5,42 @@ import { fakePage, jsonReply, wordsOf } from "./page.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../nexi/web/page/texts/${name}.json`, import.meta.url), "utf8"));
 const byId = fakePage({ lang: "de", texts: read("de").scripts });
-const { readTable, translate } = await import("../../nexi/web/page/sentences.js");
-const german = readTable(read("de").sentences);
+const { translate } = await import("../../nexi/web/page/sentences.js");
+const german = read("de").sentences;
+const table = (notices) => new Map(Object.entries(notices));
 
 test("a sentence of the server is in the language of the page, with its values", () => {
-  assert.equal(translate(german, "No internet connection"), "Keine Internetverbindung");
-  assert.equal(translate(german, "127.0.0.1:9/v1 cannot be reached"), "127.0.0.1:9/v1 ist nicht erreichbar");
-  assert.equal(translate(german, "the source says '14' where the sentence says '41'"), "die Quelle sagt '14', wo der Satz '41' sagt");
+  const notices = table({
+    "No internet connection": { code: "network.none", values: {} },
+    "127.0.0.1:9/v1 cannot be reached": { code: "model.unreachable", values: { where: "127.0.0.1:9/v1" } },
+  });
+  assert.equal(translate(german, notices, "No internet connection"), "Keine Internetverbindung");
+  assert.equal(translate(german, notices, "127.0.0.1:9/v1 cannot be reached"), "127.0.0.1:9/v1 ist nicht erreichbar");
 });
 
-test("what stands inside a sentence or is joined to it is translated too", () => {
-  assert.equal(translate(german, "the web could not be searched: neither DuckDuckGo nor Wikipedia could be reached"), "Das Web ließ sich nicht durchsuchen: weder DuckDuckGo noch Wikipedia war zu erreichen");
-  assert.equal(translate(german, "No internet connection: Wikipedia could not be reached"), "Keine Internetverbindung: Wikipedia war nicht zu erreichen");
-  assert.equal(translate(german, "2 of 3 sentences left out: rules do not find them in the pages"), "2 von 3 Sätzen weggelassen: Regeln finden sie nicht in den Seiten");
+test("a sentence among the values of another is translated too", () => {
+  const inner = "neither DuckDuckGo nor Wikipedia could be reached", outer = `the web could not be searched: ${inner}`;
+  const notices = table({
+    [outer]: { code: "search.failed", values: { cause: inner } },
+    [inner]: { code: "services.neither", values: { services: "DuckDuckGo", last: "Wikipedia" } },
+  });
+  assert.equal(translate(german, notices, outer), "Das Web ließ sich nicht durchsuchen: weder DuckDuckGo noch Wikipedia war zu erreichen");
 });
 
-test("the longer of two sentences that fit is taken", () => {
-  assert.equal(translate(german, "the name of api.example cannot be resolved"), "Der Name api.example lässt sich nicht auflösen");
+test("what has no code, or one that is not known, stays as it is", () => {
+  const notices = table({ "Odd.": { code: "of.tomorrow", values: {} }, "Odder.": { code: "constructor", values: {} } });
+  assert.deepEqual(["Insufficient credits (again).", "Odd.", "Odder.", ""].map((text) => translate(german, notices, text)), ["Insufficient credits (again).", "Odd.", "Odder.", ""]);
 });
 
-test("what the table does not have stays as it is", () => {
-  assert.equal(translate(german, "Insufficient credits: ask (again)."), "Insufficient credits: ask (again).");
-  assert.equal(translate(german, ""), "");
-});
-
-test("every sentence of English is found by itself in each language", () => {
-  for (const name of ["de", "es", "fr", "zh"]) {
-    const { sentences } = read(name), table = readTable(sentences);
-    assert.deepEqual(Object.entries(sentences).filter(([english, words]) => translate(table, english) !== words), [], name);
-  }
+test("a sentence that is its own value ends", () => {
+  const notices = table({ a: { code: "joined.also", values: { first: "a", second: "b" } } });
+  assert.ok(translate(german, notices, "a").endsWith("; b"));
 });
 
 test("a card is in English at once, and in the language of the page when its sentences are there", async () => {
-  globalThis.fetch = async (path) => { assert.equal(path, "/static/sentences"); return jsonReply(read("de").sentences); };
-  const { showProblem } = await import("../../nexi/web/page/problem.js");
+  globalThis.fetch = async (path) => { assert.equal(path, "/static/sentences"); return jsonReply(german); };
+  const { remember } = await import("../../nexi/web/page/texts.js"), { showProblem } = await import("../../nexi/web/page/problem.js");
+  remember({ notices: { "127.0.0.1:9/v1 cannot be reached": { code: "model.unreachable", values: { where: "127.0.0.1:9/v1" } }, "nothing answers at that address": { code: "network.no_listener", values: {} } } });
   showProblem({ code: "connect", message: "127.0.0.1:9/v1 cannot be reached", cause: "nothing answers at that address" });
   const card = byId("notes").children[0];
   assert.deepEqual(wordsOf(card).slice(0, 2), ["127.0.0.1:9/v1 cannot be reached", "Nothing answers at that address."]);
@@ -46,9 +48,12 @@ test("a card is in English at once, and in the language of the page when its sen
   assert.deepEqual(wordsOf(card).slice(0, 2), ["127.0.0.1:9/v1 ist nicht erreichbar", "Unter dieser Adresse antwortet nichts."]);
 });
 
-test("several sentences in a row are translated one by one, and those with a full stop inside as one", () => {
-  assert.equal(
-    translate(german, "The words and every hard fact of the sentence are in the cited page. No judge says more. By rules alone it is right for 94 % of 1,234 sentences labelled by people (90 to 96 % by set)."),
-    "Die Wörter und alle harten Fakten des Satzes stehen in der zitierten Seite. Mehr sagt kein Gutachter. Nach Regeln allein stimmt das bei 94 % von 1,234 Sätzen, die Menschen beurteilt haben (je nach Satzmenge 90 bis 96 %).",
-  );
+test("an error of a reply is translated sentence by sentence", async () => {
+  globalThis.fetch = async () => jsonReply(german);
+  const { remember, tell } = await import("../../nexi/web/page/texts.js"), { problemOf } = await import("../../nexi/web/page/core.js");
+  const told = problemOf(remember({ error: { code: "no_such_run", message: "There is no run abc123", cause: "it was never made here, or it was removed" }, notices: { "There is no run abc123": { code: "run.missing", values: { run: "abc123" } }, "it was never made here, or it was removed": { code: "run.never_made", values: {} } } }));
+  const node = tell(document.createElement("p"), told);
+  assert.equal(node.textContent, "There is no run abc123. it was never made here, or it was removed");
+  for (let i = 0; i < 50 && node.textContent.includes("never"); i++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(node.textContent, `${german["run.missing"].replace("{run}", "abc123")}. ${german["run.never_made"]}`);
 });

@@ -273,7 +273,7 @@ async def test_the_setup_names_every_part_and_tells_no_secret(tmp_path: Path) ->
         token=KEY,
     )
     async with serving(tmp_path, config=config, token=KEY) as served:
-        parts = await get(served, "/page/setup")
+        parts = (await get(served, "/page/setup"))["parts"]
     assert KEY not in json.dumps(parts)
     told = {part["name"]: (part["on"], part["value"]) for part in parts}
     assert told["Model"] == (True, "moon-1 at models.example, with a key, 128,000 tokens")
@@ -286,7 +286,7 @@ async def test_the_setup_names_every_part_and_tells_no_secret(tmp_path: Path) ->
 
 async def test_without_a_model_the_setup_says_so_and_how_to_add_one(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        model = (await get(served, "/page/setup"))[0]
+        model = (await get(served, "/page/setup"))["parts"][0]
     assert (model["name"], model["on"], model["value"]) == (
         "Model",
         False,

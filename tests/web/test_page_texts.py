@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from nexi.app.mark_figures import MEANINGS, rule_figures
+from nexi.notices import list_notices
 from nexi.types import StopReason, Verdict
 from nexi.web.page.localization import LANGUAGES, choose_language, render_index
 from tests.wording import ROOT, find_old_words, strip_comments
@@ -188,40 +190,41 @@ def test_the_commonest_failures_have_a_card_of_their_own() -> None:
     assert codes - set(re.findall(r"(\w+): (?:[A-Z{]|modelCard)", table)) == set()
 
 
-SENTENCES = [re.split(r"\{\w+\}", english.rstrip(".")) for english in ENGLISH["sentences"]]
+def find_notices() -> dict[str, set[str]]:
+    """The English of every notice in the code, by its code."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "nexi").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match call:
+                case ast.Call(func=ast.Name("Notice"), args=[ast.Constant(code), ast.Constant(text)]):
+                    found.setdefault(code, set()).add(text)
+                case ast.Call(func=ast.Name("_Kind"), args=[_, ast.Constant(code), ast.Constant(text), *_]):
+                    found.setdefault(code, set()).add(text)
+    return found
 
 
-def is_translated(said: str) -> bool:
-    """As sentences.js finds one: whole, with values in its places, in any case of its first letter."""
-    patterns = (".+?".join(map(re.escape, parts)) for parts in SENTENCES)
-    return any(re.fullmatch(pattern, said.rstrip("."), re.S | re.I) for pattern in patterns)
+def test_what_the_server_says_is_in_the_table_of_sentences_as_it_says_it() -> None:
+    assert {code: {text} for code, text in ENGLISH["sentences"].items()} == find_notices()
 
 
-def test_the_server_still_says_what_is_translated() -> None:
-    """What stands between the values of a sentence is in the code as it is here."""
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "nexi").rglob("*.py"))
-    code = re.sub(r'"\s*\n\s*f?"', "", code)
-    said = [part.strip(" .,:;()%") for parts in SENTENCES for part in parts]
-    assert [part for part in said if part not in code] == []
+def test_a_notice_has_its_code_and_its_words_where_it_is_said() -> None:
+    """So that the test above sees every one; the kinds of model failures are in a table of their own."""
+    calls = [
+        f"{path.name}: {ast.unparse(call)}"
+        for path in (ROOT / "nexi").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Notice"
+        if not all(isinstance(argument, ast.Constant) for argument in call.args)
+    ]
+    assert [call for call in calls if "kind.notice, kind.what" not in call] == []
 
 
-def test_the_commonest_failures_are_translated() -> None:
-    """Those that end a run; a cause is often the words of another server, and stays in them."""
-    told = (ROOT / "tests" / "golden" / "failures.txt").read_text(encoding="utf-8")
-    failures = [json.loads(line)["nexi/error"] for line in re.findall(r"^mcp data: (.*)$", told, re.M)]
-    skipped = {"error", "blocked", "content_type", "exists", "config", "server"}
-    ending = {failure["error"] for failure in failures if failure["code"] not in skipped}
-    assert sorted(said for said in ending if not is_translated(said)) == []
-
-
-def test_the_fixes_of_a_broken_searxng_are_translated() -> None:
+def test_the_fixes_of_a_broken_searxng_can_be_translated() -> None:
     """The card of a question without evidence shows them."""
     code = (ROOT / "nexi" / "backends" / "searxng.py").read_text(encoding="utf-8")
-    fixes = re.findall(r'fix="([^"]+)"', code)
-    assert len(fixes) > 5
-    assert [fix for fix in fixes if not is_translated(fix)] == []
+    assert (len(re.findall(r"fix=Notice\(", code)), re.findall(r'fix=f?"', code)) == (8, [])
 
 
 def test_what_a_mark_means_is_translated() -> None:
     told = [*MEANINGS.values(), *(figure.describe() for figure in rule_figures())]
-    assert [said for said in told if not is_translated(said)] == []
+    assert [said for said in told if said not in list_notices(told)] == []

@@ -45,7 +45,7 @@ async def test_what_is_saved_is_used_at_once_and_kept_in_the_file(tmp_path: Path
             saved = await post(served, "/page/settings", {**typed, "model": "scripted", "max_cost": 0.5})
         assert KEY not in json.dumps(saved)
         assert (saved["values"]["model"], saved["values"]["max_cost"], saved["has"]["api_key"]) == ("scripted", 0.5, True)
-        parts = (await served.client.get("/page/setup")).json()
+        parts = (await served.client.get("/page/setup")).json()["parts"]
         assert parts[0]["value"].startswith("scripted at 127.0.0.1")
         file = Path(saved["file"])
         kept = json.loads(file.read_text())

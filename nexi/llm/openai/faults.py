@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
 from nexi.net import proxies
 from nexi.net.causes import plain_cause
+from nexi.notices import Notice, map_notice
 
 MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
@@ -39,6 +40,9 @@ class EndpointLabel:
 
     def clean(self, text: str) -> str:
         """One line of at most MAX_CAUSE_CHARS characters without keys or control characters."""
+        return map_notice(text, self._clean_line)
+
+    def _clean_line(self, text: str) -> str:
         text = text[:MAX_SCAN_CHARS]
         for secret in sorted(self.secrets, key=len, reverse=True):
             text = text.replace(secret, "[key]") if len(secret) >= 4 else text
@@ -48,48 +52,82 @@ class EndpointLabel:
 
 
 class _Kind(Struct, frozen=True):
+    """`notice` is the code of what happened, beside that of the error."""
+
     code: str
+    notice: str
     what: str
     fix: str
     retryable: bool = False
 
 
-_AUTH = _Kind("auth", "{where} refused the API key", _KEY_FIX)
-_PAYMENT = _Kind("payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL")
-_RATE = _Kind("rate_limit", "{where} is limiting requests", _WAIT_FIX, retryable=True)
-_MISSING = _Kind("not_found", "{where} has nothing at this address", "correct base_url; it usually ends in /v1")
+_AUTH = _Kind("auth", "model.key", "{where} refused the API key", _KEY_FIX)
+_PAYMENT = _Kind(
+    "payment", "model.payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL"
+)
+_RATE = _Kind("rate_limit", "model.rate", "{where} is limiting requests", _WAIT_FIX, retryable=True)
+_MISSING = _Kind(
+    "not_found", "model.missing", "{where} has nothing at this address", "correct base_url; it usually ends in /v1"
+)
 _UNKNOWN_MODEL = _Kind(
     "not_found",
+    "model.unknown",
     "{where} does not have the model {model}",
     "choose another: `nexi models` lists them; with Ollama, `ollama pull {model}` downloads it",
 )
-_FORBIDDEN = _Kind("auth", "{where} refused access", "check that this key may use the model, or choose another: -m MODEL")
+_FORBIDDEN = _Kind(
+    "auth", "model.access", "{where} refused access", "check that this key may use the model, or choose another: -m MODEL"
+)
 _BAD_REQUEST = _Kind(
-    "bad_request", "{where} refused the request", "choose another model: -m MODEL, or check the config: nexi doctor"
+    "bad_request",
+    "model.bad_request",
+    "{where} refused the request",
+    "choose another model: -m MODEL, or check the config: nexi doctor",
 )
-_SERVER = _Kind("server", "{where} failed", _WAIT_FIX, retryable=True)
+_SERVER = _Kind("server", "model.server", "{where} failed", _WAIT_FIX, retryable=True)
 _TIMEOUT = _Kind(
-    "timeout", "{where} did not answer in time", "raise the time target, or choose a faster model: -m MODEL", retryable=True
+    "timeout",
+    "model.timeout",
+    "{where} did not answer in time",
+    "raise the time target, or choose a faster model: -m MODEL",
+    retryable=True,
 )
-_HTML = _Kind("html_reply", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
-_MOVED = _Kind("not_found", "{where} points somewhere else", "set base_url to the new address: nexi --edit-config")
-_CONNECT = _Kind("connect", "{where} cannot be reached", _SERVER_FIX, retryable=True)
-_DNS = _Kind("dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
-_TLS = _Kind("tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
-_STREAM_CLOSED = _Kind("stream_closed", "{where} closed the connection in the middle of a reply", _WAIT_FIX, retryable=True)
-_EMPTY = _Kind("empty_reply", "{where} sent an empty reply", "choose another model: -m MODEL", retryable=True)
+_HTML = _Kind("html_reply", "model.html", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
+_MOVED = _Kind(
+    "not_found", "model.moved", "{where} points somewhere else", "set base_url to the new address: nexi --edit-config"
+)
+_CONNECT = _Kind("connect", "model.unreachable", "{where} cannot be reached", _SERVER_FIX, retryable=True)
+_DNS = _Kind("dns", "model.dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
+_TLS = _Kind("tls", "model.tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
+_STREAM_CLOSED = _Kind(
+    "stream_closed", "model.closed", "{where} closed the connection in the middle of a reply", _WAIT_FIX, retryable=True
+)
+_EMPTY = _Kind("empty_reply", "model.empty", "{where} sent an empty reply", "choose another model: -m MODEL", retryable=True)
 _BAD_EMBEDDINGS = _Kind(
-    "bad_reply", "{where} answered with something that is no vectors", "name an embedding model: NEXI_EMBEDDING_MODEL"
+    "bad_reply",
+    "model.no_vectors",
+    "{where} answered with something that is no vectors",
+    "name an embedding model: NEXI_EMBEDDING_MODEL",
 )
 _BAD_REPLY = _Kind(
-    "bad_reply", "{where} sent a reply that is no chat completion", "correct base_url; it usually ends in /v1", retryable=True
+    "bad_reply",
+    "model.bad_reply",
+    "{where} sent a reply that is no chat completion",
+    "correct base_url; it usually ends in /v1",
+    retryable=True,
 )
 _ADDRESS = _Kind(
-    "connect", "base_url is not an address that can be called", "set base_url to http://... or https://...: nexi --edit-config"
+    "connect",
+    "model.address",
+    "base_url is not an address that can be called",
+    "set base_url to http://... or https://...: nexi --edit-config",
 )
-_PROXY = _Kind("connect", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
+_PROXY = _Kind("connect", "model.bad_proxy", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
 _THOUGHT_ONLY = _Kind(
-    "empty_reply", "{model} used all its output for thinking", "raise max_output_tokens, or choose another model: -m MODEL"
+    "empty_reply",
+    "model.thoughts",
+    "{model} used all its output for thinking",
+    "raise max_output_tokens, or choose another model: -m MODEL",
 )
 
 _BY_STATUS: Mapping[int, _Kind] = {
@@ -134,7 +172,7 @@ def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
-        fault = _build_error(endpoint, _DNS, "the network is down, or the name is misspelt")
+        fault = _build_error(endpoint, _DNS, Notice("network.down", "the network is down, or the name is misspelt"))
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
     if is_secure_fault:
@@ -153,7 +191,7 @@ def stream_closed(endpoint: EndpointLabel) -> LLMError:
 
 
 def timed_out(endpoint: EndpointLabel, seconds: float) -> LLMError:
-    return _build_error(endpoint, _TIMEOUT, f"nothing came for {seconds:g} s")
+    return _build_error(endpoint, _TIMEOUT, Notice("model.silent", "nothing came for {n} s", n=f"{seconds:g}"))
 
 
 def past_deadline(endpoint: EndpointLabel) -> LLMError:
@@ -163,7 +201,7 @@ def past_deadline(endpoint: EndpointLabel) -> LLMError:
 
 
 def empty_reply(endpoint: EndpointLabel) -> LLMError:
-    return _build_error(endpoint, _EMPTY, "no text and no tool call")
+    return _build_error(endpoint, _EMPTY, Notice("model.no_text", "no text and no tool call"))
 
 
 def only_thoughts(endpoint: EndpointLabel) -> LLMError:
@@ -209,7 +247,7 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
 
 def _overflow_error(endpoint: EndpointLabel, status: int, words: str, raw: str) -> ContextOverflowError:
     fault = ContextOverflowError(
-        f"the request is larger than the context window of {endpoint.model}",
+        Notice("model.overflow", "the request is larger than the context window of {model}", model=endpoint.model),
         cause=endpoint.clean(words),
         fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
         status=status,
@@ -233,7 +271,7 @@ def _build_error(
     endpoint: EndpointLabel, kind: _Kind, cause: str, *, status: int = 0, retry_after: float | None = None
 ) -> LLMError:
     return LLMError(
-        kind.what.format(where=endpoint.where, model=endpoint.model),
+        _say_kind(kind, endpoint),
         cause=endpoint.clean(cause),
         fix=kind.fix.replace("{model}", endpoint.model),
         code=kind.code,
@@ -241,6 +279,11 @@ def _build_error(
         retryable=kind.retryable,
         retry_after=retry_after,
     )
+
+
+def _say_kind(kind: _Kind, endpoint: EndpointLabel) -> Notice:
+    values = {"where": endpoint.where, "model": endpoint.model}
+    return Notice(kind.notice, kind.what, **{name: value for name, value in values.items() if f"{{{name}}}" in kind.what})
 
 
 def _transport_kind(error: Exception) -> _Kind:

@@ -41,7 +41,7 @@ from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import open_log
 
@@ -229,7 +229,7 @@ async def _show_run(request: Request) -> Response:
     )  # a log that was not kept has none
     shown = pictures.describe_pictures(request.app.state.nexi, answered)
     more = {"created": log.header.created, "timeline": timeline, **shown}
-    return json_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
+    return told_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
 
 
 async def _show_from_history(request: Request, error: NexiError) -> Response:
@@ -237,7 +237,7 @@ async def _show_from_history(request: Request, error: NexiError) -> Response:
     view = await asyncio.to_thread(history.read_from_history, request.app.state.nexi, request.path_params["id"])
     if view is None or error.code != "no_such_run":
         raise error
-    return json_reply(view)
+    return told_reply(view)
 
 
 async def _export_file(request: Request) -> Response:

@@ -3,7 +3,7 @@
 import { $, call, element, hostOf, withToken } from "./core.js";
 import { parseFrame, splitFrames } from "./frames.js";
 import { applyWorkEvent, resetWork, state } from "./state.js";
-import { say } from "./texts.js";
+import { remember, say } from "./texts.js";
 import { countOf, isWorkEvent, researchersOf } from "./work.js";
 
 const MAX_ROWS = 12, MAX_LATEST = 6, MAX_OPEN_ROWS = 100, MAX_RESEARCHERS = 60, SLICE_MS = 8;
@@ -165,7 +165,7 @@ export async function replayWork(id) {
     const whole = splitFrames(rest, value);
     rest = whole.rest;
     for (const frame of whole.frames.map(parseFrame)) {
-      if (frame && isWorkEvent(frame.kind)) applyWorkEvent(frame.kind, JSON.parse(frame.data));
+      if (frame && isWorkEvent(frame.kind)) applyWorkEvent(frame.kind, remember(JSON.parse(frame.data)));
       if (performance.now() > until) { await new Promise((resolve) => setTimeout(resolve)); until = performance.now() + SLICE_MS; }
     }
   }

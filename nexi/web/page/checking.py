@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from nexi.web.page.localization import COOKIE, choose_language, read_texts
 from nexi.web.page.view import answer_html, claim_to_dict, is_web
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_json, told_reply
 from nexi.web.verify import VERIFY_REQUEST, parse_request
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def _show_words(request: Request) -> Response:
 
 async def _check_text(request: Request) -> Response:
     found = await request.app.state.nexi.verify(parse_request(await read_json(request, VERIFY_REQUEST)))
-    return json_reply(await asyncio.to_thread(_view_of, found))
+    return told_reply(await asyncio.to_thread(_view_of, found))
 
 
 def _view_of(found: Verification) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 // What every part of the page shares: calls to the server, small makers of elements, and the lines that tell how it stands.
-import { say, tell } from "./texts.js";
+import { joinSentences, remember, say, tell } from "./texts.js";
 
 export const $ = (id) => document.getElementById(id);
 
@@ -11,7 +11,7 @@ export async function call(path, options = {}) {
   const headers = withToken({ ...(typeof options.body === "string" ? { "content-type": "application/json" } : {}), ...options.headers });
   const answer = await fetchPatiently(path, { ...options, headers });
   if (answer.status === 401) return askForToken(path, options);
-  const data = answer.headers.get("content-type")?.includes("json") ? await answer.json() : await answer.text();
+  const data = answer.headers.get("content-type")?.includes("json") ? remember(await answer.json()) : await answer.text();
   if (!answer.ok) throw Object.assign(new Error(problemOf(data) || say("core.status", { status: String(answer.status) })), { status: answer.status, problem: errorOf(data) });
   return data;
 }
@@ -50,7 +50,7 @@ export function errorOf(data) {
 
 export function problemOf(data) {
   const { message, cause, fix } = errorOf(data);
-  return [message, cause, fix].filter((part) => typeof part === "string" && part).join(". ");
+  return [message, cause, fix].filter((part) => typeof part === "string" && part).reduce((told, part) => (told ? joinSentences(told, part) : part), "");
 }
 
 export const capitalise = (text) => (!text || /^https?:/.test(text) ? text : text[0].toUpperCase() + text.slice(1)); // an address stays as it is

@@ -23,7 +23,7 @@ from nexi.ports import HistoryStore, RunStore
 from nexi.types import HistoryEntry
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
@@ -193,7 +193,7 @@ async def _show_thread(request: Request) -> Response:
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     if not await asyncio.to_thread(_is_kept, nexi, run_id):
         raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
-    return json_reply({"turns": await asyncio.to_thread(_read_thread, nexi, run_id)})
+    return told_reply({"turns": await asyncio.to_thread(_read_thread, nexi, run_id)})
 
 
 def _read_thread(nexi: Nexi, run_id: str) -> list[dict[str, Any]]:

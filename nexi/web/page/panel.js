@@ -1,5 +1,6 @@
 // The panels beside the run (history, knowledge, a check, a table, set-up): opening one, its message, its search field, its rows, and asking before a deletion.
 import { $ } from "./core.js";
+import { tell } from "./texts.js";
 
 const NAMES = ["runs", "knowledge", "check", "table", "setup"];
 const TYPING_MS = 200;
@@ -16,7 +17,7 @@ export async function showPanel(name, fill) {
   try { await fill(); } catch (error) { setPanelMessage(name, error.message); }
 }
 
-export function setPanelMessage(panel, text) { $(`${panel}-message`).textContent = text; }
+export function setPanelMessage(panel, text) { tell($(`${panel}-message`), text); }
 
 // Resolves to whether the person agreed; the safe answer has the focus.
 export function confirmAction(title, text, yes) {

@@ -3,7 +3,7 @@ import { addContents } from "./contents.js";
 import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
 import { drawSources, isWeb, nameFiles, outside, showSource, sourceOf, translateMarks, verdict } from "./sources.js";
 import { runOf, setBars, setFinishedRun, state } from "./state.js";
-import { say, tell } from "./texts.js";
+import { remember, say, tell } from "./texts.js";
 import { draw } from "./timeline.js";
 import { explainMarks, showVerdict } from "./verdict.js";
 
@@ -240,7 +240,7 @@ async function saveExport(address, name, file) {
   setStatus(say("read.making", { name }));
   try {
     const answer = await fetch(address, { headers: withToken() });
-    if (!answer.ok) throw new Error(problemOf(await answer.json()) || say("read.export_failed"));
+    if (!answer.ok) throw new Error(problemOf(remember(await answer.json())) || say("read.export_failed"));
     const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: file });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

@@ -1,32 +1,14 @@
-// What the server says in English, in the language of the page: a table of sentences, some with values in braces. It is fetched when a text first needs it.
+// What the server says, in the language of the page: its sentences by their codes, some with values in braces. They are fetched when a text first needs them.
 
 let table = null;
 
-export const loadSentences = () => (table ??= fetch("/static/sentences").then((answer) => answer.json()).then(readTable));
+export const loadSentences = () => (table ??= fetch("/static/sentences").then((answer) => answer.json()));
 
-// Pure: a table to search, the sentences with values after those without, and of these the longest first.
-export function readTable(sentences) {
-  const patterns = Object.entries(sentences).filter(([english]) => english.includes("{")).sort(([a], [b]) => b.length - a.length);
-  return { exact: new Map(Object.entries(sentences).map(([english, words]) => [plain(english), words])), patterns: patterns.map(([english, words]) => [patternOf(english), words]) };
+const MAX_DEPTH = 12;
+
+// A text by its code, with its values, which may be such texts too; one without a code, or with one that is not known, stays as it is.
+export function translate(sentences, notices, text, depth = 0) {
+  const notice = notices.get(text);
+  if (!notice || depth > MAX_DEPTH || !Object.hasOwn(sentences, notice.code)) return text;
+  return sentences[notice.code].replace(/\{(\w+)\}/g, (_, name) => translate(sentences, notices, notice.values[name] ?? "", depth + 1));
 }
-
-// One sentence, or several parts that a colon or a full stop joins; what is not in the table stays as it is.
-export function translate({ exact, patterns }, text) {
-  const whole = plain(text), known = exact.get(whole);
-  if (known !== undefined) return known;
-  for (const [pattern, words] of patterns) {
-    const values = whole.match(pattern)?.groups;
-    if (values) return words.replace(/\{(\w+)\}/g, (_, name) => translate({ exact, patterns }, values[name]));
-  }
-  for (const joint of [". ", ": "]) {
-    const parts = text.split(joint);
-    for (let n = parts.length - 1; n > 0; n--) {
-      const first = parts.slice(0, n).join(joint), head = translate({ exact, patterns }, first);
-      if (head !== first) return `${head.endsWith("。") ? head : head.replace(/\.$/, "") + joint}${translate({ exact, patterns }, parts.slice(n).join(joint))}`;
-    }
-  }
-  return text;
-}
-
-const plain = (text) => { const bare = text.trim().replace(/\.$/, ""); return bare && bare[0].toLowerCase() + bare.slice(1); };
-const patternOf = (english) => new RegExp(`^${plain(english).split(/(\{\w+\})/).map((part) => (/^\{\w+\}$/.test(part) ? `(?<${part.slice(1, -1)}>.+?)` : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))).join("")}$`, "s");

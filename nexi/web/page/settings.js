@@ -1,6 +1,6 @@
 // The settings of the owner: model, search service, limits and theme. Keys are typed here and never shown again.
 import { $, call, element } from "./core.js";
-import { chooseLanguage, chosenLanguage, say } from "./texts.js";
+import { chooseLanguage, chosenLanguage, say, tell } from "./texts.js";
 import { chooseTheme, readTheme } from "./theme.js";
 
 const FIELDS = [
@@ -30,7 +30,7 @@ export async function fillSettings(refresh, checkRow) {
   $("settings-test").onclick = () => work("settings.testing", () => test(checkRow));
 }
 
-const showMessage = (text) => { $("settings-message").textContent = text; };
+const showMessage = (text) => tell($("settings-message"), text);
 
 function fieldset([legend, fields]) {
   return element("fieldset", {}, element("legend", { textContent: say(`settings.${legend}`) }), ...fields.map(field));

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.config import DEFAULT_BASE_URL, EXTRACTIVE, Config, change_config, parse_site, read_file_settings
 from nexi.errors import ConfigError
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
 TEXTS = ("base_url", "model", "searxng_url", "default_effort")
@@ -70,7 +70,7 @@ async def _list_models(request: Request) -> Response:
     config = await _read_changes(request)
     any_model = config.override(model="any") if config.model == EXTRACTIVE else config
     names, error = await list_endpoint_models(any_model)
-    return json_reply({"models": names[:MAX_LISTED_MODELS], "problem": str(error) if error else ""})
+    return told_reply({"models": names[:MAX_LISTED_MODELS], "problem": str(error) if error else ""})
 
 
 async def _test_settings(request: Request) -> Response:
@@ -82,7 +82,7 @@ async def _test_settings(request: Request) -> Response:
         raise build_refusal(409, "examining", "the checks are already running", fix="wait for them", retry_after=5)
     async with state.examining:
         checks = await examine_settings(config)
-    return json_reply({"checks": [check.as_json() for check in checks]})
+    return told_reply({"checks": [check.as_json() for check in checks]})
 
 
 async def _save_settings(request: Request) -> Response:

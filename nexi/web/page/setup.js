@@ -9,7 +9,7 @@ const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v
 export async function fillSetup() {
   $("doctor-go").onclick = examine;
   fillSettingsAt($("setup-settings"), fillSetup).catch((error) => setPanelMessage("setup", error.message));
-  const parts = await call("/page/setup");
+  const { parts } = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
     element("dt", {}, tell(element("span"), part.name), " ", part.on ? "" : element("span", { className: "v-unset", textContent: say("setup.unset") })),
     element("dd", {}, tell(element("span", { dir: "auto" }), part.value), ...fixLines(part.fix)),

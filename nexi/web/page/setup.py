@@ -17,7 +17,8 @@ from starlette.routing import Route
 from nexi import __version__
 from nexi.config import KEYED_BACKENDS, Config, Endpoint, name_service
 from nexi.errors import StoreError
-from nexi.web.payload import json_reply
+from nexi.notices import Notice
+from nexi.web.payload import told_reply
 from nexi.web.problems import build_refusal
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = ["place_of", "ready_services", "routes"]
 
 DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
+UNTESTED = Notice("part.untested", "tested with its first use")
 
 
 def routes() -> list[Route]:
@@ -40,34 +42,54 @@ def routes() -> list[Route]:
 async def _show_setup(request: Request) -> Response:
     """Which parts are configured."""
     parts = await asyncio.to_thread(lambda: list(_parts_of(request.app.state.nexi.config)))
-    return json_reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts])
+    return told_reply({"parts": [{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts]})
 
 
 def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     """Name, whether it is configured, what it is, and what to do where it is not."""
     answer = config.endpoint("answer")
-    yield "Model", not answer.is_extractive, _describe_model(answer), SETUP_FIX if answer.is_extractive else ""
+    yield (
+        Notice("part.model", "Model"),
+        not answer.is_extractive,
+        _describe_model(answer),
+        SETUP_FIX if answer.is_extractive else "",
+    )
     for role in ("extract", "judge"):
         if (other := config.endpoint(role)) != answer:
-            yield f"Model to {role}", not other.is_extractive, _describe_model(other), ""
+            yield Notice("part.model_to", "Model to {role}", role=role), not other.is_extractive, _describe_model(other), ""
     yield from _search_rows(config)
     fetchers = config.fetch_chain()
-    yield "Pages", bool(fetchers), ", ".join(fetchers) or "none", "" if fetchers else "nexi config set content_fetcher http"
+    yield (
+        Notice("part.pages", "Pages"),
+        bool(fetchers),
+        ", ".join(fetchers) or "none",
+        "" if fetchers else "nexi config set content_fetcher http",
+    )
     yield from _knowledge_rows(config)
     yield from _proof(config)
-    price = f"{len(config.prices)} known" if config.prices else "unknown: costs are not shown"
-    yield "Prices", bool(config.prices), price, "" if config.prices else "nexi config set prices.MODEL.input 1.0"
+    known = Notice("part.known", "{n} known", n=len(config.prices))
+    price = known if config.prices else Notice("part.no_prices", "unknown: costs are not shown")
+    yield (
+        Notice("part.prices", "Prices"),
+        bool(config.prices),
+        price,
+        "" if config.prices else "nexi config set prices.MODEL.input 1.0",
+    )
     guarded = bool(config.token) or config.always_wants_token
-    yield "Token", True, "asked of every client" if guarded else "yours; who does not have it can only ask the web", ""
-    yield "Kept in", True, str(config.root), ""
-    yield "Version", True, f"nexi {__version__}", ""
+    asked = Notice("part.token_asked", "asked of every client")
+    own = Notice("part.token_own", "yours; who does not have it can only ask the web")
+    yield Notice("part.token", "Token"), True, asked if guarded else own, ""
+    yield Notice("part.kept", "Kept in"), True, str(config.root), ""
+    yield Notice("part.version", "Version"), True, f"nexi {__version__}", ""
 
 
 def _describe_model(endpoint: Endpoint) -> str:
     if endpoint.is_extractive:
-        return "none: the built-in extractive model answers with passages"
-    keyed = "with a key" if endpoint.api_keys else "without a key"
-    return f"{endpoint.model} at {place_of(endpoint.base_url)}, {keyed}, {endpoint.max_context:,} tokens"
+        return Notice("part.no_model", "none: the built-in extractive model answers with passages")
+    values = {"model": endpoint.model, "place": place_of(endpoint.base_url), "n": f"{endpoint.max_context:,}"}
+    if endpoint.api_keys:
+        return Notice("part.model_keyed", "{model} at {place}, with a key, {n} tokens", **values)
+    return Notice("part.model_open", "{model} at {place}, without a key, {n} tokens", **values)
 
 
 def place_of(url: str) -> str:
@@ -83,9 +105,9 @@ def ready_services(config: Config) -> tuple[str, ...]:
 
 def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     for name in config.search_chain():
-        title = f"Search {name_service(name)}"
+        title = Notice("part.search", "Search {service}", service=name_service(name))
         if name == "searxng":
-            where = place_of(config.searxng_url) if config.searxng_url else "no address yet"
+            where = place_of(config.searxng_url) if config.searxng_url else Notice("part.no_address", "no address yet")
             fix = "" if config.searxng_url or config.searxng_autostart else "nexi config set searxng_url http://127.0.0.1:8080"
             yield title, not fix, where, fix
         elif name in KEYED_BACKENDS:
@@ -93,27 +115,29 @@ def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
             yield (
                 title,
                 keyed,
-                "with a key" if keyed else "no key yet",
+                Notice("part.keyed", "with a key") if keyed else Notice("part.no_key", "no key yet"),
                 "" if keyed else f"nexi config set api_keys.{name}",
             )
         else:
-            yield title, True, "needs no key", ""
+            yield title, True, Notice("part.keyless", "needs no key"), ""
 
 
 def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     on = bool(config.knowledge)
-    where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else "one file, beside the runs"
-    yield "Knowledge", on, where if on else "off: nothing that is read is kept", "" if on else "nexi config set knowledge true"
+    one_file = Notice("part.one_file", "one file, beside the runs")
+    where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else one_file
+    nothing = Notice("part.nothing_kept", "off: nothing that is read is kept")
+    yield Notice("part.knowledge", "Knowledge"), on, where if on else nothing, "" if on else "nexi config set knowledge true"
     embedding = config.embedding_endpoint()
     vectors = (
         f"{embedding.model} at {place_of(embedding.base_url)}"
         if embedding
-        else "MiniLM or static vectors where installed, else words alone"
+        else Notice("part.own_vectors", "MiniLM or static vectors where installed, else words alone")
     )
     yield (
-        "Vectors",
+        Notice("part.vectors", "Vectors"),
         bool(config.use_hybrid_search),
-        vectors if config.use_hybrid_search else "off: words alone are compared",
+        vectors if config.use_hybrid_search else Notice("part.no_vectors", "off: words alone are compared"),
         "",
     )
 
@@ -124,18 +148,26 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
     if not config.endpoint("judge").is_extractive:
         grade = kept_judge_grade(config)
-        said = describe_grade(grade) if grade else "tested with its first use"
-        yield "Judge", config.verify_judge, said if config.verify_judge else "off", "" if grade else "nexi doctor --judge"
+        said = describe_grade(grade) if grade else UNTESTED
+        shown = said if config.verify_judge else Notice("part.off", "off")
+        yield Notice("part.judge", "Judge"), config.verify_judge, shown, "" if grade else "nexi doctor --judge"
     try:
         folder = installed_model(model_root(config))
     except StoreError as error:
-        yield "Proof model", False, error.message, error.fix
+        yield Notice("part.proof", "Proof model"), False, error.message, error.fix
         return
     if folder is None:
-        yield "Proof model", False, "none: rules and the judge check sentences", "nexi proof status"
+        none = Notice("part.no_proof", "none: rules and the judge check sentences")
+        yield Notice("part.proof", "Proof model"), False, none, "nexi proof status"
     else:
         grade = kept_model_grade(config, folder)
-        yield "Proof model", True, f"{folder.name}, {describe_grade(grade) if grade else 'tested with its first use'}", ""
+        tested = describe_grade(grade) if grade else UNTESTED
+        yield (
+            Notice("part.proof", "Proof model"),
+            True,
+            Notice("joined.list", "{first}, {second}", first=folder.name, second=tested),
+            "",
+        )
 
 
 async def _run_doctor(request: Request) -> Response:
@@ -149,7 +181,7 @@ async def _run_doctor(request: Request) -> Response:
                 report = await _examine(state.nexi.config)
         except TimeoutError:
             raise build_refusal(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
-    return json_reply(report.as_json())
+    return told_reply(report.as_json())
 
 
 async def _examine(config: Config) -> DoctorReport:

@@ -1,7 +1,7 @@
 // A space on the page: the line that names it, its instructions, and its place among the others on the start page.
 import { $, call, element } from "./core.js";
 import { setSpace, state } from "./state.js";
-import { say } from "./texts.js";
+import { say, tell } from "./texts.js";
 
 const pathOf = (address) => `/v1/spaces/${encodeURIComponent(address)}`;
 
@@ -58,7 +58,7 @@ export async function saveInstructions() {
   try {
     await call(pathOf(state.space), { method: "PATCH", body: JSON.stringify({ instructions: $("instructions").value }) });
     $("space-status").textContent = say("space.saved");
-  } catch (error) { $("space-status").textContent = error.message; }
+  } catch (error) { tell($("space-status"), error.message); }
 }
 
 // The spaces by name, and a field for a new one; nothing where the reader can have none.
@@ -74,5 +74,5 @@ export async function makeSpace(event) {
   try {
     await addSpace(name);
     location.assign(`/spaces/${encodeURIComponent(name)}`);
-  } catch (error) { $("space-problem").textContent = error.message; }
+  } catch (error) { tell($("space-problem"), error.message); }
 }

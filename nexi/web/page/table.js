@@ -1,7 +1,7 @@
 // Values of documents by columns, each with its quote; read anew for each form that is saved. Its words come with its first opening.
 import { $, call, element, problemOf, withToken } from "./core.js";
 import { setPanelMessage } from "./panel.js";
-import { tell } from "./texts.js";
+import { remember, tell } from "./texts.js";
 
 const FORMS = { md: "Markdown", csv: "CSV", xlsx: "XLSX", json: "JSON" };
 let words = null;
@@ -68,7 +68,7 @@ function cellOf(cell, problem) {
 
 async function save(asked, form) {
   const answer = await fetch("/v1/table", { method: "POST", headers: withToken({ "content-type": "application/json" }), body: JSON.stringify({ ...asked, format: form }) });
-  if (!answer.ok) throw new Error(problemOf(await answer.json()));
+  if (!answer.ok) throw new Error(problemOf(remember(await answer.json())));
   const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-table.${form}` });
   link.click();
 }

@@ -18,9 +18,20 @@ export const formatDate = (text) => new Date(text).toLocaleString(language(), { 
 export function chooseLanguage(code) { document.cookie = `nexi-language=${code}; path=/; SameSite=Lax; max-age=${code ? 31536000 : 0}`; }
 export const chosenLanguage = () => document.cookie.match(/(?:^|; )nexi-language=(\w+)/)?.[1] || "";
 
-// What the server says, put into an element: in English at once, and in the language of the page when its sentences are there.
+// What the server says in English, each text with its code and its values: every reply and event that has such texts has their table.
+const notices = new Map();
+
+export function remember(data) { for (const [text, notice] of Object.entries(data?.notices ?? {})) notices.set(text, notice); return data; }
+
+export function joinSentences(first, second) {
+  const text = `${first}. ${second}`;
+  notices.set(text, { code: "joined.sentences", values: { first, second } });
+  return text;
+}
+
+// A text of the server, put into an element: in English at once, and in the language of the page when its sentences are there.
 export function tell(node, text = "", finish = (words) => words) {
   node.textContent = finish(text);
-  if (text && language() !== "en") import("./sentences.js").then(async ({ loadSentences, translate }) => { const shown = finish(text), words = finish(translate(await loadSentences(), text)); if (node.textContent === shown) node.textContent = words; }).catch(() => {});
+  if (notices.has(text) && language() !== "en") import("./sentences.js").then(async ({ loadSentences, translate }) => { const shown = finish(text), words = finish(translate(await loadSentences(), notices, text)); if (node.textContent === shown) node.textContent = words; }).catch(() => {});
   return node;
 }

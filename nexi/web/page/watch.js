@@ -12,7 +12,7 @@ import { showSpent } from "./spent.js";
 import {
   addMarks, addUsage, appendText, applyWorkEvent, closeBar, countSpent, openBar, restartText, setConnection, setLastEvent, setPreviousRun, setRequest, setRunId, state,
 } from "./state.js";
-import { say } from "./texts.js";
+import { remember, say } from "./texts.js";
 import { drawBar, drawSoon, elapsed } from "./timeline.js";
 import { showChecking } from "./verdict.js";
 import { hasNoAnswer, isWorkEvent } from "./work.js";
@@ -98,7 +98,7 @@ function handleFrame(text) {
   if (!frame) return;
   const handler = Object.hasOwn(EVENT_HANDLERS, frame.kind) && EVENT_HANDLERS[frame.kind];
   if (handler || isWorkEvent(frame.kind)) {
-    const event = JSON.parse(frame.data);
+    const event = remember(JSON.parse(frame.data));
     if (applyWorkEvent(frame.kind, event) !== null) { hasNewWork = true; paintSoon(); }
     if (handler) handler(event, parseInt(frame.id, 10));
   }

@@ -1,0 +1,80 @@
+"""Sentences for people that know their code and their values, so that a door can say them in another language. Pure.
+
+Whoever raises an error or warns says it in English with `Notice`; on the way to a door it is an ordinary text. A JSON object
+that holds such texts carries a table of them (`list_notices`), from text to code and values; `restore_notices` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["TABLE", "Notice", "join_sentences", "list_notices", "map_notice", "restore_notices"]
+
+TABLE = "notices"  # the field of a JSON object that has the codes of its texts
+
+
+class Notice(str):
+    """A sentence in English, the code of its text, and its values by name; a value may be a notice too.
+
+    What changes or joins it in other ways than those below makes an ordinary text of it.
+    """
+
+    code: str
+    values: Mapping[str, str]
+
+    def __new__(cls, code: str, text: str, /, **values: object) -> Notice:
+        return cls.restore(text.format(**values), code, {k: v if isinstance(v, str) else str(v) for k, v in values.items()})
+
+    @classmethod
+    def restore(cls, said: str, code: str, values: Mapping[str, str]) -> Notice:
+        """The notice that was said in these words."""
+        made = super().__new__(cls, said)
+        made.code, made.values = code, values
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Notice.restore, (str(self), self.code, dict(self.values))
+
+
+def join_sentences(first: str, second: str) -> str:
+    """Two sentences in a row, such as what happened and what to do; either may be empty."""
+    if not (first and second):
+        return first or second
+    return Notice("joined.sentences", "{first}. {second}", first=first, second=second)
+
+
+def map_notice(text: str, change: Callable[[str], str]) -> str:
+    """A text with a change to all that is said in it; a notice stays one."""
+    if not isinstance(text, Notice):
+        return change(text)
+    return Notice.restore(change(str(text)), text.code, {k: map_notice(v, change) for k, v in text.values.items()})
+
+
+def list_notices(value: Any) -> dict[str, dict[str, Any]]:
+    """The code and the values of every notice in a JSON value, and of those among their values, by their text."""
+    found: dict[str, dict[str, Any]] = {}
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case Notice() as notice:
+                found[str(notice)] = {"code": notice.code, "values": {k: str(v) for k, v in notice.values.items()}}
+                waiting.extend(notice.values.values())
+            case dict() as fields:
+                waiting.extend(fields.values())
+            case list() | tuple() as items:
+                waiting.extend(items)
+    return found
+
+
+def restore_notices(value: Any, table: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A JSON value whose texts are notices again where the table has them."""
+    if isinstance(value, dict):
+        return {name: restore_notices(item, table) for name, item in value.items()}
+    if isinstance(value, list):
+        return [restore_notices(item, table) for item in value]
+    if not isinstance(value, str) or value not in table:
+        return value
+    rest = {text: entry for text, entry in table.items() if text != value}  # a damaged log may name itself
+    values = table[value].get("values", {})
+    return Notice.restore(value, str(table[value].get("code", "")), {k: restore_notices(v, rest) for k, v in values.items()})
