@@ -132,17 +132,20 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
     """The versioned object that `--json` prints."""
+    from nexi.answers.answered import list_readings
     from nexi.answers.papers import group_works
     from nexi.output._sources import conflict_json, source_json
     from nexi.output.proof import review_json
 
     end, works = result.finished, group_works(result.answer.sources)
+    readings = list_readings(result.answer.text, result.answer.answered)
     return {
         "schema": ANSWER_SCHEMA,
         "id": result.id,
         "question": question,
         "answer": result.answer.text,
         "answered": result.answer.answered,
+        **({"readings": readings} if readings else {}),
         "sources": [source_json(source, works[source.number]) for source in result.answer.sources],
         "conflicts": [conflict_json(conflict) for conflict in result.answer.conflicts],
         "read": result.read_urls,

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.answers.answered import list_readings
 from nexi.answers.citations import format_citations_section, strip_sources_section
 from nexi.answers.streaming import make_safe
 from nexi.app import Nexi, RunLimits, RunRequest, Session
@@ -331,7 +332,8 @@ class ReplacedModelNote:
 def nexi_field(end: RunFinished, asked: ModelRequest) -> dict[str, Any]:
     """What the contract has no field for: the warnings of the run, and whether the pages answer the question."""
     warnings = [*end.warnings, *((TOOLS_NOT_CALLED,) if asked.ignores_tools else ())]
-    return {"warnings": warnings, "answered": end.answered}
+    readings = list_readings(end.answer, end.answered)
+    return {"warnings": warnings, "answered": end.answered, **({"readings": readings} if readings else {})}
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evals.own_documents import ask_documents
+from nexi.answers.answered import list_readings
 from nexi.types import Answer
 
 RESULTS = {2024: ("14.2", "1,180"), 2025: ("27.5", "1,960"), 2026: ("46.9", "3,120")}
@@ -78,6 +79,7 @@ def test_a_question_without_a_period_is_answered_for_each_period_in_a_line() -> 
         "- Q1 2024: Veltrix reported revenue of $14.2M for the first quarter. [3]",
     ]
     assert (answer.answered, answer.conflicts) == ("depends", ())
+    assert list_readings(answer.text, answer.answered) == ["Q1 2026", "Q1 2025", "Q1 2024"]
 
 
 def test_two_people_of_one_name_are_kept_apart() -> None:

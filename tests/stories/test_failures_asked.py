@@ -80,6 +80,14 @@ def set_config(**settings: Any) -> Callable[[World], None]:
     return lambda world: world.set(**settings)
 
 
+def fill_disk(world: World) -> None:
+    """The home was used before, so that there is a token and a history, and now its disk is full."""
+    world.move_to_small_disk()
+    world.run("token")
+    world.run(QUESTION)
+    world.fill_disk()
+
+
 CAUSES: Mapping[str, Callable[[World], None]] = {
     "SearXNG is not running": stop_search,
     "SearXNG has its JSON format switched off": break_search("json off"),
@@ -110,6 +118,7 @@ CAUSES: Mapping[str, Callable[[World], None]] = {
         407, OPENAI_BASE_URL="http://model.test/v1", NEXI_MODEL="scripted", NO_PROXY="127.0.0.1"
     ),
     "a limit on calls leaves no room for an answer": limit_calls,
+    "the disk is full": fill_disk,
 }
 
 
