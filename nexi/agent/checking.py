@@ -326,8 +326,11 @@ class AnswerChecker:
         """Warn of an answer that has no end. `is_broken`: the stream failed; `is_unfinished`: the answer argument is open."""
         reached_limit = reply.finish == "length" and not is_broken
         if is_unfinished or (reached_limit and not reply.tool_calls):
-            limit, stopped = "it reached the output limit (--max-len)", "the model stopped writing (ask again, or use -m)"
-            await self.context.warn("cut", f"the answer breaks off where {limit if reached_limit else stopped}")
+            limit = Notice("answer.at_limit", "the answer breaks off where it reached the output limit (--max-len)")
+            stopped = Notice(
+                "answer.unfinished", "the answer breaks off where the model stopped writing (ask again, or use -m)"
+            )
+            await self.context.warn("cut", limit if reached_limit else stopped)
 
     async def _report_conflicts(self, review: Review | None) -> tuple[Conflict, ...]:
         """Show below the answer where the pages disagree on what it says; such values are never averaged."""
@@ -371,7 +374,10 @@ class AnswerChecker:
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
-            await self.context.warn("not_corrected", f"the model could not correct what the judge rejected ({error})")
+            message = Notice(
+                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=str(error)
+            )
+            await self.context.warn("not_corrected", message)
             return {}
         return {} if isinstance(rewritten, StopReason) else rewritten
 
@@ -426,13 +432,24 @@ class AnswerChecker:
         warn = self.context.warn
         if check.unknown_citations:
             numbers = ", ".join(f"[{n}]" for n in sorted(check.unknown_citations))
-            await warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
+            message = Notice(
+                "citation.unknown", "the model cited {numbers}, which names no page that was read; removed", numbers=numbers
+            )
+            await warn("unknown_citation", message)
         if check.unknown_addresses:
             hosts = ", ".join(name_hosts(check.unknown_addresses))[:300]  # not whole: an address can spell private text
-            place = f" at {hosts}" if hosts else ""
-            await warn("unknown_address", f"the model wrote an address{place} that is on no page that was read; removed")
+            message = (
+                Notice(
+                    "address.unknown_at",
+                    "the model wrote an address at {hosts} that is on no page that was read; removed",
+                    hosts=hosts,
+                )
+                if hosts
+                else Notice("address.unknown", "the model wrote an address that is on no page that was read; removed")
+            )
+            await warn("unknown_address", message)
         if not extract_citation_markers(clean):
-            await warn("no_citation", "the answer cites none of the pages that were read")
+            await warn("no_citation", Notice("citation.none", "the answer cites none of the pages that were read"))
 
 
 def _count_of(count: int, total: int) -> str:

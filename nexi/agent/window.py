@@ -15,6 +15,7 @@ from nexi.compaction import archive_results, compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import ContextCompacted
 from nexi.model import count_prompt_tokens
+from nexi.notices import Notice
 from nexi.types import Message, ToolSpec
 
 WINDOW_MARGIN = 0.9  # the server's tokenizer may count more tokens than ours
@@ -65,7 +66,15 @@ async def shrink_context_window(context: RunContext, error: LLMError) -> bool:
     window = int(reported * WINDOW_MARGIN)
     if not MIN_WINDOW_TOKENS <= window < context.llm.max_context:
         return False
-    await context.warn("smaller_window", f"{context.llm.name} has a window of {reported} tokens; set max_context to that")
+    await context.warn(
+        "smaller_window",
+        Notice(
+            "model.small_window",
+            "{model} has a window of {n} tokens; set max_context to that",
+            model=context.llm.name,
+            n=reported,
+        ),
+    )
     context.llm = replace(context.llm, max_context=window)
     context.settings = replace(context.settings, compaction=replace(context.settings.compaction, max_context=window))
     return True

@@ -18,6 +18,7 @@ from nexi.app.knowledge import Knowledge, title_with_owner
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
+from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.text.excerpts import PASSAGE_GAP
 from nexi.text.scope import DocumentScope, asks_for_past, find_periods, is_newer, order_versions, read_scope
@@ -230,9 +231,8 @@ class BackgroundIndexer:
     async def _give_up(self, error: Exception, page: Page) -> IndexReport:
         self._given_up = True
         fix = getattr(error, "fix", "")
-        why = f"{error}. {fix}".strip()
-        message = f"what this run reads is not kept in the knowledge store: {why}"
-        await self._emit(Warned("not_indexed", message, cause=fix))
+        message = Notice("store.not_kept", "what this run reads is not kept in the knowledge store: {error}", error=str(error))
+        await self._emit(Warned("not_indexed", join_sentences(message, fix), cause=fix))
         return IndexReport(page.url, "empty")
 
 

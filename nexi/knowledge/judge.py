@@ -16,6 +16,7 @@ from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge import coverage
 from nexi.knowledge.settings import REFINER_TEMPERATURE
+from nexi.notices import Notice
 from nexi.ports import LLM, Emit
 from nexi.prompts import render
 from nexi.structured import ranking
@@ -155,9 +156,13 @@ class Judge:
         """Once a search: the stand-in judges on, and the log has every call."""
         if not self._warned:
             self._warned = True
-            await self._emit(
-                Warned("judge_stand_in", f"the model could not judge {about} ({problem}); its words were compared instead")
+            message = Notice(
+                "judge.stand_in",
+                "the model could not judge {about} ({problem}); its words were compared instead",
+                about=about,
+                problem=problem,
             )
+            await self._emit(Warned("judge_stand_in", message))
 
 
 def _author_and_date(found: object) -> str:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nexi.events import Warned
 from nexi.knowledge.coverage import assess_coverage
+from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH, Assessment
@@ -83,5 +84,5 @@ class Lookup:
         if failures and not self._warned:
             self._warned = True
             first = failures[0]
-            message = f"the knowledge store was not asked: {first.message}. {first.fix}".strip()
-            await self._emit(Warned("store", message, cause=first.fix))
+            message = Notice("store.not_asked", "the knowledge store was not asked: {error}", error=first.message)
+            await self._emit(Warned("store", join_sentences(message, first.fix), cause=first.fix))
