@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent / "nexi"
 WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR = "words", "pure", "engine", "adapter", "assembly", "door"
 
 LAYER = {
-    **dict.fromkeys(["__init__", "values", "types", "errors", "events", "budget"], WORDS),
+    **dict.fromkeys(["__init__", "values", "types", "errors", "notices", "events", "budget"], WORDS),
     **dict.fromkeys(
         [
             "ports",
