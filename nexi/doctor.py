@@ -26,7 +26,7 @@ from nexi.app import Nexi, SystemClock, open_runs
 from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers
 from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
-from nexi.install import install_command, other_package
+from nexi.install import install_command, other_package, reader_command
 from nexi.notices import map_notice
 from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
@@ -537,7 +537,7 @@ async def _check_reading_model() -> list[Check]:
     if problem is None:
         return [Check("reading model", True, "E5-small chooses the sentences of answers without a language model")]
     if problem.code == "not_installed":
-        return [Check("reading model", True, "none: sentences are chosen by their words", fix=problem.fix)]
+        return [Check("reading model", True, "none: sentences are chosen by their words", fix=reader_command())]
     return [_failed_check("reading model", problem)]
 
 

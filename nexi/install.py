@@ -10,12 +10,14 @@ import json
 import os
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 DISTRIBUTION = "nexi-engine"
+READER = "nexi-engine-reader"
 FORMER_NAME = "nexi"  # of ours before, and of another project on PyPI
 
 
@@ -28,7 +30,16 @@ def import_silenced(name: str) -> Any:
 
 def install_command(extra: str) -> str:
     """The command that installs an extra of nexi where this nexi runs."""
-    packages = list_requirements(extra)
+    return _build_command(list_requirements(extra))
+
+
+def reader_command() -> str:
+    """The command that installs the reading model where this nexi runs: from the repository nexi came from, or a checkout."""
+    place = _find_source().partition(" @ ")[2]
+    return _build_command([f"{READER} @ {place}#subdirectory=reader"] if place.startswith("git+") else ["./reader"])
+
+
+def _build_command(packages: Sequence[str]) -> str:
     quoted = " ".join(f'"{package}"' for package in packages)
     prefix = Path(sys.prefix)
     if prefix.parent.name == "venvs" and "pipx" in prefix.parts:
@@ -63,7 +74,9 @@ def _list_added(prefix: Path) -> list[str]:
     added = []
     for row in rows:
         extras = f"[{','.join(row['extras'])}]" if row.get("extras") else ""
-        place = f"git+{row['git']}" if row.get("git") else row.get("url") or row.get("path") or row.get("directory") or ""
+        address, _, folder = str(row.get("git") or "").partition("?subdirectory=")
+        repository = f"git+{address}" + (f"#subdirectory={folder}" if folder else "") if address else ""
+        place = repository or row.get("url") or row.get("path") or row.get("directory") or ""
         if row.get("name") != DISTRIBUTION:
             added.append(f"{row['name']}{extras}" + (f" @ {place}" if place else row.get("specifier", "")))
     return added

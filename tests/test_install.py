@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nexi import doctor, install
-from nexi.install import import_silenced, install_command, list_requirements, other_package
+from nexi.install import import_silenced, install_command, list_requirements, other_package, reader_command
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ["numpy>=2.0", "qdrant-client>=1.15"]
@@ -79,12 +79,31 @@ def test_a_tool_of_uv_is_installed_again_from_where_it_came(
     assert install_command("qdrant") == f'uv tool install --with "numpy>=2.0" --with "qdrant-client>=1.15" "{source}"'
 
 
+@pytest.mark.parametrize(
+    ("direct", "package"),
+    [
+        (None, "./reader"),
+        (
+            {"url": "https://git.example/nexi", "vcs_info": {"vcs": "git", "commit_id": "0"}},
+            "nexi-engine-reader @ git+https://git.example/nexi#subdirectory=reader",
+        ),
+    ],
+)
+def test_the_reading_model_comes_from_the_repository_of_nexi_or_from_a_checkout(
+    monkeypatch: pytest.MonkeyPatch, direct: Any, package: str
+) -> None:
+    monkeypatch.setattr(sys, "prefix", "/home/a/.local/share/pipx/venvs/nexi-engine")
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed(direct))
+    assert reader_command() == f'pipx inject nexi-engine "{package}"'
+
+
 RECEIPT = """[tool]
 requirements = [
     { name = "nexi-engine", directory = "/src/nexi" },
     { name = "mcp", specifier = "<3,>=2.3" },
     { name = "psycopg", extras = ["binary", "pool"] },
     { name = "helper", git = "https://git.example/helper" },
+    { name = "nexi-engine-reader", git = "https://git.example/nexi?subdirectory=reader" },
 ]
 """
 
@@ -94,6 +113,7 @@ def test_a_tool_of_uv_keeps_what_an_earlier_hint_installed(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert install_command("qdrant") == (
         'uv tool install --with "mcp<3,>=2.3" --with "psycopg[binary,pool]" --with "helper @ git+https://git.example/helper" '
+        '--with "nexi-engine-reader @ git+https://git.example/nexi#subdirectory=reader" '
         '--with "numpy>=2.0" --with "qdrant-client>=1.15" "nexi-engine"'
     )
 

@@ -17,6 +17,7 @@ from nexi.routing.asking import ask_services
 from nexi.routing.fusion import fuse_hits
 from nexi.routing.route import Choice, Route, phrase_query, route_query
 from nexi.routing.table import SERVICES
+from nexi.routing.unreachable import UNREACHABLE, describe_unreachable
 from nexi.types import Failure, Hit, Query, SearchOutcome
 
 __all__ = ["OpenServices"]
@@ -64,10 +65,14 @@ class OpenServices:
         hits = fuse_hits({answer.service: outcome.hits for answer, outcome in answers}, query.text)
         failures = [failure for _, outcome in answers for failure in outcome.failures]
         if not hits and failures and not any(outcome.backend for _, outcome in answers):
-            causes = "; ".join(f"{f.provider}: {f.message}" for f in failures)[:500]
             codes = {failure.code for failure in failures}
-            code = codes.pop() if len(codes) == 1 else "sources_failed"
-            raise BackendError("no open service answered", code=code, cause=causes, fix="check the network, or set SEARXNG_URL")
+            is_unreachable = codes <= UNREACHABLE
+            raise BackendError(
+                "no open service answered",
+                code=codes.pop() if len(codes) == 1 else "sources_failed",
+                cause=describe_unreachable(failures) if is_unreachable else "; ".join(f.message for f in failures)[:500],
+                fix="check the network, or set SEARXNG_URL",
+            )
         return list(hits[: query.count])
 
     async def _ask_member(self, choice: Choice, query: Query) -> SearchOutcome:
