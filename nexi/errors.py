@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from nexi.notices import Notice
+from nexi.notices import join_cause
 
 if TYPE_CHECKING:
     from nexi.types import Usage
@@ -50,10 +50,8 @@ class NexiError(Exception):
             self.actor = actor
 
     def describe(self) -> str:
-        """What happened and why, as one notice."""
-        if not self.cause:
-            return self.message
-        return Notice("joined.cause", "{message}: {cause}", message=self.message, cause=self.cause)
+        """What happened and why, in one sentence."""
+        return join_cause(self.message, self.cause)
 
     def __str__(self) -> str:
         return self.describe()

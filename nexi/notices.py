@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["TABLE", "Notice", "join_sentences", "list_notices", "map_notice", "restore_notices"]
+__all__ = ["TABLE", "Notice", "join_cause", "join_sentences", "list_notices", "map_notice", "restore_notices"]
 
 TABLE = "notices"  # the field of a JSON object that has the codes of its texts
 
@@ -41,7 +41,18 @@ def join_sentences(first: str, second: str) -> str:
     """Two sentences in a row, such as what happened and what to do; either may be empty."""
     if not (first and second):
         return first or second
+    if not isinstance(first, Notice) and not isinstance(second, Notice):
+        return f"{first}. {second}"
     return Notice("joined.sentences", "{first}. {second}", first=first, second=second)
+
+
+def join_cause(message: str, cause: str) -> str:
+    """What happened and why, in one sentence; the cause may be empty."""
+    if not cause:
+        return message
+    if not isinstance(message, Notice) and not isinstance(cause, Notice):
+        return f"{message}: {cause}"
+    return Notice("joined.cause", "{message}: {cause}", message=message, cause=cause)
 
 
 def map_notice(text: str, change: Callable[[str], str]) -> str:

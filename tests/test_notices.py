@@ -38,6 +38,12 @@ def test_sentences_are_joined_where_both_are_there() -> None:
     assert join_sentences(NOTICE, "Start it.") == "SearXNG cannot be reached. Start it."
 
 
+def test_texts_without_a_code_are_joined_to_one_without_a_code() -> None:
+    assert (
+        list_notices([join_sentences("It is gone", "Look elsewhere."), NoEvidenceError("gone", cause="moved").describe()]) == {}
+    )
+
+
 def test_an_event_carries_the_codes_of_its_notices_and_gets_them_back() -> None:
     event = RunFailed("no_evidence", NOTICE, CAUSE, "start it", StopReason.API_ERROR, 1, Usage(), 0.5)
     written = json.loads(json.dumps(encode(event)))

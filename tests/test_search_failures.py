@@ -77,9 +77,10 @@ def test_a_model_is_blamed_only_for_what_it_did_not_try() -> None:
     hits = searched(hits=(Hit("https://moon.example", "Moon"),))
     failed = Message("tool", "", result=ToolResult((PageView("https://moon.example", error="it is gone"),), ""))
     blames = [
-        describe_idleness(messages) for messages in ([], [hits], [hits, failed], [searched(Failure("brave", "dns", "no"))])
+        describe_idleness(messages, "gpt")
+        for messages in ([], [hits], [hits, failed], [searched(Failure("brave", "dns", "no"))])
     ]
-    assert blames == ["did not use its tools", "opened no page that was found", "", ""]
+    assert blames == ["gpt did not use its tools", "gpt opened no page that was found", "", ""]
 
 
 def test_a_web_that_failed_is_named_where_only_stored_pages_were_found() -> None:

@@ -375,7 +375,7 @@ def _digest_pair(pair: tuple[str, str]) -> str:
 
 
 def _encode_score(pair: tuple[str, str], score: PairScore) -> str:
-    return msgspec.json.encode((_digest_pair(pair), score)).decode()
+    return msgspec.json.encode((_digest_pair(pair), score), enc_hook=str).decode()
 
 
 def _decode_score(item: str) -> tuple[str, PairScore]:

@@ -18,7 +18,7 @@ from nexi.checking.evidence import Passage, list_terms
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.sentences import without_markers
-from nexi.notices import Notice
+from nexi.notices import Notice, join_cause
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 __all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "judge_claims", "soften_claims"]
@@ -106,9 +106,10 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
         return replace(claim, needs_citation=False, reason=STATES_NOTHING, evidence=(), judge=judge)
     if not judgement.finding:
         return replace(claim, reason=say_not_judged(judgement.reason)) if judgement.reason else claim
-    verdict, reason = _MEANINGS[judgement.finding]
+    verdict, meaning = _MEANINGS[judgement.finding]
+    reason: str = meaning
     if judgement.reason and verdict is not Verdict.SUPPORTED:
-        reason = Notice("joined.cause", "{message}: {cause}", message=reason, cause=judgement.reason)
+        reason = join_cause(reason, judgement.reason)
     evidence = _add_evidence(claim, judgement, pages, verdict, reason)
     return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
 
