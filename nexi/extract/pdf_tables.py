@@ -14,6 +14,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from nexi.extract.pdf_columns import order_columns
+from nexi.extract.pdf_paragraphs import part_paragraphs
 
 __all__ = ["PageTables"]
 
@@ -99,6 +100,10 @@ class Line:
         return max(cell.top for cell in self.cells)
 
     @property
+    def first(self) -> int:
+        return min(word.first for word in self.words)
+
+    @property
     def is_row(self) -> bool:
         return len(self.cells) > 1
 
@@ -138,7 +143,10 @@ class PageTables:
         if tables and self._open is not None and not any(tables[0].head) and _is_first(tables[0], words):
             tables[0] = _continue_table(self._open, tables[0])
         self._open = tables[-1] if tables and _is_last(tables[-1], words) else None
-        return _place_tables(text, tables) if tables else order_columns(text, lines)
+        if tables:
+            return _place_tables(text, tables)
+        ordered = order_columns(text, lines)
+        return part_paragraphs(text, lines) if ordered == text else ordered
 
 
 def _find_words(text: str, box_of: Callable[[int], Box]) -> list[Cell]:
