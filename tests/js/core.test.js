@@ -53,3 +53,17 @@ test("a call that changes something is never sent twice", async () => {
   await assert.rejects(call("/a", { method: "POST" }), /cannot be reached/);
   assert.equal(asked.length, 1);
 });
+
+test("a call that was refused before another one was given a token is sent again with it, and asks for none", async () => {
+  let kept = "";
+  globalThis.sessionStorage = { getItem: () => kept };
+  const sent = [];
+  globalThis.fetch = async (path, { headers }) => {
+    sent.push(headers.authorization ?? "");
+    if (headers.authorization) return jsonReply({ ok: true });
+    kept = "secret"; // the dialog of another call was answered while this one was on its way
+    return { status: 401, ok: false, headers: new Map([["content-type", "application/json"]]), json: async () => ({}) };
+  };
+  assert.deepEqual(await call("/page/form"), { ok: true });
+  assert.deepEqual(sent, ["", "Bearer secret"]);
+});

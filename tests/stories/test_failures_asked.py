@@ -88,6 +88,14 @@ def fill_disk(world: World) -> None:
     world.fill_disk()
 
 
+def forbid_writing(world: World) -> None:
+    """The same home on a disk that can only be read."""
+    world.move_to_small_disk()
+    world.run("token")
+    world.run(QUESTION)
+    world.forbid_writing()
+
+
 CAUSES: Mapping[str, Callable[[World], None]] = {
     "SearXNG is not running": stop_search,
     "SearXNG has its JSON format switched off": break_search("json off"),
@@ -119,6 +127,7 @@ CAUSES: Mapping[str, Callable[[World], None]] = {
     ),
     "a limit on calls leaves no room for an answer": limit_calls,
     "the disk is full": fill_disk,
+    "the home can only be read": forbid_writing,
 }
 
 

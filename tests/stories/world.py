@@ -227,6 +227,9 @@ class World:
             while True:
                 file.write(b"\0" * 4096)
 
+    def forbid_writing(self) -> None:
+        subprocess.run(["mount", "-o", "remount,ro", str(self.folder / "disk")], check=True)
+
     # commands
 
     def run(self, *arguments: str, typed: str = "", prefix: Sequence[str] = (), **env: str) -> Screen:

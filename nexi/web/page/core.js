@@ -8,9 +8,9 @@ const token = () => sessionStorage.getItem("nexi-token") || "";
 export const withToken = (headers = {}) => (token() ? { ...headers, authorization: `Bearer ${token()}` } : headers);
 
 export async function call(path, options = {}) {
-  const headers = withToken({ ...(typeof options.body === "string" ? { "content-type": "application/json" } : {}), ...options.headers });
+  const used = token(), headers = withToken({ ...(typeof options.body === "string" ? { "content-type": "application/json" } : {}), ...options.headers });
   const answer = await fetchPatiently(path, { ...options, headers });
-  if (answer.status === 401) return askForToken(path, options);
+  if (answer.status === 401) return token() === used ? askForToken(path, options) : call(path, options); // another call was given one since
   const data = answer.headers.get("content-type")?.includes("json") ? remember(await answer.json()) : await answer.text();
   if (!answer.ok) throw Object.assign(new Error(problemOf(data) || say("core.status", { status: String(answer.status) })), { status: answer.status, problem: errorOf(data) });
   return data;
