@@ -295,6 +295,7 @@ class World:
         text = re.sub(r"\b(127\.0\.0\.1|localhost):\d{2,5}\b", r"\1:PORT", text)
         for run_id in self.run_ids():
             text = text.replace(run_id, "ID")
+        text = re.sub(r"\b([Rr]un) [0-9a-f]{6}\b", r"\1 ID", text)  # of a run that is not kept
         text = re.sub(r"\b\d+\.\d s\b", "N s", text)
         return text.strip("\n")
 
