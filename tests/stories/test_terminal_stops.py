@@ -43,7 +43,7 @@ def test_a_late_stop_of_a_question_answers_from_what_was_read(world: World) -> N
     assert done.code == 130
     assert "Error" not in done.out
     assert done.out.startswith(
-        "Warning: the search was stopped; this answer uses what was read until then.\n"
+        "Warning: the search was stopped; this answer uses what was read until then\n"
         "Warning: the answer was assembled from passages without a model\n"
         "The Moon is 384,400 km from Earth on average. [1]\n\nSources\n[1] Moon facts  127.0.0.1  1 of 1 sentence found\n"
     )
