@@ -73,6 +73,12 @@ async def ask(config: Config, question: Mapping[str, Any]) -> dict[str, Any]:
     return {**reply, "seconds": round(time.perf_counter() - started, 3)}
 
 
+def bare_config(web: str, home: Path, **settings: Any) -> Config:
+    """Settings under which every question is answered from the pages of this web alone, as if it were the first."""
+    allowed = (web.removeprefix("http://"),)
+    return Config(allow_private=allowed, home=home, page_cache=False, knowledge=False, verify_judge=False, **settings)
+
+
 async def ask_all(
     base_url: str, home: Path, questions: Sequence[Mapping[str, Any]], model: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
@@ -80,10 +86,7 @@ async def ask_all(
 
     Each has a Nexi of its own: a whole web behind one loopback host would otherwise be paced as one site.
     """
-    allowed = (base_url.removeprefix("http://"),)
-    config = Config(
-        searxng_url=base_url, allow_private=allowed, home=home, page_cache=False, knowledge=False, verify_judge=False, **model
-    )
+    config = bare_config(base_url, home, searxng_url=base_url, **model)
     return {q["id"]: await ask(config, q) for q in questions}
 
 

@@ -27,7 +27,6 @@ from evals import answers
 from evals.starved import DATA, SEED
 from nexi.backends.kiwix import KiwixBackend
 from nexi.backends.sender import Sender
-from nexi.config import Config
 from nexi.types import Query
 from rig import miniweb
 
@@ -65,16 +64,7 @@ async def count_right(base: str, corpus: miniweb.Corpus, rows: list[dict[str, ob
 
 async def ask_archive(base: str, corpus: miniweb.Corpus, rows: list[dict[str, Any]], home: Path) -> answers.Row:
     """The answers without a model from the archive alone, its addresses read as those of the pages in it."""
-    config = Config(
-        model="extractive",
-        search_backend=("kiwix",),
-        service_urls={"kiwix": base},
-        allow_private=(base.removeprefix("http://"),),
-        home=home,
-        page_cache=False,
-        knowledge=False,
-        verify_judge=False,
-    )
+    config = answers.bare_config(base, home, model="extractive", search_backend=("kiwix",), service_urls={"kiwix": base})
     replies = {}
     for row in rows:
         reply = await answers.ask(config, row)

@@ -22,7 +22,6 @@ from typing import Any
 from evals import answers
 from nexi.app import QuietEmit
 from nexi.app.factory import rate_meaning
-from nexi.config import Config
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock
 from nexi.types import Query
@@ -67,16 +66,13 @@ async def count_answers(web: str, sample: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as home, miniweb.serve(source) as base:
         find_pages = search_corpus(corpus, lambda url: f"{base}/{url.removeprefix('http://')}")
         with serve_services(find_pages) as urls:
-            config = Config(
+            config = answers.bare_config(
+                base,
+                Path(home),
                 model="extractive",
                 search_backend=("services",),
                 services=("-duckduckgo",),
                 service_urls=urls,
-                allow_private=(base.removeprefix("http://"),),
-                home=Path(home),
-                page_cache=False,
-                knowledge=False,
-                verify_judge=False,
             )
             fed, starved = {}, {}
             for row in rows:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias, Union
 from msgspec import Struct
 
 from nexi.errors import FetchReason
-from nexi.notices import TABLE, list_notices, restore_notices
+from nexi.notices import TABLE, add_notices, restore_notices
 from nexi.types import (
     Answer,
     Answered,
@@ -500,8 +500,7 @@ def map_sources(facts: Iterable[Event]) -> dict[int, Source]:
 def encode(event: Event) -> dict[str, Any]:
     """A JSON object, `kind` first and notices last; the run's own facts name no agent, and a sound reply no defect."""
     fields = {name: value for name, value in _to_plain(event).items() if value or name not in ("agent", "defect")}
-    notices = list_notices(fields)
-    return {"kind": event.kind, **fields, **({TABLE: notices} if notices else {})}
+    return add_notices({"kind": event.kind, **fields})
 
 
 def decode(data: Mapping[str, Any]) -> Event:

@@ -1,15 +1,25 @@
 """Sentences for people that know their code and their values, so that a door can say them in another language. Pure.
 
 Whoever raises an error or warns says it in English with `Notice`; on the way to a door it is an ordinary text. A JSON object
-that holds such texts carries a table of them (`list_notices`), from text to code and values; `restore_notices` reads it.
+that holds such texts carries a table of them (`add_notices`), from text to code and values; `restore_notices` reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["TABLE", "Notice", "join_cause", "join_sentences", "list_notices", "map_notice", "restore_notices"]
+__all__ = [
+    "TABLE",
+    "Notice",
+    "add_notices",
+    "join_cause",
+    "join_causes",
+    "join_sentences",
+    "list_notices",
+    "map_notice",
+    "restore_notices",
+]
 
 TABLE = "notices"  # the field of a JSON object that has the codes of its texts
 
@@ -41,18 +51,27 @@ def join_sentences(first: str, second: str) -> str:
     """Two sentences in a row, such as what happened and what to do; either may be empty."""
     if not (first and second):
         return first or second
-    if not isinstance(first, Notice) and not isinstance(second, Notice):
-        return f"{first}. {second}"
-    return Notice("joined.sentences", "{first}. {second}", first=first, second=second)
+    return _drop_empty_code(Notice("joined.sentences", "{first}. {second}", first=first, second=second))
 
 
 def join_cause(message: str, cause: str) -> str:
     """What happened and why, in one sentence; the cause may be empty."""
     if not cause:
         return message
-    if not isinstance(message, Notice) and not isinstance(cause, Notice):
-        return f"{message}: {cause}"
-    return Notice("joined.cause", "{message}: {cause}", message=message, cause=cause)
+    return _drop_empty_code(Notice("joined.cause", "{message}: {cause}", message=message, cause=cause))
+
+
+def join_causes(causes: Iterable[str]) -> str:
+    """Each cause once, in one line."""
+    first, *others = dict.fromkeys(causes)
+    for cause in others:
+        first = _drop_empty_code(Notice("joined.also", "{first}; {second}", first=first, second=cause))
+    return first
+
+
+def _drop_empty_code(joined: Notice) -> str:
+    """What was joined of texts that have no code has nothing to translate."""
+    return joined if any(isinstance(value, Notice) for value in joined.values.values()) else str(joined)
 
 
 def map_notice(text: str, change: Callable[[str], str]) -> str:
@@ -76,6 +95,12 @@ def list_notices(value: Any) -> dict[str, dict[str, Any]]:
             case list() | tuple() as items:
                 waiting.extend(items)
     return found
+
+
+def add_notices(value: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object with the table of its notices, where it has any."""
+    notices = list_notices(value)
+    return {**value, TABLE: notices} if notices else value
 
 
 def restore_notices(value: Any, table: Mapping[str, Mapping[str, Any]]) -> Any:

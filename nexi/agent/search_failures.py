@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from nexi.config import name_service
 from nexi.errors import FetchReason, NoEvidenceError
 from nexi.net import proxies
-from nexi.notices import Notice
+from nexi.notices import Notice, join_causes
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable, explain_unreachable
 from nexi.types import Failure, Message, PageView, SearchOutcome
 
@@ -29,7 +29,7 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     if broken := _list_faults(failures):
         reasons = dict.fromkeys(failure.message for failure in broken[:MAX_CAUSES])
         first = next((failure.fix for failure in broken if failure.fix), "test it: nexi doctor")
-        return NoEvidenceError(message, cause=_join_causes(reasons), fix=first)
+        return NoEvidenceError(message, cause=join_causes(reasons), fix=first)
     if cause:
         return NoEvidenceError(message, cause=cause, fix=fix)
     if unread := _unread_pages(messages):
@@ -52,7 +52,7 @@ def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
             Notice("search.empty_web", "{services} found nothing on the web for this question", services=names) if names else ""
         )
     is_unreachable = all(failure.code in UNREACHABLE for failure in broken)
-    named = describe_unreachable(broken) if is_unreachable else _join_causes(f.message for f in broken[:MAX_CAUSES])
+    named = describe_unreachable(broken) if is_unreachable else join_causes(f.message for f in broken[:MAX_CAUSES])
     return Notice("search.failed", "the web could not be searched: {cause}", cause=named)
 
 
@@ -109,14 +109,6 @@ def _list_faults(failures: Sequence[Failure]) -> list[Failure]:
     """The services that failed; where a proxy stood before them, its fault is the only one that is known."""
     faults = [failure for failure in failures if failure.code not in NO_FAULT]
     return [failure for failure in faults if failure.code == proxies.CODE][:1] or faults
-
-
-def _join_causes(causes: Iterable[str]) -> str:
-    """Each cause once, in one line."""
-    first, *others = dict.fromkeys(causes)
-    for cause in others:
-        first = Notice("joined.also", "{first}; {second}", first=first, second=cause)
-    return first
 
 
 def _name_services(failures: Sequence[Failure]) -> str:

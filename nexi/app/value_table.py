@@ -190,6 +190,6 @@ def _read_kept(place: Path, count: int) -> list[Cell] | None:
 def _write_kept(place: Path, cells: Sequence[Cell]) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(place, msgspec.json.encode(cells, enc_hook=str))
+        replace_file(place, msgspec.json.encode(cells))
     except OSError:
         return  # asked again next time

@@ -18,7 +18,7 @@ from nexi.checking.evidence import Passage, list_terms
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.sentences import without_markers
-from nexi.notices import Notice, join_cause
+from nexi.notices import Notice, join_cause, join_causes
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 __all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "judge_claims", "soften_claims"]
@@ -105,7 +105,11 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
     if judgement.finding == "nothing":
         return replace(claim, needs_citation=False, reason=STATES_NOTHING, evidence=(), judge=judge)
     if not judgement.finding:
-        return replace(claim, reason=say_not_judged(judgement.reason)) if judgement.reason else claim
+        return (
+            replace(claim, reason=Notice("judge.silent", "not judged: {reason}", reason=judgement.reason))
+            if judgement.reason
+            else claim
+        )
     verdict, meaning = _MEANINGS[judgement.finding]
     reason: str = meaning
     if judgement.reason and verdict is not Verdict.SUPPORTED:
@@ -160,10 +164,6 @@ def narrow_span(sentence: str, passages: Sequence[Passage], page: Snapshot) -> t
     return place
 
 
-def say_not_judged(reason: str) -> str:
-    return Notice("judge.silent", "not judged: {reason}", reason=reason)
-
-
 def describe_gap(judgements: Sequence[Judgement]) -> str:
     """Why sentences were not judged, in one sentence; "" where every one was."""
     gaps = [judgement for judgement in judgements if not judgement.finding]
@@ -171,7 +171,7 @@ def describe_gap(judgements: Sequence[Judgement]) -> str:
     if not reasons:
         return ""
     total = len(judgements)
-    said = "; ".join(reasons[:MAX_GAP_REASONS]) if len(reasons) > 1 else reasons[0]
+    said = join_causes(reasons[:MAX_GAP_REASONS])
     if len(gaps) == total:
         return Notice("judge.gap", "The sentences were not judged: {reason}", reason=said)
     return Notice("judge.gap_of", "{n} of {m} sentences were not judged: {reason}", n=len(gaps), m=total, reason=said)

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nexi.extract.pdf_tables import Line
 
 __all__ = ["part_paragraphs"]
 
@@ -16,18 +19,7 @@ WIDER = 0.4  # of the height of a line; so much more space than between the line
 MIN_LINES = 3
 
 
-class PlacedLine(Protocol):
-    """Where a line stands on its page, and where it begins in the text."""
-
-    @property
-    def bottom(self) -> float: ...
-    @property
-    def top(self) -> float: ...
-    @property
-    def first(self) -> int: ...
-
-
-def part_paragraphs(text: str, lines: Sequence[PlacedLine]) -> str:
+def part_paragraphs(text: str, lines: Sequence[Line]) -> str:
     """The text with an empty line wherever two lines have more space between them than the lines of a paragraph have."""
     if len(lines) < MIN_LINES:
         return text

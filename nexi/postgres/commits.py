@@ -210,7 +210,7 @@ def _describe_batch(batch: FactBatch) -> dict[str, Any]:
 
 
 def _to_json(rows: list[dict[str, Any]]) -> str:
-    return msgspec.json.encode(rows, enc_hook=str).decode("utf-8")
+    return msgspec.json.encode(rows).decode("utf-8")
 
 
 def _settle(done: asyncio.Future[StoreError | None], error: StoreError | None) -> None:

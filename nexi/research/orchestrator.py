@@ -16,6 +16,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from nexi.agent import GRACE_S, AnswerChecker, StreamedAnswerCheck
+from nexi.agent.fallbacks import LIMIT_DESCRIPTIONS, STOPPED_UNREAD
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError, StoppedError
@@ -472,7 +473,7 @@ class Orchestrator:
     def _list_gaps(self) -> list[tuple[str, str]]:
         """List what the report lacks, and why, as warning codes and messages."""
         limit, failed = self.state.limit, [r for r in self.state.researchers if r.status == "failed"]
-        gaps = [(limit.value, f"{_LIMIT_DESCRIPTIONS[limit]}; the report uses what was found until then")] if limit else []
+        gaps = [(limit.value, _say_partial(limit))] if limit else []
         gaps += [("not_researched", f"nothing was found out on: {r.task} ({r.reason})") for r in failed]
         unstarted = self.state.pending_tasks if limit else ()
         if self.state.written_by == CUT_OFF:
@@ -490,7 +491,7 @@ class Orchestrator:
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if self.state.limit is StopReason.CANCELLED:
-            return StoppedError(Notice("run.stopped_unread", "Stopped before any page was read"))
+            return StoppedError(STOPPED_UNREAD)
         if step.code == NoEvidenceError.code or self.state.limit:
             fix = step.fix or "ask in other words, or check the search service: nexi doctor"
             if self.state.limit is StopReason.BUDGET_SPENT:
@@ -503,16 +504,16 @@ class Orchestrator:
 
 
 REPORT_ASSEMBLED = Notice("report.assembled", "the report was assembled from the researchers' reports without a model")
-_LIMIT_DESCRIPTIONS = {
-    StopReason.CANCELLED: Notice("research.stopped", "the research was stopped"),
-    StopReason.BUDGET_SPENT: Notice("limit.budget", "the budget is spent"),
-    StopReason.TIME_TARGET: Notice("limit.time", "the time target was reached"),
-    StopReason.MAX_ITERATIONS: Notice("limit.iterations", "the iteration limit was reached"),
-}
+_LIMIT_DESCRIPTIONS = {**LIMIT_DESCRIPTIONS, StopReason.CANCELLED: Notice("research.stopped", "the research was stopped")}
 _LIMIT_FIXES = {
     StopReason.TIME_TARGET: "raise --time-target",
     StopReason.MAX_ITERATIONS: "raise --max-iter",
 }
+
+
+def _say_partial(limit: StopReason) -> str:
+    reason = _LIMIT_DESCRIPTIONS[limit]
+    return Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
 
 
 def _is_built_in_model(llm: MeteredLLM) -> bool:

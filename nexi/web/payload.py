@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.errors import NexiError
-from nexi.notices import TABLE, list_notices
+from nexi.notices import add_notices
 from nexi.structured.json_reader import parse_json
 from nexi.structured.schema_check import check_schema
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
@@ -54,8 +54,7 @@ def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None 
 
 def told_reply(value: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response with the codes of its notices, for a client that says them in another language."""
-    notices = list_notices(value)
-    return json_reply({**value, TABLE: notices} if notices else value, status, headers)
+    return json_reply(add_notices(value), status, headers)
 
 
 def _encode_json(value: Any) -> bytes:

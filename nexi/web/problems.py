@@ -22,7 +22,7 @@ from nexi.errors import (
     QuestionError,
     VerificationError,
 )
-from nexi.notices import TABLE, list_notices
+from nexi.notices import add_notices
 
 STATUSES: Mapping[str, int] = {
     "no_such_run": 404,
@@ -99,8 +99,7 @@ def _status_of(error: NexiError) -> int:
 def own_shape(problem: Problem) -> dict[str, Any]:
     """The shape of nexi's own paths."""
     told = {"code": problem.code, "message": problem.message, "fix": problem.fix, "parameter": problem.parameter}
-    notices = list_notices(told)
-    return {"error": {name: value for name, value in told.items() if value}} | ({TABLE: notices} if notices else {})
+    return add_notices({"error": {name: value for name, value in told.items() if value}})
 
 
 def response_of(problem: Problem, shape: Shape = own_shape) -> Response:
