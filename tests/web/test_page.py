@@ -253,15 +253,15 @@ def test_a_verdict_is_told_in_words_too_and_stays_in_the_row_of_its_table() -> N
     html = answer_html(answer, claims, [SOURCE])
     row = html[html.index("<td>far") : html.index("</tr>\n</tbody>")]
     assert re.findall(r'data-claim="(\d)"', row) == ["0", "0"]
-    assert ">?\u00a0not found</button></td>" in row
+    assert ">?\u00a0not found</button></span></td>" in row
 
 
 def test_a_draft_has_the_marks_that_are_known_and_they_lead_nowhere_yet() -> None:
     text = "The Moon is far [1]. It is made of cheese [1]. It"
     marks = [SentenceMark(0, 20, Verdict.FOUND), SentenceMark(21, 46, Verdict.NOT_FOUND)]
     assert draft_html(text, marks) == (
-        "<p>The Moon is far [1]. It is made of cheese [1]."
-        '<span class="check v-not_found" title="not found">?\u00a0not found</span> It</p>\n'
+        '<p>The Moon is far [1]. It is made of cheese <span class="end">[1].'
+        '<span class="check v-not_found" title="not found">?\u00a0not found</span></span> It</p>\n'
     )
     assert draft_html("`code [1].` it", [SentenceMark(0, 11, Verdict.UNCHECKED)]) == (
         '<p><code>code [1].</code><span class="check v-unchecked" title="not checked">·\u00a0not checked</span> it</p>\n'

@@ -61,6 +61,7 @@ _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _CLAIM = re.compile(f"{OPEN}([0-9]{{1,6}}){CLOSE}")
 _TAG = re.compile(r"(<[^>]*>)")
 _CITATION = re.compile(r"\[([1-9][0-9]{0,2})\]")
+_LAST_WORD = re.compile(r"(?<!\S)\S{1,24}\Z")
 
 
 class AnsweredRun(Struct, frozen=True):
@@ -263,9 +264,14 @@ def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
     for at in range(0, len(pieces), 2):
         owner = int(pieces[at + 1]) if at + 1 < len(pieces) else ahead
         words = pieces[at] if marks.leads_to == "file" or not marks.claims else pieces[at].replace(MARK, "")
-        out.append(_CITATION.sub(lambda m, o=owner: marks.cite(int(m[1]), o), words))
-        if at + 1 < len(pieces):
-            out.append(marks.check(owner))
+        sign = marks.check(owner) if at + 1 < len(pieces) else ""
+        last = _LAST_WORD.search(words) if sign else None
+        start = last.start() if last else len(words)
+        head, end = (
+            _CITATION.sub(lambda m, o=owner: marks.cite(int(m[1]), o), text) for text in (words[:start], words[start:])
+        )
+        # A sign alone on the next line would seem to belong to the sentence after it.
+        out.append(f'{head}<span class="end">{end}{sign}</span>' if end else f"{head}{sign}")
     return "".join(out)
 
 
