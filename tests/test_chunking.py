@@ -58,6 +58,19 @@ def test_a_heading_goes_with_what_it_announces() -> None:
     assert [p.text for p in chunk_markdown(text, 60)] == [("Owl. " * 8).strip(), f"# Next\n\n{('Vole. ' * 8).strip()}"]
 
 
+def test_the_line_that_announces_a_list_goes_with_the_list() -> None:
+    text = f"## Owls\n\n{'word ' * 12}\n\nThey are not good at:\n\n- smelling voles\n- swimming in the river"
+    last = chunk_markdown(text, 100)[-1]
+    assert (last.text, last.headings) == ("They are not good at:\n\n- smelling voles\n- swimming in the river", ("Owls",))
+
+
+@pytest.mark.parametrize("sentences", [9, 30])
+def test_a_heading_is_not_left_alone_above_a_paragraph_that_fills_a_chunk(sentences: int) -> None:
+    first, *others = chunk_markdown(f"# Next\n\n{'Vole. ' * sentences}", 60)
+    assert first.text == f"# Next\n\n{('Vole. ' * 8).strip()}"
+    assert all(piece.text.startswith("Vole.") for piece in others)
+
+
 def test_the_caption_of_a_table_goes_with_the_table() -> None:
     text = f"## Trade\n\n{'word ' * 12}\n\n*Sales in millions*\n\n| Year | Sales |\n| --- | --- |\n| 2023 | 512 |"
     last = chunk_markdown(text, 100)[-1]

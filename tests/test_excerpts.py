@@ -46,6 +46,13 @@ def test_a_passage_is_found_wherever_it_stands(share: float) -> None:
     assert 15_000 < len(found.encode()) <= 20_000
 
 
+def test_a_list_is_read_with_the_part_that_announces_it() -> None:
+    items = "\n".join(f"- It cannot row boat {number}, which the wind took to the far side of the bay." for number in range(30))
+    text = annals(40, (0.5, f"{'The Quibberton lighthouse has faults. ' * 12}\n\nThese are its faults:\n\n{items}"))
+    found = excerpt_text(text, "What are the faults of the Quibberton lighthouse?", 6_000)
+    assert "\n- It cannot row boat 20," in found
+
+
 def test_a_text_that_fits_is_returned_as_it_is() -> None:
     text = annals(10)
     assert excerpt_text(text, QUESTION, len(text)) is text

@@ -19,11 +19,12 @@ from nexi.text.sentences import sentence_bounds
 
 SIZE = 1_200
 LEAST_SHARE = 0.4  # a heading closes a chunk once it is this full; smaller sections share one
+MAX_LEAD_CHARS = 300  # of a paragraph that goes with the list it announces
 MAX_HEAD_CHARS = 600  # of a table that is repeated where the rest of it is read alone
 MAX_FENCE = 100_000  # a longer one is a file, not an example, and is cut between its lines
 
 _ALONE = ("heading", "code")
-_ANNOUNCING = ("heading", "caption")  # what goes with the text after it
+_ANNOUNCING = ("heading", "caption")  # what goes with the text after it, as does a short paragraph that ends in a colon
 _LINE_END = re.compile(r"\n+")
 _SPACE = re.compile(r"\s+")
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
@@ -104,8 +105,8 @@ class _Packer:
         if unit.kind == "heading" and self._is_full_enough(unit):
             self.flush()
         if self._length_with(unit) > self._size:
-            self._flush_but_headings()
-        if all(b.kind in _ANNOUNCING for b in self._held):
+            self._flush_but_announcing()
+        if all(map(self._announces, self._held)):
             self._under = unit.under
         if self._length_with(unit) <= self._size:
             self._held.append(unit)
@@ -121,14 +122,18 @@ class _Packer:
             self.pieces += [piece] if piece.text else []
         self._held = []
 
-    def _flush_but_headings(self) -> None:
-        """A heading or the caption of a table at the end of a chunk goes with what it announces."""
+    def _flush_but_announcing(self) -> None:
+        """A heading, the caption of a table or "They are:" at the end of a chunk goes with what it announces."""
         at = len(self._held)
-        while at and self._held[at - 1].kind in _ANNOUNCING:
+        while at and self._announces(self._held[at - 1]):
             at -= 1
         self._held, announcing = self._held[:at], self._held[at:]
         self.flush()
         self._held = announcing
+
+    def _announces(self, unit: _Unit) -> bool:
+        text = self._text[unit.start : unit.end].rstrip() if unit.kind == "prose" else ""
+        return unit.kind in _ANNOUNCING or (text.endswith((":", "：")) and len(text) <= MAX_LEAD_CHARS)
 
     def _add_in_parts(self, unit: _Unit) -> None:
         start = self._held[0].start if self._held else unit.start
@@ -174,13 +179,22 @@ def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[
     out: list[tuple[int, int]] = []
     for unit_start, unit_end in pairwise((start, *_CUTS[level](text, start, end), end)):
         # What is short with the white at its end need not be measured without it: there is a step for every word.
-        if unit_end - unit_start > size and _chunk_length(text, unit_start, unit_end) > size:
+        is_long = unit_end - unit_start > size and _chunk_length(text, unit_start, unit_end) > size
+        if out and level == 0 and _only_announces(text, *out[-1]) and _chunk_length(text, out[-1][0], unit_end) > size:
+            is_long, unit_start = True, out.pop()[0]
+        if is_long:
             out += _split_span(text, unit_start, unit_end, size, level + 1)
         elif out and (unit_end - out[-1][0] <= size or _chunk_length(text, out[-1][0], unit_end) <= size):
             out[-1] = (out[-1][0], unit_end)
         elif unit_end > unit_start:
             out.append((unit_start, unit_end))
     return out
+
+
+def _only_announces(text: str, start: int, end: int) -> bool:
+    """Whether a line is a heading, or a short one that ends in a colon, and so is not left alone."""
+    line = text[start:end].strip()
+    return "\n" not in line and len(line) <= MAX_LEAD_CHARS and (line.startswith("#") or line.endswith((":", "：")))
 
 
 def _after_lines(text: str, start: int, end: int) -> Iterator[int]:

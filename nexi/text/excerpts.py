@@ -7,6 +7,7 @@ which parts of the text it is and under which headings; the parts have the numbe
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,9 @@ PAIR = 0.4  # what two words of the question side by side add, of the rarer one'
 PAIR_DEPTH = 200  # the chunks that are read for such pairs
 MAX_HEADING_CHARS = 160
 MARK_BYTES = 60  # of a mark without its headings
+MAX_LIST_PARTS = 2  # that are read with the one in which a list begins
+
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 
 
 class LongText:
@@ -76,7 +80,8 @@ class LongText:
     def choose_parts(self, query: str, room: int, found: str = "") -> list[int]:
         """The numbers of the chunks to read for a query within `room` bytes, in order.
 
-        Those that stand in `found` come first, which a search has returned, then by rank; what is left is the beginning's.
+        Those that stand in `found` come first, which a search has returned, then by rank, each with the rest of a list that
+        begins in it; what is left is the beginning's.
         """
         ranked = [number for number, _ in self.rank_chunks(query)]
         named = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
@@ -85,18 +90,35 @@ class LongText:
         chosen: set[int] = set()
         left = room
         for number in dict.fromkeys((*named, *head, *ranked, *opening)):
-            size = self._part_bytes(number)
-            if size <= left:
-                chosen.add(number)
-                left -= size
-            elif left < room // 20:
-                break
+            if number in chosen:
+                continue
+            if (size := self._part_bytes(number)) > left:
+                if left < room // 20:
+                    break
+                continue
+            chosen.add(number)
+            left -= size
+            for after in self._list_parts_after(number):
+                if after not in chosen and (size := self._part_bytes(after)) <= left // 2:
+                    chosen.add(after)
+                    left -= size
         return sorted(chosen)
+
+    def _list_parts_after(self, number: int) -> range:
+        """The chunks with the rest of the list that this one announces or begins."""
+        text, last = self.chunks[number].text, number
+        if _ITEM.match(text):
+            return range(0)
+        while last < min(number + MAX_LIST_PARTS, len(self.chunks) - 1) and (
+            self.chunks[last].text.endswith((":", "：")) or _ITEM.match(self.chunks[last + 1].text)
+        ):
+            last += 1
+        return range(number + 1, last + 1)
 
     def _part_bytes(self, number: int) -> int:
         chunk = self.chunks[number]
-        headings = min(MAX_HEADING_CHARS, len(heading_path(chunk.headings))) * 4
-        return len(self.text[chunk.start : chunk.end].encode("utf-8", "replace")) + headings + 4 * len(chunk.head) + MARK_BYTES
+        shown = f"{heading_path(chunk.headings)[:MAX_HEADING_CHARS]}{chunk.head}{self.text[chunk.start : chunk.end]}"
+        return len(shown.encode("utf-8", "replace")) + MARK_BYTES
 
     def render_parts(self, numbers: Sequence[int]) -> str:
         """These chunks as text, each run of neighbours under one mark."""
