@@ -339,7 +339,7 @@ def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) ->
         before = text[max(0, start - 40) : start]
         if _SAYS_UPDATED.search(before):
             updated = updated or day
-        elif _SAYS_PUBLISHED.search(before) or (is_near and len(line) <= MAX_LINE_CHARS):
+        elif _SAYS_PUBLISHED.search(before) or (is_near and len(line) <= MAX_LINE_CHARS and not before.endswith("(")):
             published = published or day
     return PageDates(published, updated)
 

@@ -61,6 +61,13 @@ def dates_of(page: Extracted) -> tuple[str, str]:
             "",
             ("", ""),
         ),
+        # The day of a version, which a link parts from its sentence.
+        (
+            "",
+            "<h1>Ferry</h1><p>From <a>version 3</a> (2010-07-21) on.</p><p><i>Last modified on <a>2018-11-26</a></i></p>",
+            "",
+            ("2018-11-26", "2018-11-26"),
+        ),
     ],
 )  # fmt: skip
 def test_a_page_is_dated_by_what_says_it_most_surely(head: str, body: str, url: str, dates: tuple[str, str]) -> None:
