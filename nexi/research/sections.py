@@ -133,7 +133,7 @@ def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
     wanted = content_stems(section.subject)
     units = [u for report in reports for line in report.split("\n") for u in _AFTER_CITATION.split(line)]
     cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
-    stated = [unit for unit in dict.fromkeys(cited) if content_stems(unit)]
+    stated = [unit for unit in dict.fromkeys(cited) if any(not word.isdecimal() for word in content_stems(unit))]
     return sorted(stated, key=lambda unit: -len(wanted & content_stems(unit)))
 
 

@@ -121,7 +121,10 @@ def test_a_report_has_a_title_an_introduction_and_its_sections() -> None:
 
 def test_a_section_is_asked_for_with_its_own_evidence_and_the_notes_on_its_sources() -> None:
     model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
-    reports = ("Summary.\n\n- The Moon is far [1].\n- Mars has moons [3].", "- It is far, and wet [1][2].\n- Tides rise [2].")
+    reports = (
+        "Summary.\n\n- The Moon is far [1].\n- Mars has moons [3].",
+        "- It is far, and wet [1][2].\n- Tides rise [2].\n\n[2] Tides",
+    )
     writer = SectionWriter(QUESTION, SECTIONS, ((MOON,), (TIDE,)), model, LIMITS, asyncio.Semaphore(1), reports)
     asyncio.run(writer.write_report())
     first, second, introduction = ([m.content for m in request] for request in model.requests)
