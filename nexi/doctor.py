@@ -377,7 +377,8 @@ def _plugin_check(plugin: PluginInfo) -> Check:
     if plugin.error:
         return Check(name, False, f"{plugin.origin} cannot be used", plugin.error)
     told = f"{' and '.join(plugin.kinds)} from {plugin.origin}"
-    settings = " and ".join("search_backend" if kind == "backend" else "content_fetcher" for kind in plugin.kinds)
+    names = {"backend": "search_backend", "fetcher": "content_fetcher", "tool": "tools"}
+    settings = " or ".join(names[kind] for kind in plugin.kinds)
     return Check(name, True, told if plugin.is_used else f"{told}; to use it, add it to {settings}")
 
 

@@ -158,6 +158,7 @@ class PluginFile(Struct, frozen=True):
     path: Path
     searches: bool = False
     fetches: bool = False
+    is_tool: bool = False
     error: str = ""
 
 
@@ -175,7 +176,7 @@ def _examine_file(path: Path) -> PluginFile:
         module = load_plugin_file(path.parent, path.stem)
     except ConfigError as error:
         return PluginFile(path.stem, path, error=str(error))
-    return PluginFile(path.stem, path, hasattr(module, "search"), hasattr(module, "fetch"))
+    return PluginFile(path.stem, path, hasattr(module, "search"), hasattr(module, "fetch"), hasattr(module, "TOOL"))
 
 
 def load_plugin_file(folder: Path, name: str) -> ModuleType | None:

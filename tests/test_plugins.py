@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi
+from nexi.app.extra_tools import list_extra_specs
 from nexi.app.plugins import as_backend, as_fetcher
 from nexi.config import Config
 from nexi.doctor import _check_plugins
 from nexi.errors import BackendError, ConfigError, FetchError
 from nexi.plugins import FetchPlugin, SearchPlugin
-from nexi.testing import FakeWeb, ScriptedLLM, answering, reading, searching
+from nexi.research.tools import build_specs
+from nexi.testing import FakeWeb, ScriptedLLM, answering, calling, reading, searching
 from nexi.tools import ContentFetcher, SearchBackend
 from nexi.types import FetchLimits, Hit, Page, Query
 from tests.raising import has_code
@@ -210,6 +212,89 @@ async def test_a_file_that_every_user_may_change_is_not_run(tmp_path: Path) -> N
     install(config, "notes", NOTES).chmod(0o666)
     with pytest.raises(ConfigError, check=has_code("config", "chmod o-w")):
         await Nexi(config).find("x")
+
+
+# tools of the user
+
+ORDERS = """
+TOOL = "Look up what customers ordered."
+
+def search(query):
+    return [{"url": "https://a.example/x", "title": "Order 7", "snippet": query.text}]
+
+def fetch(url, limits):
+    return {"title": "Order 7", "text": "Order 7 is a telescope."}
+"""
+
+
+async def test_a_model_may_call_a_tool_of_the_user_and_cite_what_it_found(tmp_path: Path) -> None:
+    config = Config(
+        home=tmp_path,
+        api_key="k",
+        search_backend="wikipedia",
+        content_fetcher="orders",
+        tools=("orders",),
+        verify_judge=False,
+    )
+    install(config, "orders", ORDERS)
+    llm = ScriptedLLM(calling("orders", query="order 7"), reading(URL), answering("Order 7 is a telescope [1]."))
+    async with Nexi(config, llms={"answer": llm, "extract": llm}) as nexi:
+        result = await nexi.answer("What is order 7?")
+    assert (result.answer.text, [source.url for source in result.answer.sources]) == ("Order 7 is a telescope [1].", [URL])
+    assert llm.offered[0] == ("orders", "web_search", "web_get", "final_answer")
+
+
+async def test_a_researcher_has_the_tools_of_the_user_too(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, tools=("my-orders",))
+    install(config, "my-orders", ORDERS)
+    (spec,) = list_extra_specs(config, ["my_orders"])
+    assert spec.description == "Look up what customers ordered."
+    assert [s.name for s in build_specs([spec])] == ["search", "my_orders", "scrape", "final_answer"]
+
+
+def test_a_tool_that_asks_others_is_not_offered_to_a_local_question_nor_any_to_a_guest(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, tools=("orders", "shelf"))
+    install(config, "orders", ORDERS)
+    install(config, "shelf", f"{ORDERS}\nlocal = True\n")
+    ports = Nexi(config).ports.with_config(config, is_offline=True)
+    assert [ports.can_use_extra(name) for name in config.tools] == [False, True]
+    assert config.for_guests().tools == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "cause"),
+    [
+        ("orders", "def search(query): return []", "TOOL"),
+        ("orders", "TOOL = 'x'\ndef fetch(url, limits): return ''", "search(query)"),
+        ("orders", "", "orders.py"),
+        ("arxiv", ORDERS, "rename the file"),
+        ("missing", "", "missing.py does not exist"),
+    ],
+)
+async def test_a_tool_that_cannot_be_used_is_named_before_anything_is_spent(
+    tmp_path: Path, name: str, text: str, cause: str
+) -> None:
+    config = Config(home=tmp_path, api_key="k", search_backend="wikipedia", tools=(name,))
+    if name != "missing":
+        install(config, name, text)
+    llm = ScriptedLLM()
+    with pytest.raises(ConfigError, check=has_code("config", cause)):
+        await Nexi(config, llms={"answer": llm, "extract": llm}).answer("What is order 7?")
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "problem"),
+    [
+        (("grep",), 'tools has "grep", and nexi has a tool of that name: rename the file'),
+        (("web-get",), 'tools has "web-get", and nexi has a tool of that name: rename the file'),
+        (("../x",), 'tools must have the names of files in the folder plugins, in small letters (got "../x")'),
+        ("orders", 'tools must be a list of names (got "orders")'),
+    ],
+)
+def test_the_name_of_a_tool_is_the_name_of_a_file_and_of_no_other_tool(tools: Any, problem: str) -> None:
+    with pytest.raises(ConfigError, check=has_code("config", problem)):
+        Config(tools=tools)
 
 
 def entry_points_of(*entries: EntryPoint) -> Callable[..., list[EntryPoint]]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
-from nexi.app.extra_tools import build_extra_searchers
+from nexi.app.extra_tools import build_extra_searchers, list_extra_specs
 from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
 from nexi.app.pages import long_page_limits
 from nexi.budget import Meter
@@ -28,7 +28,6 @@ from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools.extra import EXTRA_SPECS
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
@@ -183,14 +182,11 @@ class RunComponents:
             secrets=secrets_of(config),
             deadline=self.meter.deadline,
             extract_bytes=self._extract_bytes(),
-            specs=((self._local_spec(),) if lookup else ()) + self._extra_specs() + SPECS,
+            specs=((self._local_spec(),) if lookup else ()) + list_extra_specs(config, self._extra_searchers) + SPECS,
             extra_searchers=self._extra_searchers,
             lookup=lookup,
             chooses_passages=self.environment.chooses_passages,
         )
-
-    def _extra_specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(EXTRA_SPECS[name] for name in self._extra_searchers)
 
     def _local_spec(self) -> ToolSpec:
         about = self.environment.attached.about if self.environment.attached else ""

@@ -1,7 +1,7 @@
 """Which extra tools a run offers besides the web search, and the searchers behind them.
 
 Research offers each that can be used; an ordinary search offers those that are set up: a backend that the config names or has
-a key for, and grep where there is code to search. A resumed run keeps the tools it began with.
+a key for, grep where there is code to search, and the tools of the user. A resumed run keeps the tools it began with.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from nexi.searcher import Searcher
-from nexi.tools.extra import BACKENDS_OF_TOOLS
+from nexi.tools.extra import BACKENDS_OF_TOOLS, EXTRA_SPECS, build_spec
 
 if TYPE_CHECKING:
     from nexi.app.environment import RunEnvironment
     from nexi.app.factory import PortFactory
+    from nexi.config import Config
     from nexi.ports import Emit, SearchBackend
     from nexi.runs.recording import AgentReplay
+    from nexi.types import ToolSpec
 
-__all__ = ["build_extra_searchers", "usable_tools", "wanted_tools"]
+__all__ = ["build_extra_searchers", "list_extra_specs", "usable_tools", "wanted_tools"]
 
 
 def usable_tools(environment: RunEnvironment) -> list[str]:
@@ -27,7 +29,7 @@ def usable_tools(environment: RunEnvironment) -> list[str]:
         return _recorded_tools(environment)
     config = environment.config
     allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
-    usable = ((tool, name) for tool, name in BACKENDS_OF_TOOLS.items() if environment.ports.can_use_extra(name))
+    usable = ((tool, name) for tool, name in _list_backends(config).items() if environment.ports.can_use_extra(name))
     return [tool for tool, name in usable if allowed is None or name in allowed]
 
 
@@ -38,25 +40,40 @@ def wanted_tools(environment: RunEnvironment) -> list[str]:
     config = environment.config
     if environment.is_small_model or environment.approach == "passages" or config.endpoint("answer").is_extractive:
         return []
-    named = {*config.search_chain(), "ripgrep"}
-    backends = [(tool, BACKENDS_OF_TOOLS[tool]) for tool in usable_tools(environment)]
-    return [tool for tool, backend in backends if backend in named or config.keys_for(backend)]
+    named, backends = {*config.search_chain(), "ripgrep", *config.tools}, _list_backends(config)
+    return [tool for tool in usable_tools(environment) if backends[tool] in named or config.keys_for(backends[tool])]
+
+
+def list_extra_specs(config: Config, tools: Iterable[str]) -> tuple[ToolSpec, ...]:
+    """What a model is told of these tools; of the user's own, what their files say."""
+    from nexi.app.plugins import describe_tool
+
+    backends = _list_backends(config)
+    return tuple(
+        EXTRA_SPECS.get(tool) or build_spec(tool, describe_tool(config, backends[tool])) for tool in tools if tool in backends
+    )
 
 
 def build_extra_searchers(ports: PortFactory, tools: Iterable[str], emit: Emit, replay: AgentReplay) -> Mapping[str, Searcher]:
     """A searcher over the one backend of each tool; over none where a tool is only remembered."""
+    backends = _list_backends(ports.config)
 
     def backends_of(tool: str) -> Callable[[], tuple[SearchBackend, ...]]:
         def build() -> tuple[SearchBackend, ...]:
-            backend = ports.extra_backend(BACKENDS_OF_TOOLS[tool])
+            backend = ports.extra_backend(backends[tool])
             return (backend,) if backend else ()
 
         return build
 
-    names = [tool for tool in tools if tool in BACKENDS_OF_TOOLS]
+    names = [tool for tool in tools if tool in backends]
     return {tool: Searcher(backends_of(tool), emit=emit, clock=ports.clock, replay=replay) for tool in names}
 
 
+def _list_backends(config: Config) -> dict[str, str]:
+    """The backend of each tool; one of the user has the name of its file."""
+    return {**BACKENDS_OF_TOOLS, **{name.replace("-", "_"): name for name in config.tools}}
+
+
 def _recorded_tools(environment: RunEnvironment) -> list[str]:
-    recorded = environment.recorded.settings.get("tools")
-    return [name for name in recorded if name in BACKENDS_OF_TOOLS] if isinstance(recorded, list) else []
+    recorded, known = environment.recorded.settings.get("tools"), _list_backends(environment.config)
+    return [name for name in recorded if name in known] if isinstance(recorded, list) else []

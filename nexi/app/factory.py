@@ -184,6 +184,10 @@ class PortFactory:
         """Whether `extra_backend` has this one; nothing is built to find out."""
         if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
             return False
+        if self.is_offline and name in self.config.tools:
+            from nexi.app.plugins import is_local_tool
+
+            return is_local_tool(self.config, name)
         return not self.is_offline or name in OFFLINE_BACKENDS
 
     async def find_paper(self, doi: str) -> Paper | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -28,6 +29,8 @@ from nexi.plugins import (
 from nexi.ports import ContentFetcher, SearchBackend
 from nexi.searcher import Searcher
 from nexi.types import FetchLimits, PageView, Query, SearchOutcome
+
+MAX_TOOL_CHARS = 1_000  # of what a tool says to a model
 
 if TYPE_CHECKING:
     from nexi.backends import Factory as BackendFactory
@@ -75,6 +78,37 @@ def backend_plugin(config: Config, name: str) -> BackendFactory | None:
     return (lambda *given: as_backend(_build(factory, name, *given), name=name)) if factory else None
 
 
+def describe_tool(config: Config, name: str) -> str:
+    """What a tool of the user says to a model. Raises ConfigError where there is no such tool."""
+    return str(_load_tool(config, name).TOOL)[:MAX_TOOL_CHARS]
+
+
+def is_local_tool(config: Config, name: str) -> bool:
+    """Whether a tool of the user says that nothing it is asked leaves the machine."""
+    return getattr(_load_tool(config, name), "local", False) is True
+
+
+def _load_tool(config: Config, name: str) -> ModuleType:
+    from nexi.backends import BACKENDS
+
+    if name in BACKENDS:
+        raise ConfigError(f"{name} cannot be a tool", cause="nexi has a backend of that name", fix="rename the file")
+    module = load_plugin_file(config.plugins_dir, name)
+    if module is None:
+        raise ConfigError(
+            f"there is no tool {name}",
+            cause=f"{config.plugins_dir / name}.py does not exist",
+            fix=f"write it, as docs/search-and-pages.md shows, or take {name} out of tools",
+        )
+    if not (callable(getattr(module, "search", None)) and str(getattr(module, "TOOL", "")).strip()):
+        raise ConfigError(
+            f"the plug-in {name} is no tool",
+            cause="it lacks a function search(query) or the text TOOL, which says what it is for",
+            fix=f"add them, or take {name} out of tools",
+        )
+    return module
+
+
 def fetcher_plugin(config: Config, name: str) -> FetcherFactory | None:
     """What makes the fetcher of a plug-in file or an installed package; None where there is none. Raises ConfigError."""
     from nexi.fetchers import ENTRY_POINTS, FETCHERS
@@ -114,7 +148,7 @@ def _build(factory: Callable[..., Any], name: str, *given: Any) -> Any:
 
 
 class PluginInfo(Struct, frozen=True):
-    """A plug-in that is installed, used or not. `kinds` are among backend and fetcher."""
+    """A plug-in that is installed, used or not. `kinds` are among backend, fetcher and tool."""
 
     name: str
     kinds: tuple[str, ...]
@@ -129,11 +163,12 @@ def list_plugins(config: Config) -> list[PluginInfo]:
 
     from nexi import backends, fetchers
 
-    chains = {"backend": config.search_chain(), "fetcher": config.fetch_chain()}
-    own = {"backend": backends.BACKENDS, "fetcher": fetchers.FETCHERS}
+    chains = {"backend": config.search_chain(), "fetcher": config.fetch_chain(), "tool": config.tools}
+    own = {"backend": backends.BACKENDS, "fetcher": fetchers.FETCHERS, "tool": ()}
     found = []
     for file in list_plugin_files(config.plugins_dir):
-        kinds = tuple(kind for kind, offers in (("backend", file.searches), ("fetcher", file.fetches)) if offers)
+        offered = {"backend": file.searches, "fetcher": file.fetches, "tool": file.is_tool}
+        kinds = tuple(kind for kind, is_offered in offered.items() if is_offered)
         taken = [kind for kind in kinds if file.name in own[kind]]
         error = f"nexi has a {taken[0]} of that name: rename the file" if taken else file.error
         found.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
-from nexi.app.extra_tools import build_extra_searchers, usable_tools
+from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
 from nexi.app.factory import built_in_llm, compare_texts
 from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
@@ -238,7 +238,11 @@ class ResearchAssembly:
         plain = components.build_toolbox(built_in_llm())
         own: dict[str, Any] = {
             "part_of": question if question != task else "",
-            "specs": build_specs(others, attached.about if attached else ""),
+            "specs": build_specs(
+                list_extra_specs(self._environment.config, others),
+                has_local=LOCAL_SEARCH.name in others,
+                about_local=attached.about if attached else "",
+            ),
             "lookup": None,
             "researcher": agent,
             "pool": shared.link_pool,

@@ -23,7 +23,8 @@ __all__ = ["config_command", "edit_config", "format_window", "print_config_path"
 
 
 SCHEMA = "nexi-config-1"
-LIST_SETTINGS = ("search_backend", "services", "searxng_instances", "content_fetcher", "allow_private")
+NAME_OR_LIST_SETTINGS = ("search_backend", "services", "content_fetcher")
+LIST_SETTINGS = (*NAME_OR_LIST_SETTINGS, "searxng_instances", "allow_private", "tools", "team_models", "serve_hosts")
 TEXT_SETTINGS = (
     "base_url",
     "api_key",
@@ -226,7 +227,7 @@ def _parse_names(name: str, word: str) -> Any:
     if word.strip().startswith("["):
         return _parse_json(word, word)
     names = [part.strip() for part in word.split(",") if part.strip()]
-    return names if name in ("allow_private", "searxng_instances") or len(names) > 1 else (names or [""])[0]
+    return names if name not in NAME_OR_LIST_SETTINGS or len(names) > 1 else (names or [""])[0]
 
 
 def _parse_json(word: str, otherwise: Any) -> Any:

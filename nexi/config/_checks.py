@@ -14,6 +14,9 @@ from nexi.config._addresses import parse_proxy_url, parse_searxng_url, split_url
 from nexi.config._names import EFFORT_LEVELS, ROLES
 from nexi.config._values import parse_names
 
+TOOLS_OF_NEXI = frozenset(
+    ["web_search", "web_get", "local_search", "search", "scrape", "final_answer", "security_search", "stackexchange", "grep"]
+)
 MAX_NUMBER = 10**15  # a larger number is a typing mistake, and would overflow where limits are multiplied
 Check: TypeAlias = Callable[[str, Any], Iterator[str]]
 
@@ -166,6 +169,17 @@ def check_url_list(name: str, value: Any) -> Iterator[str]:
     for url in value:
         if not _is_web_url(url):
             yield f"{name} must have addresses that start with http:// or https:// and name a host"
+
+
+def check_tools(name: str, value: Any) -> Iterator[str]:
+    if not isinstance(value, list | tuple):
+        yield f"{name} must be a list of names (got {quote_value(value)})"
+        return
+    for tool in value:
+        if not isinstance(tool, str) or re.fullmatch(r"[a-z][a-z0-9_-]{0,49}", tool) is None:
+            yield f"{name} must have the names of files in the folder plugins, in small letters (got {quote_value(tool)})"
+        elif tool.replace("-", "_") in TOOLS_OF_NEXI:
+            yield f"{name} has {quote_value(tool)}, and nexi has a tool of that name: rename the file"
 
 
 def check_roles(name: str, value: Any) -> Iterator[str]:

@@ -115,6 +115,9 @@ class Settings:
     content_fetcher: str | tuple[str, ...] = setting(
         "", _checks.NAME_LIST, "Page fetcher, or an ordered list; empty means the automatic chain."
     )
+    tools: tuple[str, ...] = setting(
+        (), _checks.check_tools, "Files of the folder `plugins` whose search a model may call as a tool of its own."
+    )
     api_keys: Mapping[str, str | tuple[str, ...]] = setting(
         {}, _checks.check_api_keys, "Further keys by provider, each a key or a list of keys.", mask=mask_api_keys
     )

@@ -275,6 +275,7 @@ class Config(Settings):
             vault="",
             grep_root="",
             grep_project=False,
+            tools=(),
             system_prompt="",
             share=False,
             runs_keep_days=min(self.runs_keep_days, GUEST_KEEP_DAYS),

@@ -35,10 +35,10 @@ from nexi.events import (
 from nexi.research.state import (
     FIRST_RESEARCHERS,
     GATHERING_CALLS,
-    GATHERING_TOOLS,
     MAX_PARALLEL_RESEARCHERS,
     MAX_TASKS,
     MAX_UNFINISHED_PROGRESS,
+    REPORTING_TOOL,
     SCRAPING_CALLS,
     SCRAPING_TOOL,
     TARGET_ROUNDS,
@@ -191,10 +191,10 @@ def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState
     if not fact.agent:
         return state
     who = _require_researcher(state, fact.agent, fact)
-    if fact.name in GATHERING_TOOLS:
-        return _replace_researcher(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
     if fact.name == SCRAPING_TOOL:
         return _replace_researcher(state, who, scraped=min(who.scraped + 1, SCRAPING_CALLS))
+    if fact.name != REPORTING_TOOL:
+        return _replace_researcher(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
     return state
 
 

@@ -24,7 +24,7 @@ from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, Researcher
 from nexi.ports import Emit
 from nexi.prompts import render
 from nexi.research.evaluator import cut_to_bytes
-from nexi.research.state import GATHERING_CALLS, GATHERING_TOOLS, Researcher
+from nexi.research.state import GATHERING_CALLS, REPORTING_TOOL, SCRAPING_TOOL, Researcher
 from nexi.research.tools import LinkPool
 from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
@@ -129,7 +129,7 @@ class ResearcherTask:
         return session
 
     def _render_rules(self, specs: Sequence[ToolSpec]) -> str:
-        gathering = [f"`{s.name}`" for s in specs if s.name in GATHERING_TOOLS]
+        gathering = [f"`{s.name}`" for s in specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL)]
         rules = render(
             "researcher",
             folder=self.prompts_folder,

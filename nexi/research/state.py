@@ -27,8 +27,8 @@ MAX_TASKS = 5
 NEAR_LIMIT_SHARE = 0.8  # of a limit
 MAX_UNFINISHED_PROGRESS = 0.99
 
-GATHERING_TOOLS = ("search", "security_search", "stackexchange", "grep", "local_search")
 SCRAPING_TOOL = "scrape"
+REPORTING_TOOL = "final_answer"  # every other tool gathers
 
 
 class Researcher(Struct, frozen=True):

@@ -7,7 +7,7 @@ phase are enforced in code, and the model is told when one is used up. Which bac
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,7 @@ from msgspec.structs import replace
 
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
-from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools.extra import EXTRA_SPECS
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
@@ -276,12 +274,11 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return f"{left} {plural} left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
 
 
-def build_specs(extra_searchers: Mapping[str, Searcher], about_local: str = "") -> tuple[ToolSpec, ...]:
-    """List the tools of a researcher: only those that can be used here. `about_local` says what the local search covers
+def build_specs(extra: Iterable[ToolSpec], *, has_local: bool = False, about_local: str = "") -> tuple[ToolSpec, ...]:
+    """The tools of a researcher: its own, and those that can be used here. `about_local` says what the local search covers
     where that is not the knowledge base."""
     local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
-    single = {**EXTRA_SPECS, local.name: local}
-    return (SEARCH, *(single[name] for name in single if name in extra_searchers), SCRAPE, FINAL_ANSWER)
+    return (SEARCH, *extra, *((local,) if has_local else ()), SCRAPE, FINAL_ANSWER)
 
 
 def _trim_outcomes(outcomes: Sequence[SearchOutcome], max_bytes: int) -> tuple[SearchOutcome, ...]:

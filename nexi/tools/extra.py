@@ -1,4 +1,4 @@
-"""Tools that search one source besides the web: vulnerabilities, Stack Exchange, the code of a project.
+"""Tools that search one source besides the web: vulnerabilities, Stack Exchange, the code of a project, what the user adds.
 
 Each asks one backend through a searcher of its own; research offers them as gathering tools, an ordinary search beside
 `web_search`. Below are the specs of the loop's other tools; which of these can be used is known to the assembly.
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nexi.types import Query, ToolSpec
 
-__all__ = ["BACKENDS_OF_TOOLS", "EXTRA_SPECS", "build_query"]
+__all__ = ["BACKENDS_OF_TOOLS", "EXTRA_SPECS", "build_query", "build_spec"]
 
 
 OWN_DOMAINS = {"mathoverflow": "mathoverflow.net"} | {
@@ -29,20 +29,21 @@ _SITE = {
 }
 
 
-def _build_spec(name: str, description: str, **more: Mapping[str, Any]) -> ToolSpec:
+def build_spec(name: str, description: str, **more: Mapping[str, Any]) -> ToolSpec:
+    """A tool that takes a query."""
     return ToolSpec(name, description, {"type": "object", "properties": {"query": _QUERY, **more}, "required": ["query"]})
 
 
 EXTRA_SPECS = {
     spec.name: spec
     for spec in (
-        _build_spec("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities."),
-        _build_spec(
+        build_spec("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities."),
+        build_spec(
             "stackexchange",
             "Search questions of a Stack Exchange site. Returns each question with the text of its accepted answer.",
             site=_SITE,
         ),
-        _build_spec(
+        build_spec(
             "grep",
             "Search the code of the user's project with a regular expression, as ripgrep does. Returns files with matching "
             "lines; read a file by its URL to cite it.",

@@ -192,8 +192,8 @@ def test_what_a_researcher_spends_counts_for_it_and_for_the_run() -> None:
     assert ([r.usage for r in state.researchers], state.usage) == ([Usage(20, 10), Usage()], Usage(30, 15))
 
 
-def test_the_last_action_is_cut_and_other_tools_count_for_no_phase() -> None:
-    state = fold([*TWO, ToolStarted("c", "search", "x" * 500, "1.1"), ToolFinished("c", "links", True, "", 0.1, "1.1")])
+def test_the_last_action_is_cut_and_the_report_counts_for_no_phase() -> None:
+    state = fold([*TWO, ToolStarted("c", "search", "x" * 500, "1.1"), ToolFinished("c", "final_answer", True, "", 0.1, "1.1")])
     first = state.researchers[0]
     assert (len(first.last_action), first.gathered, first.scraped) == (200, 0, 0)
 

@@ -19,6 +19,7 @@ from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock, FakeWeb
+from nexi.tools.extra import EXTRA_SPECS
 from nexi.types import FetchLimits, Hit, Query, ToolCall, ToolResult
 from tests.research.world import MARS, MOON, PAGES, SUN, TIDE
 
@@ -74,7 +75,9 @@ class Bench:
                 clock=clock,
                 question="How far is the Moon?",
                 free_bytes=lambda: 60_000,
-                specs=build_specs(searchers),
+                specs=build_specs(
+                    [EXTRA_SPECS[name] for name in searchers if name in EXTRA_SPECS], has_local="local_search" in searchers
+                ),
                 researcher=me,
                 phases=self.phases,
                 pool=self.pool,
@@ -153,9 +156,8 @@ async def test_a_site_of_the_stack_exchange_network_can_be_named(site: str, host
 
 
 async def test_only_tools_that_can_be_used_are_offered() -> None:
-    searcher = Searcher(lambda: (), emit=Told(), clock=FakeClock())
-    assert [s.name for s in build_specs({})] == ["search", "scrape", "final_answer"]
-    assert [s.name for s in build_specs({"grep": searcher, "local_search": searcher})] == [
+    assert [s.name for s in build_specs(())] == ["search", "scrape", "final_answer"]
+    assert [s.name for s in build_specs([EXTRA_SPECS["grep"]], has_local=True)] == [
         "search",
         "grep",
         "local_search",
