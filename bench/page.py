@@ -78,6 +78,8 @@ def child(home: str, count: int, rate: float) -> None:
                     await self.emit(event)
                 else:
                     self.emit.delta(event)
+                if self.stopping.is_set():
+                    break
                 if rate and (ahead := told / rate - (clock() - began)) > 0.02:
                     await asyncio.sleep(ahead)
             await self.stopping.wait()
@@ -184,8 +186,16 @@ def first_signs(browser: Any, base: str) -> list[float]:
         page.press("#question", "Enter")
         page.wait_for_function("() => window.signMs")
         times.append(page.evaluate("() => window.signMs"))
+        page.wait_for_url("**/runs/*")
+        stop_run(page)  # the server carries few runs at once, and the next measure wants it idle
         profile.close()
     return times
+
+
+def stop_run(page: Any) -> None:
+    """Stop the run on the page, and wait until its answer stands."""
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#tools", state="visible")
 
 
 def idle_frames(browser: Any) -> dict[str, float]:
@@ -217,8 +227,7 @@ def traced(browser: Any, base: str, *, late: bool) -> dict[str, float]:
     page.evaluate("() => new Promise((done) => requestIdleCallback(done))")
     session = profile.new_cdp_session(page)
     before = heap(session)
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#tools", state="visible")
+    stop_run(page)
     found = longest(json.loads(browser.stop_tracing())["traceEvents"])
     session.send("HeapProfiler.collectGarbage")
     after = heap(session)
