@@ -12,7 +12,7 @@ from msgspec import Struct
 from nexi.notices import Notice
 from nexi.types import StopReason, Usage
 
-QUOTA_FIX = "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more"
+QUOTA_FIX = Notice("fix.quota", "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more")
 PREFETCH_SHARE = 0.8  # work ahead of the model never touches the last fifth of the page budget
 
 
@@ -91,8 +91,8 @@ class Meter:
             return QUOTA_FIX
         most, calls = self.budget.max_model_calls, self.model_calls + self._unreplayed_calls
         if most is not None and calls >= most:
-            return f"raise max_model_calls, which is {most}: nexi config set max_model_calls NUMBER"
-        return "raise --max-cost or --max-tokens"
+            return Notice("fix.calls", "raise max_model_calls, which is {n}: nexi config set max_model_calls NUMBER", n=most)
+        return Notice("fix.budget", "raise --max-cost or --max-tokens")
 
     def _is_spent(self) -> bool:
         """Whether a limit of this meter or one above it is used up, not counting what calls in flight may still cost."""

@@ -27,7 +27,7 @@ from nexi.checking.pages import Pages
 from nexi.checking.review import PASSING, is_rejected
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, SourcesRenumbered, StatusDelta, TextDelta
-from nexi.notices import Notice
+from nexi.notices import Notice, join_causes
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.text.references import find_open_reference, name_subject
@@ -263,15 +263,9 @@ class AnswerChecker:
 
     async def _warn_about_standing(self, cited: Sequence[Source]) -> None:
         """Name papers that were retracted, or that have an expression of concern."""
-        words = {"retracted": "was retracted", "concern": "has an expression of concern"}
-        notices = {source.number: source.imprint.paper.notice if source.imprint.paper else "" for source in cited}
-        named = [
-            f"[{source.number}] {words[standing]}" + (f" ({notices[source.number]})" if notices[source.number] else "")
-            for source in cited
-            if (standing := read_standing(source)) in words
-        ]
+        named = [notice for source in cited if (notice := _describe_standing(source))]
         if named:
-            await self.context.warn("retracted_source", "; ".join(named))
+            await self.context.warn("retracted_source", join_causes(named))
 
     async def _warn_about_language(self, cited: Sequence[Source]) -> None:
         """Say when the question is in one language and every page that is cited in another."""
@@ -456,3 +450,16 @@ def _count_of(count: int, total: int) -> str:
     if total == 1:
         return Notice("sentences.of_one", "{n} of 1 sentence", n=count)
     return Notice("sentences.of", "{n} of {m} sentences", n=count, m=total)
+
+
+def _describe_standing(source: Source) -> str:
+    """That a paper was retracted or is doubted, with the address of the notice where it is known; "" for any other."""
+    number, standing = source.number, read_standing(source)
+    address = source.imprint.paper.notice if source.imprint.paper else ""
+    if standing == "retracted" and address:
+        return Notice("source.retracted_by", "[{n}] was retracted ({address})", n=number, address=address)
+    if standing == "retracted":
+        return Notice("source.retracted", "[{n}] was retracted", n=number)
+    if standing == "concern" and address:
+        return Notice("source.concern_by", "[{n}] has an expression of concern ({address})", n=number, address=address)
+    return Notice("source.concern", "[{n}] has an expression of concern", n=number) if standing == "concern" else ""

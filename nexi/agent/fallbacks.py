@@ -48,10 +48,10 @@ LIMIT_DESCRIPTIONS = {
 }
 MODEL_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.REPEATED)  # reached by a model that goes on and on
 LIMIT_FIXES = {
-    StopReason.TIME_TARGET: "raise it with --time-target",
-    StopReason.MAX_ITERATIONS: "raise it with --max-iter or -e l",
-    StopReason.CONTEXT_LIMIT: "raise max_context if the model allows it, or ask a narrower question",
-    StopReason.REPEATED: "try another model with -m, or ask in other words",
+    StopReason.TIME_TARGET: Notice("fix.time_target", "raise it with --time-target"),
+    StopReason.MAX_ITERATIONS: Notice("fix.iterations", "raise it with --max-iter or -e l"),
+    StopReason.CONTEXT_LIMIT: Notice("fix.window", "raise max_context if the model allows it, or ask a narrower question"),
+    StopReason.REPEATED: Notice("fix.repeated", "try another model with -m, or ask in other words"),
 }
 
 

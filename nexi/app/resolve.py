@@ -18,6 +18,7 @@ from nexi.app.request import RunRequest, budget_for, check_request
 from nexi.budget import Budget
 from nexi.config import DEFAULT_CONFIG, Config
 from nexi.errors import ConfigError
+from nexi.notices import Notice
 from nexi.types import Approach
 
 if TYPE_CHECKING:
@@ -108,9 +109,19 @@ def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) 
     price = price_of(endpoint.model, price_table(config.prices))
     least = estimate_cost(request.depth or 1, 1, endpoint.max_context, (price.input, price.output) if price else None)
     if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
-        return f"{budget.max_tokens:,} tokens are few for research, which takes at least about {least.tokens[0]:,}"
+        return Notice(
+            "research.few_tokens",
+            "{n} tokens are few for research, which takes at least about {m}",
+            n=f"{budget.max_tokens:,}",
+            m=f"{least.tokens[0]:,}",
+        )
     if budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
-        return f"${budget.max_cost:g} is little for research, which takes at least about ${least.cost[0]:.2g}"
+        return Notice(
+            "research.little_money",
+            "${n} is little for research, which takes at least about ${m}",
+            n=f"{budget.max_cost:g}",
+            m=f"{least.cost[0]:.2g}",
+        )
     return ""
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi import files
+from nexi.notices import Notice
 from nexi.ports import Clock
 from nexi.runs.directory import RunDirectory
 
@@ -47,10 +48,19 @@ class RetentionNotice:
         now = self._clock.now()
         self._write_notice({**kept, "shown": now.isoformat()})
         count, day = len(kept["runs"]), (now + timedelta(days=NOTICE_DAYS)).date().isoformat()
-        runs = f"{count} old run{'s' * (count != 1)}"
-        return (
-            f"{runs} will be deleted after {day} (runs_keep_days is {keep_days:g}); "
-            "nexi runs tidy --dry-run lists them, nexi runs keep ID keeps one"
+        values = {"n": count, "day": day, "days": f"{keep_days:g}"}
+        if count == 1:
+            return Notice(
+                "runs.expire_one",
+                "{n} old run will be deleted after {day} (runs_keep_days is {days}); "
+                "nexi runs tidy --dry-run lists it, nexi runs keep ID keeps it",
+                **values,
+            )
+        return Notice(
+            "runs.expire",
+            "{n} old runs will be deleted after {day} (runs_keep_days is {days}); "
+            "nexi runs tidy --dry-run lists them, nexi runs keep ID keeps one",
+            **values,
         )
 
     def _is_old_enough(self, shown: str) -> bool:

@@ -341,7 +341,7 @@ class Run:
         return error.code in ("cancelled", "not_approved") or (isinstance(error, NoEvidenceError) and self.stopping.is_set())
 
     async def _end_as_cancelled(self) -> None:
-        await self._fail(StoppedError("the search was cancelled"), StopReason.CANCELLED)
+        await self._fail(StoppedError(Notice("run.cancelled", "the search was cancelled")), StopReason.CANCELLED)
         await self.emit.log.close()
 
     async def _take_retention_notice(self) -> str:

@@ -195,7 +195,10 @@ class Indexer:
             asked = [tasks.create_task(self._describe_context(llm, page, chunk, limit)) for chunk in chunks]
         lines = [task.result() for task in asked]
         missing = sum(not line for line in lines)
-        failures = (f"{missing} of {len(chunks)} chunks of {page.url} have no context line",) if missing else ()
+        lack = Notice(
+            "index.no_context", "{n} of {m} chunks of {page} have no context line", n=missing, m=len(chunks), page=page.url
+        )
+        failures = (lack,) if missing else ()
         placed = zip(chunks, lines, strict=True)
         return tuple(replace(chunk, context=line) if line else chunk for chunk, line in placed), failures, len(chunks) - missing
 
@@ -223,7 +226,7 @@ class Indexer:
                 if len(texts) > BATCH:
                     self._emit.delta(StatusDelta(f"Embedding {title[:60] or 'a page'}: {len(vectors)} of {len(texts)}"))
         except (LLMError, StoreError) as error:
-            return (), (f"the vectors of a page were not made: {error}",)
+            return (), (Notice("index.no_vectors", "the vectors of a page were not made: {error}", error=str(error)),)
         return tuple(vectors), ()
 
 

@@ -112,7 +112,9 @@ class Retriever:
             pick = pick_or_first(reply.text, len(shown), len(shown))
         except LLMError as error:
             pick = first_ones(len(shown), len(shown))
-            await self._warn_once("not_reranked", f"the passages were not reranked: {error}")
+            await self._warn_once(
+                "not_reranked", Notice("search.not_reranked", "the passages were not reranked: {error}", error=str(error))
+            )
         chosen = [shown[i] for i in pick.order]
         return [*chosen, *(p for p in found if p not in chosen)]
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 from nexi.errors import ConfigError, StoreError
 from nexi.install import install_command
 from nexi.net.limits import WaitingLine
+from nexi.notices import Notice
 
 __all__ = [
     "DEFAULT_LEASE_S",
@@ -247,9 +248,9 @@ class Database:
         code = "duplicate" if isinstance(error, self._driver.errors.UniqueViolation) else "database"
         if self._is_unreachable(error):
             return StoreError(
-                "The database of this server cannot be reached",
-                cause="Postgres does not answer",
-                fix="try again soon; if it stays, an administrator must start Postgres",
+                Notice("database.away", "The database of this server cannot be reached"),
+                cause=Notice("database.silent", "Postgres does not answer"),
+                fix=Notice("fix.database", "Try again soon; if it stays, an administrator must start Postgres."),
                 code=code,
             )
         return StoreError(

@@ -17,6 +17,7 @@ from msgspec import Struct
 from nexi import events
 from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact
+from nexi.notices import Notice
 from nexi.ports import Clock
 from nexi.postgres.commits import FactBatch, FactRow, taken_error
 from nexi.postgres.database import MAX_ROWS, Database, clean_text
@@ -40,9 +41,10 @@ from nexi.runs.log_format import (
 
 __all__ = ["QUOTA_STOP", "PostgresRunLog", "PostgresRuns"]
 
-QUOTA_STOP = (
+QUOTA_STOP = Notice(
+    "quota.used_up",
     "your quota of tokens or dollars for today is used up, so this is answered from what was read until now; "
-    "ask again tomorrow, or ask an administrator for more"
+    "ask again tomorrow, or ask an administrator for more",
 )
 
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more

@@ -391,8 +391,10 @@ class Orchestrator:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
         left = self.meter.tokens_left
         if not self.meter.can_make_calls(MIN_SECTION_CALLS) or (left is not None and left < MIN_SECTION_TOKENS):
-            return "the budget leaves too little for that"
-        return "the context window of the model is too small for that" if coordinator.max_context < MIN_SECTION_WINDOW else ""
+            return Notice("report.small_budget", "the budget leaves too little for that")
+        if coordinator.max_context < MIN_SECTION_WINDOW:
+            return Notice("report.small_window", "the context window of the model is too small for that")
+        return ""
 
     async def _judge_by_parts(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
         """Judge a round of a small model: the report quotes the pages part by part, and the model introduces it."""
@@ -428,7 +430,7 @@ class Orchestrator:
             return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
             named = "; ".join(report.quoted)
-            reason = report.reason or "what the model wrote was not found in the pages"
+            reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
             await self.emit(
                 Warned(
                     "quoted_sections",
@@ -474,10 +476,24 @@ class Orchestrator:
         """List what the report lacks, and why, as warning codes and messages."""
         limit, failed = self.state.limit, [r for r in self.state.researchers if r.status == "failed"]
         gaps = [(limit.value, _say_partial(limit))] if limit else []
-        gaps += [("not_researched", f"nothing was found out on: {r.task} ({r.reason})") for r in failed]
+        gaps += [
+            (
+                "not_researched",
+                Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason),
+            )
+            for r in failed
+        ]
         unstarted = self.state.pending_tasks if limit else ()
         if self.state.written_by == CUT_OFF:
-            gaps.append(("cut", "the model stopped writing before the report was complete; nexi resume asks it again"))
+            gaps.append(
+                (
+                    "cut",
+                    Notice(
+                        "report.unfinished",
+                        "the model stopped writing before the report was complete; nexi resume asks it again",
+                    ),
+                )
+            )
         return gaps + [
             ("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)) for task in unstarted
         ]
@@ -493,21 +509,21 @@ class Orchestrator:
         if self.state.limit is StopReason.CANCELLED:
             return StoppedError(STOPPED_UNREAD)
         if step.code == NoEvidenceError.code or self.state.limit:
-            fix = step.fix or "ask in other words, or check the search service: nexi doctor"
+            fix = step.fix or Notice("fix.search_service", "ask in other words, or check the search service: nexi doctor")
             if self.state.limit is StopReason.BUDGET_SPENT:
                 fix = self.meter.advise_spent()
             elif self.state.limit:
                 fix = _LIMIT_FIXES.get(self.state.limit, fix)
             return NoEvidenceError(Notice("report.none", "there is no report"), cause=step.message, fix=fix)
-        fix = step.fix or "check the model and the search service: nexi doctor"
+        fix = step.fix or Notice("fix.model_and_search", "check the model and the search service: nexi doctor")
         return ResearchError(Notice("research.failed", "the research failed"), cause=step.message, fix=fix, code=step.code)
 
 
 REPORT_ASSEMBLED = Notice("report.assembled", "the report was assembled from the researchers' reports without a model")
 _LIMIT_DESCRIPTIONS = {**LIMIT_DESCRIPTIONS, StopReason.CANCELLED: Notice("research.stopped", "the research was stopped")}
 _LIMIT_FIXES = {
-    StopReason.TIME_TARGET: "raise --time-target",
-    StopReason.MAX_ITERATIONS: "raise --max-iter",
+    StopReason.TIME_TARGET: Notice("fix.research_time", "raise --time-target"),
+    StopReason.MAX_ITERATIONS: Notice("fix.research_iterations", "raise --max-iter"),
 }
 
 

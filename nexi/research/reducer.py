@@ -32,6 +32,7 @@ from nexi.events import (
     ToolFinished,
     ToolStarted,
 )
+from nexi.notices import Notice, join_causes
 from nexi.research.state import (
     FIRST_RESEARCHERS,
     GATHERING_CALLS,
@@ -114,8 +115,8 @@ def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
 def _describe_failures(state: ResearchState) -> str:
     reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
     if not reasons:
-        return "the run was stopped before any researcher had reported"
-    return "; ".join(reasons[:3])
+        return Notice("research.unreported", "the run was stopped before any researcher had reported")
+    return join_causes(reasons[:3])
 
 
 # one rule for each kind of fact

@@ -13,6 +13,7 @@ from nexi.app import RunResult
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import ModelFailed, RoundEvaluated, TextDelta
+from nexi.notices import list_notices
 from nexi.types import Message, Reply, StopReason, ToolSpec
 from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play, replayed
 
@@ -81,7 +82,7 @@ def test_a_report_that_breaks_off_after_it_began_is_what_came_and_can_be_taken_u
     assert (result.answer.stop, judged.by) == (StopReason.API_ERROR, "cut")
     assert "".join(text for _, text in told) == result.answer.text
     assert whole.startswith(result.answer.text[:60])
-    assert any("before the report was complete" in warning for warning in result.answer.warnings)
+    assert "report.unfinished" in [entry["code"] for entry in list_notices(result.answer.warnings).values()]
     assert replayed(config, result.id) == result.answer.text
 
     async def again() -> str:

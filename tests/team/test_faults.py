@@ -29,7 +29,7 @@ SKEW_S = 600.0
 DATABASE_AWAY = {
     "code": "database",
     "message": "The database of this server cannot be reached: Postgres does not answer",
-    "fix": "try again soon; if it stays, an administrator must start Postgres",
+    "fix": "Try again soon; if it stays, an administrator must start Postgres.",
 }
 
 
