@@ -7,7 +7,9 @@ a second one listens while somebody follows a run. Times are the database's, so 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -19,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from nexi.errors import ConfigError, StoreError
 from nexi.install import install_command
+from nexi.net.causes import plain_cause
 from nexi.net.limits import WaitingLine
 from nexi.notices import Notice
 
@@ -56,6 +59,10 @@ CHANNEL = "nexi_facts"
 _NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
 _RENEWALS_PER_LEASE = 4
 UNLIMITED = "set local statement_timeout = 0"  # for a transaction that may take long
+_ATTEMPT = re.compile(r"^connection (?:is bad|failed): ")
+_NO_ADDRESS = re.compile(r"failed to resolve host '([^']+)'")
+_CONNECTION_FAILED = re.compile(r'server (?:at|on socket) "(?P<host>[^"]+)"(?:.*?, port (?P<port>\d+))? failed: (?P<cause>.*)')
+_NO_SERVER = re.compile(r"Connection refused|No such file or directory")
 ROLE = "nexi_person"  # of statements that belong to one person; see migrations/005_owners.sql
 _BE_ALONE = "select pg_advisory_xact_lock(hashtextextended(%s::uuid::text, 0))"  # as take_run in migrations/030_quotas.sql
 _BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', %s, true)"
@@ -132,7 +139,8 @@ class Database:
             timeout=MAX_POOL_WAIT_S,
         )
         try:
-            self._pool.open(wait=True, timeout=self._patience_s)
+            with _mute_pool():
+                self._pool.open(wait=True, timeout=self._patience_s)
             with self._pool.connection() as connection:
                 _migrate(connection)
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
@@ -145,12 +153,12 @@ class Database:
         return self
 
     def _find_cause(self, error: Exception) -> str:
-        """The words of the driver; a pool only says that it has waited, so after that one connection is tried by itself."""
+        """Why it cannot be used; a pool only says that it has waited, so after that one connection is tried by itself."""
         if isinstance(error, self._pool_module.PoolTimeout):
             try:
                 self._driver.connect(self.url, **TCP_LIMITS).close()
             except self._driver.Error as failure:
-                return _first_line(failure)
+                return find_connection_cause(_first_line(failure))
         return _first_line(error)
 
     def _limit_statements(self, connection: Any) -> None:
@@ -521,6 +529,31 @@ do $$ begin
     end if;
 end $$
 """
+
+
+@contextmanager
+def _mute_pool() -> Iterator[None]:
+    """Without the line that the pool logs for each attempt: the error at the end has the cause."""
+    logger = logging.getLogger("psycopg.pool")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def find_connection_cause(words: str) -> str:
+    """Why there is no connection, in the driver's words without what it puts before them."""
+    if unresolved := _NO_ADDRESS.search(words):
+        return f"the host {unresolved[1]} has no address"
+    found = _CONNECTION_FAILED.search(words)
+    if not found:
+        return plain_cause(_ATTEMPT.sub("", words))
+    host, port, cause = found.group("host", "port", "cause")
+    if _NO_SERVER.search(cause):
+        return f"nothing answers at {host}:{port}" if port else f"nothing answers at the socket {host}"
+    return cause.removeprefix("FATAL:").strip()
 
 
 def _first_line(error: Exception) -> str:

@@ -79,9 +79,13 @@ class ServerOptions(Struct, frozen=True):
 
 
 def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
-    """Serve until a signal ends it. Raises ConfigError when it may not or cannot listen, or has a file it cannot use."""
+    """Serve until a signal ends it.
+
+    Raises ConfigError when it may not or cannot listen, or has a file or a database that it cannot use."""
     require_token(config, options)
     settings_of(config.root, _settings_file(options))  # a file that cannot be used is refused now, not at the first search
+    if config.database_url:
+        _try_database(config)
     listener = bind_socket(options)
     web = uvicorn_config(config, options)
     gc.set_threshold(*GC_THRESHOLDS)
@@ -92,6 +96,13 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
         logs.configure_logging(options.log_level, secrets_of(config, options))
         Server(web).run([listener])
     listener.close()
+
+
+def _try_database(config: Config) -> None:
+    """Open it once, so that no address is announced at which nothing will answer; each process opens its own later."""
+    from nexi.app.team import open_database
+
+    open_database(config).close()
 
 
 def require_token(config: Config, options: ServerOptions) -> None:

@@ -186,6 +186,26 @@ def test_a_database_that_is_not_there_is_said_so() -> None:
     assert "NEXI_DATABASE_URL" in refused.value.fix
 
 
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        (
+            'connection failed: connection to server at "10.0.0.1", port 5432 failed: Connection refused',
+            "nothing answers at 10.0.0.1:5432",
+        ),
+        (
+            'connection failed: connection to server at "10.0.0.1", port 5432 failed: '
+            'FATAL:  password authentication failed for user "nexi"',
+            'password authentication failed for user "nexi"',
+        ),
+        ("failed to resolve host 'db': [Errno -2] Name or service not known", "the host db has no address"),
+        ("connection timeout expired", "connection timeout expired"),
+    ],
+)
+def test_why_there_is_no_connection_is_said_without_the_words_around_it(words: str, cause: str) -> None:
+    assert database_module.find_connection_cause(words) == cause
+
+
 def test_a_read_only_database_is_said_so(postgres: Any) -> None:
     url = f"{postgres.url}&options=-c%20default_transaction_read_only%3Don"
     opened = Database(postgres.url).open()
