@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from nexi import files
+from nexi.text.words import contains_words
 from nexi.types import HistoryEntry as HistoryEntry
 from nexi.types import HistoryRead as HistoryRead
 
@@ -95,15 +96,14 @@ def get_entry_by_id(entry_id: str, path: Path | None = None) -> HistoryEntry | N
 
 
 def find_entries(text: str, path: Path | None = None, count: int | None = None) -> HistoryRead:
-    """Entries, all or the last so many, whose question or answer contains the text, and the damage met on the way."""
-    wanted = text.casefold()
+    """Entries, all or the last so many, with each word of the text in question or answer, and the damage met on the way."""
     reader = _HistoryReader(path or get_history_path())
-    matches = (entry for entry in reader.entries() if wanted in entry.query.casefold() or wanted in entry.answer.casefold())
+    matches = (entry for entry in reader.entries() if contains_words(f"{entry.query}\n{entry.answer}", text))
     return HistoryRead(list(islice(matches, count)), reader.damaged)
 
 
 def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
-    """Entries whose question or answer contains the text, most recent first."""
+    """Entries with each word of the text in question or answer, most recent first."""
     return find_entries(text, path).entries
 
 

@@ -316,7 +316,7 @@ class RunStore(Protocol):
         ...
 
     def find_runs(self, text: str, newest: int) -> list[RunSummary]:
-        """So many runs whose question contains the text, whatever its case, newest first."""
+        """So many runs whose question contains each word of the text, whatever its case, newest first."""
         ...
 
     def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:

@@ -32,7 +32,7 @@ class PostgresHistory:
         return self._read("select entry from history where owner = %(owner)s order by number desc limit %(limit)s", limit=limit)
 
     def find(self, text: str, count: int | None = None) -> HistoryRead:
-        words = clean_text(text.casefold())
+        words = clean_text(" ".join(text.casefold().split()))
         return self._read("select find_history(%(text)s, %(count)s)", text=words, count=MAX_ROWS if count is None else count)
 
     def get(self, entry_id: str) -> HistoryEntry | None:

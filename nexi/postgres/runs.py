@@ -262,7 +262,7 @@ class PostgresRuns:
         return self._summarise(_IN_STATE[state], newest)
 
     def find_runs(self, text: str, newest: int) -> list[RunSummary]:
-        words = clean_text(text.casefold())
+        words = clean_text(" ".join(text.casefold().split()))
         return self._summarise("run = any(array(select find_runs(%(words)s, %(limit)s)))", newest, words=words)
 
     def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:

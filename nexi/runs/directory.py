@@ -40,6 +40,7 @@ from nexi.runs.log_format import (
 )
 from nexi.runs.pages import FilePages, size_of
 from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
+from nexi.text.words import contains_words
 
 __all__ = ["RunDirectory", "RunSummary"]
 
@@ -117,8 +118,8 @@ class RunDirectory:
         return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
 
     def find_runs(self, text: str, newest: int) -> list[RunSummary]:
-        """So many runs whose question contains the text, whatever its case, newest first."""
-        return [run for run in self.list_runs() if text.casefold() in run.query.casefold()][:newest]
+        """So many runs whose question contains each word of the text, whatever its case, newest first."""
+        return [run for run in self.list_runs() if contains_words(run.query, text)][:newest]
 
     def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:
         """The runs of these ids, as far as there are any, newest first."""

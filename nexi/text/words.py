@@ -30,6 +30,12 @@ def drop_stop_words(query: str) -> str:
     return " ".join(word for word in _QUERY_WORD.findall(query) if word.lower() not in STOP)
 
 
+def contains_words(text: str, wanted: str) -> bool:
+    """Whether each of the wanted words is somewhere in a text, be it within another word; the case does not matter."""
+    folded = text.casefold()
+    return all(word in folded for word in wanted.casefold().split())
+
+
 def has_unspaced(text: str) -> bool:
     """Whether a letter of a text is of a script that puts no spaces between words."""
     return bool(_HAS_UNSPACED.search(text))

@@ -42,6 +42,14 @@ def test_an_entry_is_found_by_its_id_and_by_its_words(history: HistoryStore) -> 
     assert found == {**answers, **questions, "%": [], "_": []}
 
 
+def test_several_words_are_found_in_any_order_in_question_and_answer(history: HistoryStore) -> None:
+    for entry in (FIRST, SECOND):
+        history.add(entry)
+    searches = ("because WHY", "  ärzte \n wer?", "why ärzte", "because_ why", "")
+    found = {text: [entry.id for entry in history.find(text).entries] for text in searches}
+    assert found == dict(zip(searches, (["aaaaaa"], ["bbbbbb"], [], [], ["bbbbbb", "aaaaaa"]), strict=True))
+
+
 def test_what_is_removed_is_gone(history: HistoryStore) -> None:
     for entry in (FIRST, SECOND):
         history.add(entry)

@@ -41,6 +41,10 @@ async def test_what_was_asked_is_found_by_words_of_its_question_or_its_answer(tm
         assert [i["id"] for i in by_answer["items"]] == [mars]
         assert "Phobos" in by_answer["items"][0]["excerpt"]
         assert [i["id"] for i in (await get(served, "/page/history?q=how+far"))["items"]] == [moon]
+        apart = (await get(served, "/page/history?q=phobos+which"))["items"]
+        assert ([i["id"] for i in apart], "Phobos" in apart[0]["excerpt"]) == ([mars], True)
+        await served.client.post(f"/page/history/{mars}", json={"title": "Red planet"})
+        assert [i["id"] for i in (await get(served, "/page/history?q=planet+phobos"))["items"]] == [mars]
         assert await get(served, "/page/history?q=nothing+of+that") == {"items": [], "more": False}
         assert (await get(served, "/page/history?limit=1"))["more"] is True
 

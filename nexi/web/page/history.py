@@ -8,7 +8,7 @@ labels beside the runs, which they never change.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -20,6 +20,7 @@ from nexi.app.conversation import cited_sources
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
 from nexi.ports import HistoryStore, RunStore
+from nexi.text.words import contains_words
 from nexi.types import HistoryEntry
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
@@ -97,23 +98,25 @@ def _list_entries(
     read = history.find(wanted, most) if wanted else history.read(most)
     entries = {entry.id: entry for entry in read.entries}
     pinned = {run_id for run_id, label in labels.items() if label.get("pinned")}
-    named = {run_id for run_id, label in labels.items() if wanted and wanted in str(label.get("title", "")).casefold()}
-    if wanted:  # a pin may be older than the newest that fit
-        old = (history.get(run_id) for run_id in pinned - entries.keys())
-        entries |= {entry.id: entry for entry in old if entry and wanted in f"{entry.query}\n{entry.answer}".casefold()}
+    titles = {run_id: str(label["title"]) for run_id, label in labels.items() if label.get("title")}
+    named = {run_id for run_id, title in titles.items() if any(word in title.casefold() for word in wanted.split())}
+    if wanted:  # a pin may be older than the newest that fit, and some of the words may stand in a name
+        old = (history.get(run_id) for run_id in (pinned | named) - entries.keys())
+        texts = ((entry, f"{titles.get(entry.id, '')}\n{entry.query}\n{entry.answer}") for entry in old if entry)
+        entries |= {entry.id: entry for entry, text in texts if contains_words(text, wanted)}
     newest = runs.find_runs(wanted, most) if wanted else runs.list_runs(most)
     summaries = {run.id: run for run in newest}
     others = (named | pinned | (entries.keys() if wanted else set())) - summaries.keys()
     summaries |= {run.id: run for run in runs.read_summaries(others)}
-    items = [*_of_runs(summaries, entries, wanted, named), *_of_answers(entries, summaries, runs, wanted)]
+    items = [*_of_runs(summaries, entries, wanted, titles), *_of_answers(entries, summaries, runs, wanted)]
     return sorted(items, key=lambda item: (item["id"] in pinned, item["created"], item["id"]), reverse=True)[:most]
 
 
 def _of_runs(
-    summaries: Mapping[str, RunSummary], entries: Mapping[str, HistoryEntry], wanted: str, named: Set[str]
+    summaries: Mapping[str, RunSummary], entries: Mapping[str, HistoryEntry], wanted: str, titles: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     for run in summaries.values():
-        if wanted in run.query.casefold() or run.id in entries or run.id in named:
+        if run.id in entries or contains_words(f"{titles.get(run.id, '')}\n{run.query}", wanted):
             state = "waiting" if run.is_waiting else "stopped" if run.was_stopped else run.state
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
@@ -144,9 +147,10 @@ def _of_answers(
 
 
 def excerpt_answer(answer: str, wanted: str) -> str:
-    """A stretch of the answer around the words that were looked for; its beginning where they are not in it."""
+    """A stretch of the answer around the words that were looked for; its beginning where none of them is in it."""
     text = " ".join(answer.split())
-    at = max(0, text.casefold().find(wanted)) if wanted else 0
+    places = [place for sought in (wanted, *wanted.split()) if sought and (place := text.casefold().find(sought)) >= 0]
+    at = places[0] if places else 0
     start = max(0, at - EXCERPT_CHARS // 3)
     cut = text[start : start + EXCERPT_CHARS]
     return ("…" if start else "") + cut + ("…" if start + EXCERPT_CHARS < len(text) else "")
