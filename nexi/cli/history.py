@@ -78,7 +78,7 @@ def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None)
 @_with_filters
 @_as_json
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
-    """List searches whose question or answer contains TEXT."""
+    """List searches whose question or answer contains each word of TEXT."""
     from nexi.app.history import find_entries
     from nexi.output import clean_line
 
