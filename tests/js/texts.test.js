@@ -36,6 +36,7 @@ test("a name without a text is shown itself, so that nothing breaks", async () =
 test("numbers and times are written in the language of the page", async () => {
   const { formatDate, formatNumber } = await load({ lang: "de" });
   assert.deepEqual([formatNumber(1234.56, 1), formatDate("2030-01-02T03:04:00").slice(0, 10)], ["1.234,6", "02.01.2030"]);
+  assert.deepEqual([999, 1000, -5, 2.5].map((x) => formatNumber(x)), ["999", "1.000", "-5", "2,5"]);
 });
 
 test("every language has the texts of English with the same values", () => {

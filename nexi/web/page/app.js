@@ -14,7 +14,7 @@ import { closeEvidence, showAnswer, showReadPages, showRemembered, showTools } f
 import { showSource } from "./sources.js";
 import { enterSpace, leaveSpace, makeSpace, saveInstructions } from "./spaces.js";
 import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
-import { language, say } from "./texts.js";
+import { language, prepareNumbers, say } from "./texts.js";
 import { applyTheme } from "./theme.js";
 import { clearTurns, showThread } from "./thread.js";
 import { draw, watchWidth } from "./timeline.js";
@@ -194,5 +194,6 @@ watchKeys({ find: findInHistory });
 restoreDraft();
 showAddress();
 takeAddressedQuestion();
+prepareNumbers();
 if (!navigator.onLine) showHint(say("app.offline"));
 fillForm().then(keepShell).catch((error) => addNote(error.message, true));

@@ -11,7 +11,10 @@ export function say(name, values = {}) {
 
 const pluralOf = (n) => (plurals ??= new Intl.PluralRules(language())).select(n);
 
-export const formatNumber = (x, digits = 0) => x.toLocaleString(language(), digits ? { minimumFractionDigits: digits, maximumFractionDigits: digits } : undefined);
+// A browser's first number in a language takes it some 50 ms, so a small one, such as the first seconds of a run, is written as it is, and the first large one is tried when nothing else is to do.
+const isPlain = (x, digits) => !digits && Number.isInteger(x) && x >= 0 && x < 1000 && language() !== "ar";
+export const formatNumber = (x, digits = 0) => isPlain(x, digits) ? String(x) : x.toLocaleString(language(), digits ? { minimumFractionDigits: digits, maximumFractionDigits: digits } : undefined);
+export function prepareNumbers() { for (const prepare of [() => formatNumber(1000), () => pluralOf(1)]) (window.requestIdleCallback ?? setTimeout)(prepare); }
 export const formatDate = (text) => new Date(text).toLocaleString(language(), { dateStyle: "medium", timeStyle: "short" });
 
 // The server reads the language of the next page from here; "" leaves it to the browser's own.
