@@ -31,6 +31,7 @@ class Service(Struct, frozen=True):
     key: str = ""  # what a key changes, where it takes one
     needs_url: bool = False  # it is asked only where an address is set
     needs_contact: bool = False  # it is asked only where the user has set an email address
+    last_called: str = ""  # the day on which someone last reported an answer to nexi, as 2026-11-17
 
 
 SERVICES: Mapping[str, Service] = {

@@ -35,11 +35,17 @@ def test_every_service_has_a_row_in_the_table_and_a_documented_answer() -> None:
     assert len(SERVICES) >= 20
 
 
-def test_the_handbook_lists_every_service_with_its_terms() -> None:
+def test_the_handbook_says_of_every_service_its_use_its_terms_and_when_it_was_last_called() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "sources.md").read_text()
-    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| [`")}
-    assert sorted(rows) == sorted(SERVICES)
-    assert all(service.terms in rows[name] and service.good_for in rows[name] for name, service in SERVICES.items())
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| [`")]
+    assert [[cells[0].split("`")[1], *cells[1:4], cells[-1]] for cells in rows] == [
+        [name, service.good_for, service.terms, _describe_rate(service.interval_s), service.last_called or "never"]
+        for name, service in SERVICES.items()
+    ]
+
+
+def _describe_rate(interval_s: float) -> str:
+    return f"one request in {interval_s:g} s" if interval_s else "as you like"
 
 
 @every_service
