@@ -65,6 +65,15 @@ def test_the_meaning_of_a_question_counts_where_it_has_no_telling_word() -> None
     assert route.first[0].reason == "medicine, by its meaning"
 
 
+def test_the_general_web_is_asked_beside_a_guess_where_duckduckgo_may_not_be() -> None:
+    allowed = [name for name in SERVICES if name != "duckduckgo"]
+    assert [choice.service for choice in route_query(Query("papers on tides"), allowed).first] == [
+        "crossref",
+        "semanticscholar",
+        "marginalia",
+    ]
+
+
 @pytest.mark.parametrize(
     ("focus", "first"),
     [
@@ -169,6 +178,13 @@ async def test_a_service_that_fails_is_replaced_at_once() -> None:
         "e": outcome(HIT),
     }
     assert await asked(route("a b", "c d e"), answers) == {"a": "rate_limit", "b": "1", "c": "dns", "d": "1"}
+
+
+async def test_a_service_is_replaced_by_one_that_was_chosen_for_the_same_reason() -> None:
+    first = (Choice("a", "papers"), Choice("b", "the general web"))
+    reserve = (Choice("c", "papers"), Choice("d", "papers"), Choice("e", "the general web"))
+    answers = {"a": outcome(HIT), "b": outcome(code="dns"), "e": outcome(code="dns"), "c": outcome(HIT)}
+    assert await asked(Route(first, reserve), answers) == {"a": "1", "b": "dns", "e": "dns", "c": "1"}
 
 
 async def test_a_service_that_has_nothing_is_replaced_only_while_there_is_nothing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from nexi.routing.route import Choice, Route
@@ -35,13 +35,13 @@ async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S
         while running:
             left = None if late_at is None else max(0.0, late_at - loop.time())
             done, _ = await asyncio.wait(running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            fresh = {running.pop(task).service: task.result() for task in [*running] if task in done}
-            answers |= fresh
-            if late_at is None and any(outcome.hits for outcome in fresh.values()):
+            fresh = [(running.pop(task), task.result()) for task in [*running] if task in done]
+            answers |= {choice.service: outcome for choice, outcome in fresh}
+            if late_at is None and any(outcome.hits for _, outcome in fresh):
                 late_at = loop.time() + max_late_s
-            for service, outcome in fresh.items():
-                if not outcome.hits and waiting and len(order) < MAX_ASKED and _is_lacking(answers, service):
-                    start(waiting.pop(0))
+            for choice, outcome in fresh:
+                if not outcome.hits and waiting and len(order) < MAX_ASKED and _is_lacking(answers, choice.service):
+                    start(waiting.pop(_find_like(choice, waiting)))
             if not done:
                 for task in running:
                     task.cancel()
@@ -54,6 +54,11 @@ async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S
 def _is_lacking(answers: dict[str, SearchOutcome], service: str) -> bool:
     """A service that failed is replaced; one that has nothing only while no other has anything."""
     return not answers[service].backend or not any(answer.hits for answer in answers.values())
+
+
+def _find_like(choice: Choice, waiting: Sequence[Choice]) -> int:
+    """The place of the first service that was chosen for the same reason, so that the general web stays asked; else 0."""
+    return next((place for place, other in enumerate(waiting) if other.reason == choice.reason), 0)
 
 
 def _describe(choice: Choice, outcome: SearchOutcome | None) -> ServiceAnswer:

@@ -30,6 +30,7 @@ MIN_RATE = 0.2
 MIN_SHARE = 0.5  # of the strongest kind's score, for another kind to count
 
 WEB = ("duckduckgo", "wikipedia", "marginalia", "mwmbl", "yacy")
+GENERAL = ("duckduckgo", "marginalia", "mwmbl", "yacy")  # one of them is asked beside every guess
 KINDS: Mapping[str, tuple[str, ...]] = {
     "papers": ("crossref", "semanticscholar", "openalex", "arxiv", "doaj", "europepmc"),
     "preprints": ("arxiv", "semanticscholar", "openalex"),
@@ -120,7 +121,7 @@ def route_query(query: Query, available: Collection[str], meaning: Mapping[str, 
     for place in (0, 1):
         for kind, reason in kinds if place == 0 else kinds[:1]:
             add(KINDS[kind][place : place + 1], reason)
-    add(WEB[:1], "the general web")
+    add([service for service in GENERAL if service in available and _can_take(service, query)][:1], "the general web")
     if not kinds or len(choices) < MAX_SERVICES - 1:
         add(WEB[1:2], "facts and names")
     if not kinds and len(choices) < 2:
