@@ -3,13 +3,13 @@
     python -m evals.starved [--sample N] [--answers N [--twice]] [--web dev] [--seed N] [--save]
 
 Every open service that can stand for a corpus answers in its own form from the same search (`rig/services.py`). Each question
-is asked with all of them, and with the first two of its own route dead, which is the worst pair for it. A question counts
-where a right page is among the ten hits. `--answers` also asks this many questions of each web through the whole loop, without
-a model, over services and pages on loopback; DuckDuckGo, whose library has no other address, is left out of it. It counts by
+is asked with all of them, and with those two dead that were the first to find something for it. A question counts where a
+right page is among the ten hits. `--answers` also asks this many questions of each web through the whole loop, without a
+model, over services and pages on loopback; DuckDuckGo, whose library has no other address, is left out of it. It counts by
 question: of those with a right and supported answer from all services, how many still have one with the two dead, and how many
 have one only then. `--twice` asks all services a second time and counts the same for it, which is what chance alone changes.
-The lost and the gained questions are printed, and `.eval/starved.jsonl` keeps both answers of each. Ends with exit code 1
-below the floor, which holds for pages and for answers.
+The lost and the gained questions are printed, and `.eval/starved.jsonl` keeps all answers to each. Ends with exit code 1 below
+the floor, which holds for pages and for answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import json
 import random
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,10 +29,10 @@ from evals import answers
 from evals.tables import render_table
 from nexi.app import QuietEmit
 from nexi.app.factory import rate_meaning
-from nexi.routing.route import route_query
+from nexi.routing.table import SERVICES
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock
-from nexi.types import Query
+from nexi.types import Query, SearchOutcome
 from rig import miniweb, score
 from rig.services import StandIns, search_corpus, serve_services
 
@@ -45,23 +45,27 @@ SEED = 36
 NOBODY = "http://127.0.0.1:9"  # where nothing listens
 
 
-async def finds_page(stand_ins: StandIns, row: dict[str, Any]) -> bool:
-    federation = stand_ins.federation(rate_meaning)
-    outcome = await Searcher(lambda: [federation], emit=QuietEmit(), clock=FakeClock()).search(Query(row["question"]))
-    return bool({hit.url for hit in outcome.hits} & {*row["gold_urls"], *row.get("also_urls", ())})
+async def search(stand_ins: StandIns, row: dict[str, Any], left_out: Collection[str] = ()) -> SearchOutcome:
+    federation = stand_ins.federation(rate_meaning, left_out)
+    return await Searcher(lambda: [federation], emit=QuietEmit(), clock=FakeClock()).search(Query(row["question"]))
 
 
-async def measure(web: str, rows: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
+def has_page(outcome: SearchOutcome, row: dict[str, Any]) -> bool:
+    return not {hit.url for hit in outcome.hits}.isdisjoint({*row["gold_urls"], *row.get("also_urls", ())})
+
+
+def choose_dead(outcome: SearchOutcome) -> list[str]:
+    """The first two services that found something: without them, a question loses the most."""
+    return [answer.service for answer in sorted(outcome.asked, key=lambda answer: not answer.hits)][:2]
+
+
+async def measure(corpus: miniweb.Corpus, rows: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
     """Questions, those that find a right page with all services, and of these those that do with two dead."""
-    find_pages = cache(search_corpus(miniweb.load(DATA / f"{web}.tar.gz")))
-    fed = [row for row in rows if await finds_page(StandIns(find_pages), row)]
-    survivors = 0
-    for row in fed:
-        stand_ins = StandIns(find_pages)
-        route = stand_ins.federation(rate_meaning).route(Query(row["question"]))
-        stand_ins.dead = {choice.service for choice in route.first[:2]}
-        survivors += await finds_page(stand_ins, row)
-    return len(rows), len(fed), survivors
+    find_pages = cache(search_corpus(corpus))
+    outcomes = [(row, await search(StandIns(find_pages), row)) for row in rows]
+    fed = [(row, outcome) for row, outcome in outcomes if has_page(outcome, row)]
+    survivors = [has_page(await search(StandIns(find_pages, choose_dead(outcome)), row), row) for row, outcome in fed]
+    return len(rows), len(fed), sum(survivors)
 
 
 class Answers(NamedTuple):
@@ -99,12 +103,11 @@ def add_up(webs: Sequence[Answers]) -> Answers:
     return Answers("all", sum(each.asked for each in webs), join("fed"), join("starved"), join("again"))
 
 
-async def count_answers(web: str, rows: Sequence[dict[str, Any]], *, twice: bool) -> Answers:
-    """Answer the questions with all services and with the first two of each question's route dead."""
-    source = DATA / f"{web}.tar.gz"
+async def count_answers(web: str, corpus: miniweb.Corpus, rows: Sequence[dict[str, Any]], *, twice: bool) -> Answers:
+    """Answer the questions with all services, and with the first two dead that find something for each."""
     right: dict[str, set[str]] = {"fed": set(), "starved": set(), "again": set()}
-    with tempfile.TemporaryDirectory() as home, miniweb.serve(source) as base:
-        find_pages = cache(search_corpus(miniweb.load(source), lambda url: f"{base}/{url.removeprefix('http://')}"))
+    with tempfile.TemporaryDirectory() as home, miniweb.serve(corpus) as base:
+        find_pages = cache(search_corpus(corpus, lambda url: f"{base}/{url.removeprefix('http://')}"))
         with serve_services(find_pages) as urls:
             config = answers.bare_config(
                 base,
@@ -115,8 +118,7 @@ async def count_answers(web: str, rows: Sequence[dict[str, Any]], *, twice: bool
                 service_urls=urls,
             )
             for row in rows:
-                route = route_query(Query(row["question"]), urls, rate_meaning(row["question"]))
-                dead = [choice.service for choice in (*route.first, *route.reserve)][:2]
+                dead = choose_dead(await search(StandIns(find_pages), row, SERVICES.keys() - urls.keys()))
                 fewer = config.override(service_urls={**urls, **dict.fromkeys(dead, NOBODY)})
                 configs = {"fed": config, "starved": fewer, **({"again": config} if twice else {})}
                 replies = {name: await answers.ask(each, row) for name, each in configs.items()}
@@ -158,10 +160,11 @@ def main() -> int:
     options.add_argument("--save", action="store_true", help="write the table")
     given = options.parse_args()
     webs = given.web or WEBS
+    corpora = {web: miniweb.load(DATA / f"{web}.tar.gz") for web in webs}
     lines = ["| web | questions | find their page | of these with two services dead |", "|---|---|---|---|"]
     total = alive = 0
     for web in webs:
-        count, fed, survivors = asyncio.run(measure(web, choose_questions(web, given.sample, given.seed)))
+        count, fed, survivors = asyncio.run(measure(corpora[web], choose_questions(web, given.sample, given.seed)))
         total, alive = total + fed, alive + survivors
         lines.append(f"| {web} | {count} | {fed} | {format_share(survivors, fed)} |")
     lines.append(f"| all | | {total} | {format_share(alive, total)} |")
@@ -169,7 +172,8 @@ def main() -> int:
     if given.answers:
         KEPT.unlink(missing_ok=True)
         counts = [
-            asyncio.run(count_answers(web, choose_questions(web, given.answers, given.seed), twice=given.twice)) for web in webs
+            asyncio.run(count_answers(web, corpora[web], choose_questions(web, given.answers, given.seed), twice=given.twice))
+            for web in webs
         ]
         every = add_up(counts)
         shares.append(len(every.fed & every.starved) / max(1, len(every.fed)))
@@ -177,7 +181,9 @@ def main() -> int:
         lines += render_table(ANSWER_HEADS, (each.row() for each in (*counts, every))).splitlines()
     print("\n".join(lines))
     if given.save:
-        head = "# Starved\n\nQuestions that find their page with the first two services of their route dead.\n\n"
+        head = (
+            "# Starved\n\nQuestions that find their page with those two services dead that first found something for them.\n\n"
+        )
         TABLE.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
     return int(100 * min(shares) < FLOOR)
 

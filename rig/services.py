@@ -115,14 +115,14 @@ class StandIns(Sender):
             raise BackendError(f"{service} refused the connection", code="refused", cause="it is dead", fix="start it")
         return BackendResponse(200, {}, answer(service, read_words(request.url, request.params), self._find_pages))
 
-    def federation(self, rate_meaning: Any = None) -> OpenServices:
-        """All services over this sender, DuckDuckGo's library among them."""
+    def federation(self, rate_meaning: Any = None, left_out: Collection[str] = ()) -> OpenServices:
+        """All services over this sender but those left out, DuckDuckGo's library among them."""
 
         def build(name: str) -> Callable[[], SearchBackend]:
             return lambda: create_backend(name, Settings("http://127.0.0.1:9" if name == "yacy" else ""), self)
 
-        members = {name: build(name) for name in SERVICES}
-        return OpenServices({**members, "duckduckgo": lambda: DuckDuckGo(ask=self._ask_duckduckgo)}, rate_meaning)
+        members = {name: build(name) for name in SERVICES} | {"duckduckgo": lambda: DuckDuckGo(ask=self._ask_duckduckgo)}
+        return OpenServices({name: make for name, make in members.items() if name not in left_out}, rate_meaning)
 
     def _ask_duckduckgo(self, text: str, **options: Any) -> list[dict[str, Any]]:
         self.called.append("duckduckgo")
