@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evals import answers, check_cost
+from evals import answers, check_cost, starved
+from rig import miniweb
 
 ZEROS = dict.fromkeys(answers.COLUMNS, 0.0)
 
@@ -59,3 +60,29 @@ def test_the_cost_of_the_check_is_what_it_adds_to_the_same_answer() -> None:
     figures = check_cost.summarise([(plain, judged)])
     assert figures == {"calls": 1, "mean ratio": 1.4, "most ratio": 1.4, "time": 1.02, "most time": 1.02}
     assert check_cost.first_sentence("It is so [1]. It was.") == "It is so [1]."
+
+
+def test_a_lost_answer_does_not_hide_behind_a_gained_one() -> None:
+    webs = [
+        starved.Answers("dev", 3, frozenset("ab"), frozenset("bc"), frozenset("ab")),
+        starved.Answers("docs", 1, frozenset("a"), frozenset("a"), frozenset()),
+    ]
+    assert [each.row() for each in (*webs, starved.add_up(webs))] == [
+        ("dev", 3, 2, "1 (50.0 %)", 1, 1, "2 (100.0 %)"),
+        ("docs", 1, 1, "1 (100.0 %)", 0, 0, "-"),
+        ("all", 4, 3, "2 (66.7 %)", 1, 1, "2 (66.7 %)"),
+    ]
+
+
+async def test_a_question_is_answered_with_its_first_two_services_dead() -> None:
+    html = "<title>Owl</title><h1>Owl</h1><p>The owl hunts voles by night.</p>"
+    corpus = miniweb.Corpus([{"url": "http://birds.test/owl", "title": "Owl", "html": html}])
+    row = {
+        "id": "q",
+        "question": "When does the owl hunt voles?",
+        "answers": ["by night"],
+        "gold_urls": ["http://birds.test/owl"],
+    }
+    right = frozenset("q")
+    assert await starved.measure(corpus, [row]) == (1, 1, 1)
+    assert await starved.count_answers("dev", corpus, [row], twice=False) == ("dev", 1, right, right, frozenset())
