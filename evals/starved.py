@@ -3,13 +3,13 @@
     python -m evals.starved [--sample N] [--answers N [--twice]] [--web dev] [--seed N] [--save]
 
 Every open service that can stand for a corpus answers in its own form from the same search (`rig/services.py`). Each question
-is asked with all of them, and with those two dead that were the first to find something for it. A question counts where a
-right page is among the ten hits. `--answers` also asks this many questions of each web through the whole loop, without a
-model, over services and pages on loopback; DuckDuckGo, whose library has no other address, is left out of it. It counts by
-question: of those with a right and supported answer from all services, how many still have one with the two dead, and how many
-have one only then. `--twice` asks all services a second time and counts the same for it, which is what chance alone changes.
-The lost and the gained questions are printed, and `.eval/starved.jsonl` keeps all answers to each. Ends with exit code 1 below
-the floor, which holds for pages and for answers.
+is asked with all of them, and with those two dead that were the first to find something for it (where one alone did, with it
+and the first of the others that were asked). A question counts where a right page is among the ten hits. `--answers` also
+asks this many questions of each web through the whole loop, without a model, over services and pages on loopback; DuckDuckGo,
+whose library has no other address, is left out of it. It counts by question: of those with a right and supported answer from
+all services, how many still have one with the two dead, and how many have one only then. `--twice` asks all services a second
+time and counts the same for it, which is what chance alone changes. The lost and the gained questions are printed, and
+`.eval/starved.jsonl` keeps all answers to each. Ends with exit code 1 below the floor, which holds for pages and for answers.
 """
 
 from __future__ import annotations
@@ -181,9 +181,8 @@ def main() -> int:
         lines += render_table(ANSWER_HEADS, (each.row() for each in (*counts, every))).splitlines()
     print("\n".join(lines))
     if given.save:
-        head = (
-            "# Starved\n\nQuestions that find their page with those two services dead that first found something for them.\n\n"
-        )
+        what = "Questions that find their page with those two services dead that first found something for them"
+        head = f"# Starved\n\n{what}\n(`python -m evals.starved {' '.join(sys.argv[1:])}`).\n\n"
         TABLE.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
     return int(100 * min(shares) < FLOOR)
 
