@@ -33,7 +33,10 @@ _FORMATTING_NAMES = frozenset((
 _LONG_NAMES = r"b(?:ig)?+|i|u|s(?:mall|tr(?:ike|ong))?+|em|code|font|nobr|tt"  # all but `a`, of which one is open at most
 # Not those that are closed before another tag begins: they are never open at one.
 _FORMATTING = re.compile(rf"<(?=[bceifnstu])({_LONG_NAMES})(?=[\s/>])([^>]{{0,300}}+)(?![^<]*+</\1[\s>])", re.IGNORECASE)
-_FORMATTING_TAG = re.compile(rf"<(/?)(a|{_LONG_NAMES})(?=[\s/>])([^>]{{0,300}})", re.IGNORECASE)
+# With its end where no other tag is between the two.
+_FORMATTING_TAG = re.compile(
+    rf"<(/)?(a|{_LONG_NAMES})(?=[\s/>])([^>]{{0,300}}+)(?(1)|(>[^<]*+</\2(?=[\s/>]))?+)", re.IGNORECASE
+)
 _NAME = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _NEVER_DEEP = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li",
@@ -111,16 +114,17 @@ def _count_reopened(html: str) -> int:
     opened: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
     equal: Counter[str] = Counter()
     for tag in _FORMATTING_TAG.finditer(html):
-        closing, name, rest = tag.groups()
+        closing, name, rest, end = tag.groups()
         if open_now:
             total += open_now * html.count("<", last, tag.start())
         last = tag.end()
-        stack = opened[name.lower()]
-        if not closing and equal[mark := f"{name.lower()} {rest}"] < 3:
-            equal[mark] += 1
-            stack.append(mark)
-            open_now += 1
-        elif closing and stack:
+        mark = f"{name.lower()} {rest}"
+        if not closing and equal[mark] < 3:
+            if not end:  # else it is closed again before another tag begins
+                equal[mark] += 1
+                opened[name.lower()].append(mark)
+                open_now += 1
+        elif (closing or end) and (stack := opened[name.lower()]):
             equal[stack.pop()] -= 1
             open_now -= 1
     return total + open_now * html.count("<", last)
