@@ -30,7 +30,7 @@ from evals.extraction.__main__ import save
 from evals.extraction.corpus import Page
 from nexi.extract import classifier, features, markup, to_markdown
 from nexi.extract.layout import Layout
-from nexi.extract.page_head import read_page_head
+from nexi.extract.page_head import find_head_parts, read_page_head
 
 SEEN_ON = 12  # pages; a name that is rarer is not learned
 STRENGTH = 0.007
@@ -48,7 +48,7 @@ Vector = np.ndarray[Any, Any]
 def rows_of(page: Page) -> list[Row]:
     """The blocks of a page with their names."""
     tree = markup._parse_tree(markup._bound_markup(page.html))
-    head = read_page_head(tree)
+    head = read_page_head(tree, find_head_parts(tree))
     markup._drop_hidden(tree)
     layout = Layout(tree.body)
     named = features.PageFeatures(layout, features.Scale(list), head).judge()

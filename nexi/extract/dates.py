@@ -54,7 +54,11 @@ _STAMPS = (
     '[class*="date" i], [class*="publish" i], [class*="posted" i], [class*="byline" i], [class*="meta" i], [class*="time" i],'
     ' [id*="date" i], [itemprop*="date" i]'
 )
-_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)?")
+# Patterns that are searched for begin with one character, and look back at the one before it: a search for a first character
+# takes a tenth of one that tries the pattern everywhere.
+_ISO = re.compile(
+    r"(\d\d\d\d)-(\d{1,2})-(\d{1,2})(?:[T ]\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)?"
+)
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T?\d{4,6})?Z?$")
 _IN_ADDRESS = re.compile(
     r"[/_.-]((?:19|20)\d\d)[/_-](\d{1,2})[/_-](\d{1,2})(?=[/_.-]|$)|/((?:19|20)\d\d)(\d\d)(\d\d)(?=[/_-]|$)"
@@ -77,7 +81,7 @@ _MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _NAMED_MONTH = re.compile(rf"/({_MONTH})/", re.IGNORECASE)
 _DAY_MONTH = re.compile(
-    rf"\b(\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?[ \u00a0-]{{0,2}}(?:de |of )?({_MONTH})\b\.?,?[ \u00a0-]{{0,2}}"
+    rf"(\d(?<!\w.)\d?)(?:st|nd|rd|th|er|\.|º)?[ \u00a0-]{{0,2}}(?:de |of )?({_MONTH})\b\.?,?[ \u00a0-]{{0,2}}"
     r"(?:de |del )?((?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
@@ -85,10 +89,10 @@ _MONTH_DAY = re.compile(
     rf"\b({_MONTH})\b\.?[ \u00a0]{{0,2}}(\d{{1,2}})(?:st|nd|rd|th)?\b,?[ \u00a0]{{0,2}}((?:19|20)\d\d)\b", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_YEAR_MONTH = re.compile(rf"\b((?:19|20)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.IGNORECASE)
-_NUMBERS = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
-_YEAR_FIRST = re.compile(r"(?<![\d./-])((?:19|20)\d\d)([./-])(\d{1,2})\2(\d{1,2})(?![\d/-])")
-_ASIAN = re.compile(r"((?:19|20)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_YEAR_MONTH = re.compile(rf"([12](?<!\w.)(?:(?<=1)9|(?<=2)0)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.IGNORECASE)
+_NUMBERS = re.compile(r"(\d(?<![\d./-].)\d?)([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
+_YEAR_FIRST = re.compile(r"([12](?<![\d./-].)(?:(?<=1)9|(?<=2)0)\d\d)([./-])(\d{1,2})\2(\d{1,2})(?![\d/-])")
+_ASIAN = re.compile(r"([12](?:(?<=1)9|(?<=2)0)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _UPDATED_WORDS = (
     "updated", "modified", "revised", "edited", "reviewed", "aktualisiert", "geändert", "mis à jour", "actualizado",
     "aggiornato", "atualizado", "обновлено", "更新",
@@ -99,11 +103,11 @@ _PUBLISHED_WORDS = (
 )  # fmt: skip
 _SAYS_UPDATED = re.compile(rf"(?:{'|'.join(_UPDATED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
 _SAYS_PUBLISHED = re.compile(rf"(?:{'|'.join(_PUBLISHED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
-_INVISIBLE = re.compile(
-    r"<(?=[stn!])(?:(script|style|template|noscript|svg)\b.*?(?:</\1\s*>|\Z)|!--.*?(?:-->|\Z))", re.IGNORECASE | re.DOTALL
-)
 _TITLE = re.compile(r"<h1[\s>]", re.IGNORECASE)
-_TAGS = re.compile(r"(?:<[^<>]{0,5000}+>\s*+)++")
+_TAGS = re.compile(r"<[^<>]{0,5000}+>\s*+(?:<[^<>]{0,5000}+>\s*+)*+")
+_INVISIBLE = r"(?=[stn!])(?:(?P<{0}>script|style|template|noscript|svg)\b.*?(?:</(?P={0})\s*>|\Z)|!--.*?(?:-->|\Z))"
+_PART = rf"<(?:{_INVISIBLE}|[^<>]{{{{0,5000}}}}+>)\s*+"
+_MARKUP = re.compile(f"{_PART.format('first')}(?:{_PART.format('other')})*+", re.IGNORECASE | re.DOTALL)
 _MONTH_FIRST = re.compile(r"en-(?:us|ph)|en$|^$", re.IGNORECASE)
 
 
@@ -121,10 +125,9 @@ class _Mention(NamedTuple):
     day: str
 
 
-def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], url: str, language: str = "") -> PageDates:
+def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = "") -> PageDates:
     """The dates of a page, from what says them most surely to what only may."""
-    linked = "".join(node.text for node in tree.document.query_selector_all('[type="application/ld+json"]'))
-    linked = linked[:MAX_LINKED_DATA_CHARS]
+    linked = linked_data[:MAX_LINKED_DATA_CHARS]
     updated = _first(meta.get(name, "") for name in _UPDATED_META) or _first(_linked(linked, "dateModified"))
     published = (
         _first(meta.get(name, "") for name in _PUBLISHED_META)
@@ -279,9 +282,11 @@ def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
     heading = _TITLE.search(html)
     at = heading.start() if heading else 0
     below = _shown_start(html[at : at + NEAR_MARKUP_CHARS], NEAR_TITLE_CHARS)
-    above = _shown_text(html[max(0, at - NEAR_MARKUP_CHARS // 8) : at])[-NEAR_TITLE_CHARS // 4 :]
     dates = _read_lines(below, language, is_near=True)
-    return dates if dates.published or not above else _read_lines(f"{above}\n{below}", language, is_near=True)
+    if dates.published:
+        return dates
+    above = _shown_text(html[max(0, at - NEAR_MARKUP_CHARS // 8) : at])[-NEAR_TITLE_CHARS // 4 :]
+    return _read_lines(f"{above}\n{below}", language, is_near=True) if above else dates
 
 
 def _read_anywhere(_tree: Any, html: str, language: str) -> PageDates:
@@ -312,7 +317,9 @@ def _find_after_words(text: str, language: str) -> list[_Mention]:
 
 
 def _shown_text(html: str) -> str:
-    return _TAGS.sub("\n", entities.unescape(_INVISIBLE.sub(" ", html)))
+    """The words of some markup; tags that it shows, as examples of code do, are none."""
+    text = entities.unescape(_MARKUP.sub("\n", html))
+    return _TAGS.sub("\n", text) if "<" in text else text
 
 
 def _shown_start(html: str, size: int) -> str:

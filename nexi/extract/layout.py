@@ -7,6 +7,7 @@ of what is content.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 MAX_BLOCKS = 100_000
@@ -49,6 +50,17 @@ class Box:
         self.near: Any = None
         self.shape = -1
         self.unit = ""  # the name of the list or table it is a part of
+
+    def subtract(self, box: Box) -> None:
+        """Take what is in a box out of the sums of this one and those around it."""
+        around: Box | None = self
+        while around is not None:
+            around.chars -= box.chars
+            around.linked -= box.linked
+            around.paragraphs -= box.paragraphs
+            around.blocks -= box.blocks
+            around.code -= box.code
+            around = around.parent
 
     def is_inside(self, holder: Box | None) -> bool:
         """Whether it is this box, or one in it."""
@@ -96,40 +108,63 @@ class Layout:
         self.chars = self._measure_text()
         self._count_repeats()
 
+    def drop_boxes(self, boxes: Collection[Box]) -> None:
+        """Forget boxes that were taken out of the page, with all that is in them."""
+        if not boxes:
+            return
+        gone = set(map(id, boxes))
+        kept: list[Box] = []
+        for box in self.boxes:  # parents come before their children
+            parent = box.parent
+            if id(parent) in gone:
+                gone.add(id(box))
+            elif id(box) not in gone:
+                kept.append(box)
+            elif parent is not None:
+                parent.subtract(box)
+                if parent.node.first_child is None:
+                    gone.add(id(parent))
+        self.boxes = [box for box in kept if id(box) not in gone]
+        self.blocks = [block for block in self.blocks if id(block.box) not in gone]
+        self.chars = 0
+        for block in self.blocks:
+            block.start = self.chars
+            self.chars += len(block.text)
+        self._count_repeats()
+
     def _walk_tree(self) -> None:
         """In reading order, without recursion: pages may nest deeper than the stack allows."""
+        blocks, boxes = self.blocks, self.boxes
         rest: list[tuple[Any, Box, bool]] = [(self.root.node.first_child, self.root, False)]
-        while rest and len(self.blocks) < MAX_BLOCKS:
+        while rest and len(blocks) < MAX_BLOCKS:
             node, box, linked = rest.pop()
             while node is not None:
                 following, text = node.next, node.value
                 if text is not None:
                     if text and not text.isspace() and node.tag == "#text":
-                        self._read_node(node, text, box, linked)
+                        if box.own < 0:
+                            box.own = len(blocks)
+                            blocks.append(block := Block(box))
+                        else:
+                            block = blocks[box.own]
+                            if text[0].isdecimal() and block.parts[-1][-1].isdecimal() and box.tag != "pre":
+                                self._note_touch(block, node, text)
+                        block.nodes.append(node)
+                        block.parts.append(text)
+                        if linked:
+                            block.linked += len(text.strip())
                 elif (child := node.first_child) is not None and (tag := node.tag) and tag not in _SILENT:
                     if following is not None:
                         rest.append((following, box, linked))
                     if tag not in _INLINE:
                         box = Box(node, tag, box)
-                        self.boxes.append(box)
+                        boxes.append(box)
                     elif tag == "a":
                         linked = linked or node.hasattr("href")
                     elif tag == "code":
                         box.code += 1
                     following = child
                 node = following
-
-    def _read_node(self, node: Any, text: str, box: Box, linked: bool) -> None:
-        if box.own < 0:
-            box.own = len(self.blocks)
-            self.blocks.append(Block(box))
-        block = self.blocks[box.own]
-        if text[0].isdecimal() and block.parts and block.parts[-1][-1].isdecimal() and box.tag != "pre":
-            self._note_touch(block, node, text)
-        block.nodes.append(node)
-        block.parts.append(text)
-        if linked:
-            block.linked += len(text.strip())
 
     def _note_touch(self, block: Block, node: Any, text: str) -> None:
         """Remember a number beside another; one with a digit in bold, or with each digit in an element, is one number."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import html as entities
 import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
 from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
 from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout
-from nexi.extract.page_head import GOODS, PageHead, read_page_head
+from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
 from nexi.types import Picture
 
@@ -36,15 +37,13 @@ _MACHINERY = (
     "script, style, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input, textarea,"
     " img, picture, source"
 )
-_BOILERPLATE = (
-    "nav, footer, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog],"
-    " [role=alertdialog], [role=complementary], [role=menu], [role=menubar], [role=toolbar], [aria-modal=true], a.headerlink"
-)
-# React streams parts of a page hidden under ids such as S:1, and a script shows them.
-_HIDDEN = (
-    '[hidden]:not([id^="S:"]), [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
-    ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
-)
+# Of what these two find, `_is_boilerplate` and `_is_hidden` choose: a selector for each value takes twice as long.
+_BOILERPLATE = "nav, footer, [role], [aria-modal=true], a.headerlink"
+_HIDDEN = '[hidden]:not([id^="S:"]), [aria-hidden=true], [style]'
+_FRAME_ROLES = frozenset((
+    "navigation", "banner", "contentinfo", "search", "dialog", "alertdialog", "complementary", "menu", "menubar", "toolbar",
+))  # fmt: skip
+_HIDING_STYLES = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
 # Tabs and accordions: a reader opens them with a click.
 _FOLDED = re.compile(r"accordion|collaps|faq|tab-?pan|tabs?__content|toggle__content|expand", re.IGNORECASE)
 _FURNITURE = "aside, form"
@@ -55,7 +54,7 @@ _INDENTED = frozenset({"pre", "table", "ul", "ol", "dl"})
 _KEPT_ROOTS = frozenset({"html", "body", "main", "article"})
 _INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
 _FRAME = re.compile(r"<iframe\b[^<>]{0,20000}>", re.IGNORECASE)
-_PREFORMATTED = re.compile(r"(<pre\b.*?(?:</pre>|\Z))", re.IGNORECASE | re.DOTALL)
+_PREFORMATTED = re.compile(r"(<pre\b[^<]*+(?:<(?!/pre>)[^<]*+)*+(?:</pre>)?+)", re.IGNORECASE)
 _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
 _CODE_LANGUAGE = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight(?!-source))-|brush:\s*)([a-z][\w+#]*)", re.IGNORECASE
@@ -77,9 +76,10 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     everywhere = _find_hrefs(tree.body) if base else []
     cited = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
     formulas.write_notation(tree, html)
-    about = _About(tree)
+    parts = find_head_parts(tree)
+    about = _About(tree, parts)
     dates = about.read_dates(html, url)
-    head = read_page_head(tree)
+    head = read_page_head(tree, parts)
     main = _main_part(tree, head, html)
     text = notes.list_notes(_write_text(main, base, html, head), cited)
     headings, code_languages = read_outline(text)
@@ -106,7 +106,7 @@ def main_text(html: str, url: str) -> str:
     if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
-    base, head = _base_url(tree, url), read_page_head(tree)
+    base, head = _base_url(tree, url), read_page_head(tree, find_head_parts(tree))
     main = _main_part(tree, head, html)
     return _write_text(main, base, html, head)
 
@@ -131,7 +131,7 @@ def whole_text(html: str, url: str) -> str:
     tree = _parse_tree(html)
     if _lay_out(tree).deepest > MAX_DEPTH:
         return _plain_words(html)
-    _drop_matches(tree.body, _HIDDEN, share=0.5)
+    _drop_matches(tree.body, _HIDDEN, len(tree.body.text), share=0.5, is_match=_is_hidden)
     _prepare_for_writer(tree)
     return _to_markdown(tree.body.html, url)
 
@@ -171,19 +171,45 @@ def _build_tree(html: str) -> Any:
 def _drop_hidden(tree: Any) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    for node in body.query_selector_all("script, style, template"):  # their text is none of the page's
-        if node.parent is not None:
-            node.decompose()
-    _drop_matches(body, _HIDDEN, share=0.5)
-    _open_or_drop_noscript(tree)
-    _drop_matches(body, _BOILERPLATE, share=0.6)
-    _drop_matches(body, _FURNITURE, share=0.3)
+    noscripts = []
+    for node in body.query_selector_all("script, style, template, noscript"):
+        if node.parent is not None and node.tag != "noscript":
+            node.decompose()  # their text is none of the page's
+        elif node.parent is not None:
+            noscripts.append(node)
+    size = _drop_matches(body, _HIDDEN, len(body.text), share=0.5, is_match=_is_hidden)
+    size = _open_or_drop_noscript(tree, noscripts, size)
+    size = _drop_matches(body, _BOILERPLATE, size, share=0.6, is_match=_is_boilerplate)
+    _drop_matches(body, _FURNITURE, size, share=0.3)
 
 
-def _drop_matches(body: Any, selector: str, *, share: float) -> None:
-    """A match that holds much of the page is a wrapper and stays."""
-    found = body.query_selector_all(selector)
-    most = share * len(body.text) if found else 0
+def _is_boilerplate(node: Any) -> bool:
+    return (
+        node.getattr("role") in _FRAME_ROLES
+        or node.tag in ("nav", "footer")
+        or node.getattr("aria-modal") == "true"
+        or (node.tag == "a" and "headerlink" in node.class_name.split())
+    )
+
+
+def _is_hidden(node: Any) -> bool:
+    if style := node.getattr("style"):
+        style = style.lower()
+        if any(rule in style for rule in _HIDING_STYLES):
+            return True
+    # React streams parts of a page hidden under ids such as S:1, and a script shows them.
+    return node.getattr("aria-hidden") == "true" or (node.hasattr("hidden") and not node.id.startswith("S:"))
+
+
+def _drop_matches(
+    body: Any, selector: str, chars: int, *, share: float, is_match: Callable[[Any], bool] = lambda _: True
+) -> int:
+    """Drop what a selector finds in a text of so many characters; how many are left.
+
+    A match that holds much of the page is a wrapper and stays.
+    """
+    found = list(filter(is_match, body.query_selector_all(selector)))
+    most = share * chars
     # A site that has each post in a form of its own has the whole thread in forms.
     kept = ("form",) if sum(len(node.text) for node in found if node.tag == "form") > most else ()
     for node in found:
@@ -194,6 +220,8 @@ def _drop_matches(body: Any, selector: str, *, share: float) -> None:
             _show_node(node)
         elif size <= most and (node.tag != "aside" or not _NOTES.search(f"{node.getattr('role')} {node.getattr('class')}")):
             node.decompose()
+            chars -= size
+    return chars
 
 
 def _is_folded(node: Any, size: int) -> bool:
@@ -210,18 +238,23 @@ def _show_node(node: Any) -> None:
             node.delattr(name)
 
 
-def _open_or_drop_noscript(tree: Any) -> None:
-    """Forums that are programs give readers without scripts the whole thread; other pages a line or an image."""
-    found = tree.body.query_selector_all("noscript")
+def _open_or_drop_noscript(tree: Any, noscripts: Sequence[Any], chars: int) -> int:
+    """Forums that are programs give readers without scripts the whole thread; other pages a line or an image.
+
+    Both are in a text of so many characters; how many are left.
+    """
+    found = [node for node in noscripts if node.parent is not None]
     inside = sum(len(node.text) for node in found)
-    opened = inside > ENOUGH_TEXT and inside > 0.6 * len(tree.body.text)
+    opened = inside > ENOUGH_TEXT and inside > 0.6 * chars
     for node in found:
         if node.parent is None:
             continue
         if opened:
             _replace_node(node, tree.create_element("div"))
         else:
+            chars -= len(node.text)
             node.decompose()
+    return chars
 
 
 def _replace_node(node: Any, block: Any) -> None:
@@ -239,8 +272,7 @@ def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     layout = _lay_out(tree)
     if layout.deepest > MAX_DEPTH:
         return None
-    if navigation.drop_navigation(layout):
-        layout = Layout(tree.body)
+    layout = navigation.drop_navigation(layout)
     _keep_content(layout, head)
     wikis.place_facts(tree, facts)
     _prepare_for_writer(tree)
@@ -359,8 +391,8 @@ def _name_code_languages(main: Any) -> None:
 
 
 def _base_url(tree: Any, url: str) -> str:
-    tag = tree.document.query_selector("base[href]")
-    if tag is None or not url:
+    tag = tree.document.query_selector("base[href]") if url else None
+    if tag is None:
         return url
     try:
         return urls.join(url, tag.getattr("href") or "")
@@ -452,11 +484,14 @@ def _plain_words(html: str) -> str:
 class _About:
     """What the head of a page says; first come, first served."""
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: Any, parts: Sequence[Any]) -> None:
         self._tree = tree
         self._meta: dict[str, str] = {}
         self._scholars: list[str] = []
-        for tag in tree.document.query_selector_all("meta[content]"):
+        self._linked_data = [part for part in parts if part.tag == "script"]
+        for tag in parts:
+            if tag.tag != "meta" or not tag.hasattr("content"):
+                continue
             name = tag.getattr("name") or tag.getattr("property") or tag.getattr("itemprop") or tag.getattr("http-equiv") or ""
             content = one_line(tag.getattr("content") or "")
             self._meta.setdefault(name.lower(), content)
@@ -465,8 +500,10 @@ class _About:
 
     @property
     def title(self) -> str:
+        if title := one_line(self._tree.title or "") or self._first_value("og:title"):
+            return title
         heading = self._tree.document.query_selector("h1")
-        return one_line(self._tree.title or "") or self._first_value("og:title") or (one_line(heading.text) if heading else "")
+        return one_line(heading.text) if heading else ""
 
     @property
     def language(self) -> str:
@@ -487,7 +524,8 @@ class _About:
         return self._first_value("og:site_name", "citation_journal_title", "application-name")
 
     def read_dates(self, html: str, url: str) -> PageDates:
-        return read_page_dates(self._tree, html, self._meta, url, self.language)
+        linked_data = "".join(node.text for node in self._linked_data)
+        return read_page_dates(self._tree, html, self._meta, linked_data, url, self.language)
 
     @property
     def description(self) -> str:

@@ -30,23 +30,40 @@ _GRIDS = tag_set("tr tbody table ul ol nav")  # titles of pages may stand in the
 _ROOTS = tag_set("html body main article")
 
 
-def drop_navigation(layout: Layout) -> bool:
-    """Drop bars of links to the pages before and after, and menus of nothing but links; whether there were any."""
+def drop_navigation(layout: Layout) -> Layout:
+    """Drop bars of links to the pages before and after, and menus of nothing but links; the page as it is then."""
     turns = [
-        block.box.node
+        block.box
         for block in layout.blocks
         if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text)
     ]
-    bars = [bar for node in turns for link in node.query_selector_all("a[href]") if (bar := _find_bar(link)) is not None]
+    bars: list[tuple[Any, Box | None]] = [
+        (bar, _find_box(bar, box))
+        for box in turns
+        for link in box.node.query_selector_all("a[href]")
+        if (bar := _find_bar(link)) is not None
+    ]
     last: Box | None = None
     for box in layout.boxes:
         if "menu" in box.key and not (last and box.is_inside(last)) and _is_menu(box):
-            bars.append(box.node)
+            bars.append((box.node, box))
             last = box
-    for bar in bars:
+    for bar, _ in bars:
         if bar.parent is not None:
             bar.decompose()
-    return bool(bars)
+    boxes = [box for _, box in bars if box is not None]
+    if len(boxes) < len(bars):  # one of them was a part of a line
+        return Layout(layout.root.node)
+    layout.drop_boxes(boxes)
+    return layout
+
+
+def _find_box(node: Any, inside: Box) -> Box | None:
+    """The box of an element around another box."""
+    box: Box | None = inside
+    while box is not None and box.node != node:
+        box = box.parent
+    return box
 
 
 def _kind_of(link: Any) -> str:

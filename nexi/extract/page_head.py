@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -43,12 +44,18 @@ class PageHead(NamedTuple):
     article: str = ""
 
 
-def read_page_head(tree: Any) -> PageHead:
+def find_head_parts(tree: Any) -> Sequence[Any]:
+    """The elements that describe a page, in order; found once, since each search goes over the whole tree."""
+    parts: Sequence[Any] = tree.document.query_selector_all(_PARTS)
+    return parts
+
+
+def read_page_head(tree: Any, parts: Sequence[Any]) -> PageHead:
     """Read it before anything is dropped from the tree."""
     meta: dict[str, str] = {}
     types: set[str] = set()
     article = ""
-    for node in islice(tree.document.query_selector_all(_PARTS), MAX_HEAD_PARTS):
+    for node in islice(parts, MAX_HEAD_PARTS):
         if kind := node.getattr("itemtype"):
             types.add(kind.rpartition("/")[2])
         elif node.tag == "script":

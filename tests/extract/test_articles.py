@@ -8,7 +8,7 @@ import pytest
 from resiliparse.parse.html import HTMLTree
 
 from nexi.extract import extract, to_markdown
-from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, THREAD, PageHead, read_page_head
+from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, THREAD, PageHead, find_head_parts, read_page_head
 
 SENTENCE = "The council voted on Tuesday to rebuild the old harbour wall, which the storm of March had broken in three places. "
 REMARK = "I walked past the wall yesterday and I think that the council should have acted years ago, as everybody here knew. "
@@ -20,7 +20,8 @@ ARTICLE_HEAD = '<script type="application/ld+json">{"@type": "NewsArticle"}</scr
 
 
 def head_of(head: str, body: str = "") -> PageHead:
-    return read_page_head(HTMLTree.parse(f"<html><head>{head}</head><body {body}><p>Text</p></body></html>"))
+    tree = HTMLTree.parse(f"<html><head>{head}</head><body {body}><p>Text</p></body></html>")
+    return read_page_head(tree, find_head_parts(tree))
 
 
 @pytest.mark.parametrize(
