@@ -16,7 +16,7 @@ from math import exp
 
 from nexi.extract import features
 from nexi.extract.layout import Block, Layout, tag_set
-from nexi.extract.page_head import ARTICLE, GOODS, OTHER, PageHead
+from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
 
 __all__ = ["classify_blocks"]
 
@@ -31,6 +31,7 @@ MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
 MUCH_CODE = 10  # pieces of code in its sentences that do
 LEAST_OF_SECTION, SECTION_WORDS = 0.35, 120  # of a section that stands like its neighbours
+LEAST_OF_CODE_BOX = 0.15  # of what is in a box with code and is likely no part of an article
 FEW_LINES = 300  # characters
 MIN_COPY_CHARS, PARAGRAPH_CHARS = 120, 80  # of a passage that no page repeats on purpose, and of a paragraph in it
 
@@ -38,6 +39,9 @@ DECLARED_SHARE = 0.5  # of a declared article that is found in the page, and of 
 SURE_CHARS = 40  # a shorter text may stand in an article by chance
 EDGE_CHARS = 60  # by which a paragraph is found though a link or a note in it differs
 SHORT_CHARS = 120  # headings and items between the paragraphs of a declared article stay
+
+TEASER_LINKED, MAX_TEASER_WORDS = 0.5, 30  # a line with less of it in links, or more words, says something itself
+MIN_BIOGRAPHY_WORDS = 12
 
 _WORD = re.compile(r"\w+")
 _HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
@@ -53,6 +57,13 @@ _FOREIGN = tag_set(
     " ipsentry__authorfields ipsentry__signature userinfo_extra signaturecontainer"
 )
 _SIGNATURE = re.compile(r"\bsig\d+\b")  # of phpBB
+_PLACEHOLDER = "lorem ipsum"
+_TEASER = re.compile(
+    r"\W*(?:(?:read|learn|see|check out|find out|explore|discover|watch|get|click|view|download|subscribe|sign up|join|follow"
+    r"|shop|listen|browse|back to)\b|(?:related|also|next|recommended|more)\b[^:.]{0,20}:)",
+    re.IGNORECASE,
+)
+_BIOGRAPHY = re.compile(r"\s(?:is|was|has|holds|writes|covers|works|joined|began|serves|lives|reports)\s")
 _UNITS = tag_set("table ul ol dl")
 _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 
@@ -84,14 +95,48 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     cut = _choose_threshold(layout.blocks, chances, LEAST_OF_GOODS if head.genre == GOODS else LEAST)
     if head.genre == ARTICLE and _keeps_enough(layout.blocks, chances, cut):
         cut = ARTICLE_CUT
-    kept = _keep_code_boxes(layout, _keep_gaps(layout.blocks, [chance >= cut for chance in chances]), head)
+    kept = _keep_gaps(layout.blocks, [chance >= cut for chance in chances])
+    kept = _keep_code_boxes(layout, kept, chances, head)
     if head.genre == OTHER:
         kept = _keep_sections(layout.blocks, kept, chances)
     kept = _keep_headings(layout.blocks, kept)
     if head.genre == ARTICLE and head.article:
         kept = _keep_declared(layout.blocks, kept, head.article)
     kept = [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
+    kept = _drop_asides(layout.blocks, kept, head)
     return kept if _has_code(layout, head) else _drop_copies(layout.blocks, kept)  # a manual says again what holds again
+
+
+def _drop_asides(blocks: list[Block], kept: list[bool], head: PageHead) -> list[bool]:
+    """Leave out the text of templates, and of an article the lines that lead to other pages and who wrote it."""
+    is_article = head.genre in (ARTICLE, MAYBE_ARTICLE)
+    return [
+        keep
+        and not (block.text[: len(_PLACEHOLDER)].lower() == _PLACEHOLDER and "lorem" not in head.title)
+        and not (is_article and (_is_teaser(block) or _is_biography(block, head.authors)))
+        for block, keep in zip(blocks, kept, strict=True)
+    ]
+
+
+def _is_teaser(block: Block) -> bool:
+    return (
+        block.linked > TEASER_LINKED * len(block.text)
+        and block.words <= MAX_TEASER_WORDS
+        and block.box.tag in ("p", "div")
+        and _TEASER.match(block.text) is not None
+    )
+
+
+def _is_biography(block: Block, authors: frozenset[str]) -> bool:
+    """Whether a paragraph begins with the name of an author and says what they are or do."""
+    if not authors or not block.words >= MIN_BIOGRAPHY_WORDS:
+        return False
+    start = block.text[:80].lower()
+    for author in authors:
+        for name in (author, author.partition(" ")[0]):
+            if start.startswith(name) and _BIOGRAPHY.match(start, len(name)):
+                return True
+    return False
 
 
 def _drop_copies(blocks: list[Block], kept: list[bool]) -> list[bool]:
@@ -241,8 +286,11 @@ def _has_code(layout: Layout, head: PageHead) -> bool:
     return is_full or sum(block.box.tag == "pre" for block in layout.blocks) >= SOME_CODE
 
 
-def _keep_code_boxes(layout: Layout, kept: list[bool], head: PageHead) -> list[bool]:
-    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
+def _keep_code_boxes(layout: Layout, kept: list[bool], chances: list[float], head: PageHead) -> list[bool]:
+    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables.
+
+    Below an article it may also hold a form for comments, which is not.
+    """
     if not _has_code(layout, head):
         return kept
     words_of_code = layout.root.code if head.genre == OTHER else 0
@@ -269,7 +317,11 @@ def _keep_code_boxes(layout: Layout, kept: list[bool], head: PageHead) -> list[b
         has_code = code[key] >= SOME_CODE or (words_of_code and box.code >= MUCH_CODE and box.parent is not None)
         if not menu and (id(box.parent) in full or (has_code and taken[key] >= MOSTLY * words[key])):
             full.add(key)
-    return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
+    least = LEAST_OF_CODE_BOX if head.genre == ARTICLE else 0.0
+    return [
+        keep or (id(block.box) in full and (chance >= least or block.box.tag == "pre"))
+        for block, keep, chance in zip(layout.blocks, kept, chances, strict=True)
+    ]
 
 
 def _choose_threshold(blocks: list[Block], chances: list[float], least: float) -> float:

@@ -23,6 +23,7 @@ MAX_LINKED_DATA_CHARS = 200_000
 
 _PARTS = 'meta[content], [itemtype], script[type="application/ld+json"]'
 _BODY = re.compile(r'"articleBody"\s*:\s*("(?:[^"\\]|\\.)*+")')
+_AUTHOR = re.compile(r'"author"\s*+:\s*+(?:\[\s*+)?\{[^{}]{0,500}?"name"\s*+:\s*+"([^"\\]{3,60})"')
 _TAG = re.compile(r"<[^<>]*>")
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]+)"')
 _POST = re.compile(r"\bsingle-post\b|\bpost-template|\bblog-item\b|\bpostid-")
@@ -36,12 +37,16 @@ _GOODS = tag_set("Product Offer AggregateOffer ItemList CollectionPage ProductGr
 
 
 class PageHead(NamedTuple):
-    """The genre of a page as one letter, the words of its title in lower case, its description, and the text of its article."""
+    """The genre of a page as one letter, the words of its title in lower case, its description, and the text of its article.
+
+    `authors` are people with a first and a last name, in lower case.
+    """
 
     genre: str = OTHER
     title: frozenset[str] = frozenset()
     description: str = ""
     article: str = ""
+    authors: frozenset[str] = frozenset()
 
 
 def find_head_parts(tree: Any) -> Sequence[Any]:
@@ -54,6 +59,7 @@ def read_page_head(tree: Any, parts: Sequence[Any]) -> PageHead:
     """Read it before anything is dropped from the tree."""
     meta: dict[str, str] = {}
     types: set[str] = set()
+    authors: set[str] = set()
     article = ""
     for node in islice(parts, MAX_HEAD_PARTS):
         if kind := node.getattr("itemtype"):
@@ -62,13 +68,16 @@ def read_page_head(tree: Any, parts: Sequence[Any]) -> PageHead:
             linked_data = node.text[:MAX_LINKED_DATA_CHARS]
             types.update(_TYPE.findall(linked_data))
             article = article or _read_article(linked_data)
+            authors.update(map(str.lower, _AUTHOR.findall(linked_data)))
         else:
             name = node.getattr("property") or node.getattr("name") or node.getattr("itemprop") or ""
             meta.setdefault(name.lower(), node.getattr("content") or "")
     title = (meta.get("og:title") or tree.title or "")[:MAX_TITLE_CHARS].lower()
     description = meta.get("description") or meta.get("og:description") or ""
     genre = _find_genre(meta, types, (tree.body.getattr("class") or "").lower())
-    return PageHead(genre, frozenset(title.split()), description, article)
+    authors.add(meta.get("author", "").lower())
+    people = frozenset(author for author in authors if len(author.split()) in (2, 3))
+    return PageHead(genre, frozenset(title.split()), description, article, people)
 
 
 def _read_article(linked_data: str) -> str:

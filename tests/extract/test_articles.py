@@ -225,6 +225,61 @@ def test_a_thread_in_a_form_is_kept_however_much_the_page_says_of_itself_to_mach
     assert to_markdown(page, "").count("Post ") == 5
 
 
+TEASERS = (
+    "<p><a href=/1>Find out how the wall of Danvers was built</a></p>",
+    "<p><b>Read more:</b> <a href=/2>Ten walls that fell in winter</a></p>",
+    "<p>Related stories: <a href=/3>The long history of masonry</a></p>",
+    "<div>👉 <a href=/4>Check out our guide to walls</a></div>",
+)
+
+
+@pytest.mark.parametrize("teaser", TEASERS)
+def test_a_line_of_an_article_that_leads_to_another_page_goes(teaser: str) -> None:
+    words = HTMLTree.parse(teaser).body.text.split()[-1]
+    assert words not in read_page(f"<article><h1>Wall</h1>{STORY}{teaser}{MORE}</article>", ARTICLE_HEAD)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<p>Read the letter that the mayor wrote on <a href=/1>Sunday</a>, in which she promised a wall.</p>",
+        "<p><a href=/2>The minutes of the council</a> name the mason and his price.</p>",
+        "<p>See figure 3 for the promised wall.</p>",
+    ],
+)
+def test_a_sentence_of_an_article_with_a_link_stays(line: str) -> None:
+    words = HTMLTree.parse(line).body.text.split()[-1]
+    assert words in read_page(f"<article><h1>Wall</h1>{STORY}{line}{MORE}</article>", ARTICLE_HEAD)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<script type="application/ld+json">{"@type": "Article", "author": [{"@type": "Person","name": "Ann Ewell"}]}</script>',
+        f"{ARTICLE_HEAD}<meta name=author content='Ann Ewell'>",
+    ],
+)
+def test_what_an_article_says_of_its_author_goes_and_what_it_says_of_others_stays(head: str) -> None:
+    of_author = "<p>Ann Ewell is a writer who has covered harbours, walls and the sea for the last twenty years or so.</p>"
+    of_mason = "<p>Bob Danvers is a mason who has built harbours, walls and houses for the last thirty years or so.</p>"
+    text = read_page(f"<article><h1>Wall</h1>{STORY}{of_mason}{MORE}{of_author}</article>", head)
+    assert ("Bob Danvers" in text, "Ann Ewell" in text) == (True, False)
+
+
+def test_the_text_that_a_template_came_with_goes() -> None:
+    filler = "<p>Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore.</p>"
+    page = f"<article><h1>Wall</h1>{STORY}{filler}{MORE}</article>"
+    assert "dolor" not in read_page(page)
+    assert "dolor" in to_markdown(f"<html><head><title>What Lorem ipsum means</title></head><body>{page}</body></html>", "")
+
+
+def test_a_form_for_comments_in_one_box_with_the_code_of_an_article_goes() -> None:
+    code = "<pre>wall = build(3)</pre>"
+    form = "<div class=comments><p><a href=/u>Post a comment</a></p><p><a href=/l>Log in</a></p></div>"
+    text = read_page(f"<div class=post><h1>Wall</h1>{STORY}{code}{MORE}{code * 3}{form}</div>", ARTICLE_HEAD)
+    assert (text.count("wall = build"), "Post a comment" in text, "Log in" in text) == (4, False, False)
+
+
 NEWS = """<html lang="en"><head><title>Harbour of Ewell reopens - The Ewell Times</title>
 <meta property="og:type" content="article">
 <script type="application/ld+json">{"@type": "NewsArticle", "headline": "Harbour of Ewell reopens"}</script></head><body>
