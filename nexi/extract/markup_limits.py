@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     rf"|<[a-z][^\s/>]*+({_ATTRIBUTES})",
     re.IGNORECASE,
 )
-_QUOTED_END = re.compile(r"=\s*+[\"'][^\"'<>]*+>")
+_QUOTED_END = re.compile(r"=\s*+[\"'][^\"'>]*+>")
 _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 
 
@@ -60,7 +60,10 @@ def is_hostile(html: str) -> bool:
     """Whether this markup would cost a parser far more than its size."""
     tags = html.count("<")
     return (
-        tags > MAX_OPENINGS or too_wide(html) or (tags > MAX_DEPTH and too_deep(html)) or (tags > SQUARE and can_multiply(html))
+        tags > MAX_OPENINGS
+        or too_wide(html)
+        or (tags > MAX_DEPTH and too_deep(html))
+        or (tags > SQUARE and can_multiply(html, tags))
     )
 
 
@@ -99,10 +102,9 @@ def too_deep(html: str) -> bool:
     return deepest > MAX_DEPTH
 
 
-def can_multiply(html: str) -> bool:
-    """Whether open formatting elements could be rebuilt so often that memory is the attack."""
+def can_multiply(html: str, tags: int) -> bool:
+    """Whether open formatting elements could be rebuilt at so many tags that memory is the attack."""
     # At most three equal ones stay open at once, so only different ones count.
-    tags = html.count("<")
     if 3 * len(set(_FORMATTING.findall(html))) * tags <= MAX_REOPENED:
         return False
     return _count_reopened(html) > MAX_REOPENED
@@ -132,13 +134,11 @@ def _count_reopened(html: str) -> int:
 
 def bound_markup(html: str) -> str:
     """The page up to its last affordable tag, with cells that span what a table can have."""
-    if html.count("<") > FEW_CELLS and _MAYBE_WIDE_CELL.search(html):
+    tags = html.count("<")
+    if tags > FEW_CELLS and _MAYBE_WIDE_CELL.search(html):
         html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
     max_weight = max(MAX_WEIGHT, len(html) // CHARS_PER_WEIGHT)
-    if (
-        len(html) <= SMALL
-        or 2 * html.count("<") + (_count_attributes if len(html) > LARGE else _count_values)(html) <= max_weight
-    ):
+    if len(html) <= SMALL or 2 * tags + (_count_attributes if len(html) > LARGE else _count_values)(html) <= max_weight:
         return html
     tags = _WHOLE_TAG.findall(html)
     if 2 * len(tags) + _count_attributes("".join(tags)) <= max_weight:

@@ -104,7 +104,18 @@ def test_a_cell_spans_what_a_table_can_have() -> None:
     assert markup_limits.bound_markup(wide * 6_000) == narrow * 6_000
 
 
+def can_multiply(html: str) -> bool:
+    return markup_limits.can_multiply(html, html.count("<"))
+
+
 def test_formatting_that_is_closed_is_not_rebuilt() -> None:
     honest = "".join(f"<p><b class=c{n}>bold</b> <i class=d{n}>i</i></p>" for n in range(3_000))
-    assert (markup_limits.can_multiply(honest), markup_limits.can_multiply("<i><p>" * 30_000)) == (False, False)
-    assert markup_limits.can_multiply("<p>" + "".join(f"<b class=c{n}>" for n in range(50)) + "<p>x" * 5_000)
+    assert (can_multiply(honest), can_multiply("<i><p>" * 30_000)) == (False, False)
+    assert can_multiply("<p>" + "".join(f"<b class=c{n}>" for n in range(50)) + "<p>x" * 5_000)
+
+
+@pytest.mark.parametrize("value", [">", "<>", "x<b>y"])
+def test_a_tag_with_too_many_attributes_is_known_whatever_their_values_are(value: str) -> None:
+    attributes = " ".join(f'a{n}="{value}"' for n in range(markup_limits.MAX_ATTRIBUTES + 1))
+    html = f"<p>Words</p><a {attributes}>x</a>"
+    assert markup_limits.is_hostile(html)
