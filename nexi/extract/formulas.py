@@ -16,12 +16,13 @@ MAX_FORMULA_DEPTH = 60
 
 # The element that holds every form of one formula, outermost first.
 _WRAPPERS = ".mwe-math-element, mjx-container, .katex, .MathJax, .MathJax_Display, .MathJax_Preview"
+_WRAPPER_NAMES = frozenset(name.lstrip(".") for name in _WRAPPERS.split(", "))
+_NOTATION = f'{_WRAPPERS}, math, sup, sub, a[role="doc-noteref"]'
 _TEX = 'annotation[encoding="application/x-tex"], annotation[encoding="application/x-latex"], annotation[encoding="LaTeX"]'
 _TEX_SCRIPT = re.compile(
     r'<script\b[^>]{0,200}type\s*=\s*["\']?math/tex[^>]{0,100}>([^<]*+(?:<(?!/script)[^<]*+)*+)(?:</script\s*>|\Z)', re.I
 )
 _NOTE_CLASS = re.compile(r"reference|footnote|noteref|fn-?ref|cite", re.IGNORECASE)
-_WRAPPER_MARKS = ("mwe-math", "mjx-", "katex", "MathJax")
 _UNSEEN = frozenset({"annotation", "annotation-xml", "#comment"})
 _FUNCTION_APPLICATION = re.compile("[\u2061-\u2064]")
 
@@ -33,27 +34,28 @@ def reveal_tex_scripts(html: str) -> str:
     return _TEX_SCRIPT.sub(lambda script: f"<span>{_escape(notation.write_formula(script[1]))}</span>", html)
 
 
-def write_notation(tree: Any, html: str) -> None:
-    """Replace formulas, superscripts and subscripts of a page by their text; most pages have none in their source."""
-    body = tree.body
-    if any(mark in html for mark in _WRAPPER_MARKS):
-        for wrapper in body.query_selector_all(_WRAPPERS):
-            if wrapper.parent is not None and (text := _formula_text(wrapper)):
-                _replace_by_text(tree, wrapper, text)
-            elif wrapper.parent is not None and wrapper.matches(".MathJax_Preview, .MathJax, .MathJax_Display"):
-                wrapper.decompose()  # drawn from a script that stands beside it
-    if "<math" in html:
-        for node in body.query_selector_all("math"):
-            if node.parent is not None and (text := _formula_text(node)):
-                _replace_by_text(tree, node, text)
-    if "doc-noteref" in html:
-        for node in body.query_selector_all('a[role="doc-noteref"]'):
-            if node.parent is not None and node.parent.tag != "sup" and node.text.strip().isdecimal():
-                _replace_by_text(tree, node, f"[{node.text.strip()}]")
-    if "<su" in html or "<SU" in html:
-        for node in body.query_selector_all("sup, sub"):
-            if node.parent is not None:
-                _write_script(tree, node)
+def write_notation(tree: Any) -> None:
+    """Replace formulas, superscripts and subscripts of a page by their text; they are searched for once."""
+    found = list(tree.body.query_selector_all(_NOTATION))
+    scripts = [node for node in found if node.tag in ("sup", "sub")]
+    for wrapper in found:
+        if wrapper.parent is None or not _WRAPPER_NAMES.intersection((wrapper.tag, *wrapper.class_name.split())):
+            continue
+        if text := _formula_text(wrapper):
+            _replace_by_text(tree, wrapper, text)
+        elif wrapper.matches(".MathJax_Preview, .MathJax, .MathJax_Display"):
+            wrapper.decompose()  # drawn from a script that stands beside it
+    for node in found:
+        if node.parent is not None and node.tag == "math" and (text := _formula_text(node)):
+            _replace_by_text(tree, node, text)
+    for node in found:
+        if node.parent is None or node.tag != "a" or node.getattr("role") != "doc-noteref":
+            continue
+        if node.parent.tag != "sup" and node.text.strip().isdecimal():
+            _replace_by_text(tree, node, f"[{node.text.strip()}]")
+    for node in scripts:
+        if node.parent is not None:
+            _write_script(tree, node)
 
 
 def _write_script(tree: Any, node: Any) -> None:

@@ -75,7 +75,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     base = _base_url(tree, url)
     everywhere = _find_hrefs(tree.body) if base else []
     cited = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
-    formulas.write_notation(tree, html)
+    formulas.write_notation(tree)
     parts = find_head_parts(tree)
     about = _About(tree, parts)
     dates = about.read_dates(html, url)
@@ -142,7 +142,9 @@ def _bound_markup(html: str) -> str:
 
 
 def _visible_markup(html: str) -> str:
-    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(html[:MAX_CHARS])).replace("\0", "")
+    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(html[:MAX_CHARS]))
+    if "\0" in visible:  # looking for it costs less than replacing none
+        visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
     frames = visible.count("<iframe")
     return _FRAME.sub("", visible) if frames and frames > visible.count("</iframe") else visible
@@ -154,7 +156,7 @@ def _has_lost_end(html: str, visible: str, bounded: str) -> bool:
 
 def _parse_tree(html: str) -> Any:
     tree = _build_tree(html)
-    formulas.write_notation(tree, html)
+    formulas.write_notation(tree)
     return tree
 
 
