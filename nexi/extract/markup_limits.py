@@ -140,8 +140,8 @@ def bound_markup(html: str) -> str:
     max_weight = max(MAX_WEIGHT, len(html) // CHARS_PER_WEIGHT)
     if len(html) <= SMALL or 2 * tags + (_count_attributes if len(html) > LARGE else _count_values)(html) <= max_weight:
         return html
-    tags = _WHOLE_TAG.findall(html)
-    if 2 * len(tags) + _count_attributes("".join(tags)) <= max_weight:
+    whole_tags = _WHOLE_TAG.findall(html)
+    if 2 * len(whole_tags) + _count_attributes("".join(whole_tags)) <= max_weight:
         return html
     weight = 0
     for tag in _WHOLE_TAG.finditer(html):
