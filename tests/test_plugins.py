@@ -283,6 +283,17 @@ async def test_a_tool_that_cannot_be_used_is_named_before_anything_is_spent(
     assert llm.requests == []
 
 
+async def test_the_built_in_model_calls_no_tool_and_misses_none(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, model="extractive", search_backend="notes", content_fetcher="notes", tools=("missing",))
+    install(config, "notes", NOTES)
+    async with Nexi(config) as nexi:
+        result = await nexi.answer("What is the answer in metres?")
+        async with nexi.research("What is the answer in metres?") as run:
+            async for _ in run:
+                pass
+    assert ["forty-two metres" in one.answer.text for one in (result, run.result())] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("tools", "problem"),
     [

@@ -29,7 +29,9 @@ def usable_tools(environment: RunEnvironment) -> list[str]:
         return _recorded_tools(environment)
     config = environment.config
     allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
-    usable = ((tool, name) for tool, name in _list_backends(config).items() if environment.ports.can_use_extra(name))
+    calls_tools = not config.endpoint("answer").is_extractive
+    backends = {tool: name for tool, name in _list_backends(config).items() if calls_tools or name not in config.tools}
+    usable = ((tool, name) for tool, name in backends.items() if environment.ports.can_use_extra(name))
     return [tool for tool, name in usable if allowed is None or name in allowed]
 
 
