@@ -4,7 +4,7 @@ const KEPT = /^\/(page\/(form|recent|history|runs\/[\w-]+(\/(thread|timeline))?)
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(Promise.all([self.clients.claim(), keepsAnswers ? null : caches.delete(ANSWERS)])));
-self.addEventListener("message", (event) => event.waitUntil(caches.open(SHELL).then((cache) => cache.addAll(["/", ...event.data]).catch(() => {}))));
+self.addEventListener("message", (event) => event.waitUntil(keepShell(["/", ...event.data]).catch(() => {})));
 
 self.addEventListener("fetch", (event) => {
   const { request } = event, url = new URL(request.url);
@@ -25,8 +25,22 @@ async function fetchFirst(request, name) {
 }
 
 async function keep(request, answer, name) {
-  const cache = await caches.open(name);
+  const cache = await caches.open(name), whole = await readWhole(answer);
   await cache.delete(request); // the newest last
-  await cache.put(request, answer);
+  await cache.put(request, whole);
   if (name === ANSWERS) for (const old of (await cache.keys()).slice(0, -MAX_ANSWERS)) await cache.delete(old);
+}
+
+// All files of the page or none: a network that breaks in between takes nothing away.
+async function keepShell(paths) {
+  const whole = await Promise.all(paths.map(async (path) => readWhole(await fetch(path)))), cache = await caches.open(SHELL);
+  await Promise.all(paths.map((path, at) => cache.put(path, whole[at])));
+}
+
+// An answer read to its end: one that breaks while the cache writes it takes the kept one away.
+async function readWhole(answer) {
+  if (!answer.ok) throw new Error(answer.statusText);
+  const headers = new Headers(answer.headers), body = await answer.blob();
+  headers.delete("content-encoding");
+  return new Response(body, { headers });
 }
