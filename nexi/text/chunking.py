@@ -72,6 +72,11 @@ def heading_path(headings: Sequence[str]) -> str:
     return " > ".join(headings)
 
 
+def ends_in_colon(text: str) -> bool:
+    """Whether a text announces what follows it."""
+    return text.endswith((":", "："))
+
+
 def headings_of(text: str) -> list[str]:
     """Every heading of a text, in order."""
     return [b.label for b in parse_blocks(text) if b.kind == "heading" and b.label]
@@ -133,7 +138,7 @@ class _Packer:
 
     def _announces(self, unit: _Unit) -> bool:
         text = self._text[unit.start : unit.end].rstrip() if unit.kind == "prose" else ""
-        return unit.kind in _ANNOUNCING or (text.endswith((":", "：")) and len(text) <= MAX_LEAD_CHARS)
+        return unit.kind in _ANNOUNCING or (ends_in_colon(text) and len(text) <= MAX_LEAD_CHARS)
 
     def _add_in_parts(self, unit: _Unit) -> None:
         start = self._held[0].start if self._held else unit.start
@@ -194,7 +199,7 @@ def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[
 def _only_announces(text: str, start: int, end: int) -> bool:
     """Whether a line is a heading, or a short one that ends in a colon, and so is not left alone."""
     line = text[start:end].strip()
-    return "\n" not in line and len(line) <= MAX_LEAD_CHARS and (line.startswith("#") or line.endswith((":", "：")))
+    return "\n" not in line and len(line) <= MAX_LEAD_CHARS and (line.startswith("#") or ends_in_colon(line))
 
 
 def _after_lines(text: str, start: int, end: int) -> Iterator[int]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from itertools import pairwise
 
-from nexi.text.chunking import TextChunk, chunk_markdown, heading_path
+from nexi.text.chunking import TextChunk, chunk_markdown, ends_in_colon, heading_path
 from nexi.text.stems import stem
 from nexi.text.terms import extract_terms, question_terms
 
@@ -110,7 +110,7 @@ class LongText:
         if _ITEM.match(text):
             return range(0)
         while last < min(number + MAX_LIST_PARTS, len(self.chunks) - 1) and (
-            self.chunks[last].text.endswith((":", "：")) or _ITEM.match(self.chunks[last + 1].text)
+            ends_in_colon(self.chunks[last].text) or _ITEM.match(self.chunks[last + 1].text)
         ):
             last += 1
         return range(number + 1, last + 1)
