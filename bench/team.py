@@ -20,9 +20,9 @@ from typing import Any
 from nexi.app import SystemClock
 from nexi.events import ModelAsked, RunStarted
 from nexi.ports import RunStore
-from nexi.postgres.database import Database
-from nexi.postgres.runs import PostgresRuns
 from nexi.runs.directory import RunDirectory
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.runs import PostgresRuns
 from rig.postgres import running_postgres
 
 TABLE = Path(__file__).resolve().parent / "team.md"

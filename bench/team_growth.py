@@ -23,11 +23,11 @@ from typing import Any
 import httpx2
 
 from nexi.app import Nexi
-from nexi.app.team import People, Quotas, Team
 from nexi.config import Config
+from nexi.team.assembly import People, Quotas, Team
+from nexi.team.web.app import create_team_app
 from nexi.testing import FakeWeb
 from nexi.web.guard import GuardRules
-from nexi.web.team import create_team_app
 from rig.postgres import list_binaries, list_binaries_with_trigrams, running_postgres
 from rig.team_history import CountingDatabase, add_past_runs, past_run_id
 

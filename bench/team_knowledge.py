@@ -18,9 +18,9 @@ from typing import Any
 
 from bench.stores import BATCH, PAGE, Corpus
 from bench.team_load import postgres_cpu
-from nexi.app.team import People
-from nexi.postgres.database import Database
 from nexi.stores.pgvector import PgvectorStore
+from nexi.team.assembly import People
+from nexi.team.postgres.database import Database
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource
 from rig.postgres import PostgresServer, running_postgres
 

@@ -29,8 +29,8 @@ from typing import Any
 import httpx2
 
 from bench.__main__ import free_port, wait_for
-from nexi.app.team import People
-from nexi.postgres.database import Database
+from nexi.team.assembly import People
+from nexi.team.postgres.database import Database
 from rig.postgres import PostgresServer, running_postgres
 
 ROOT = Path(__file__).resolve().parent.parent

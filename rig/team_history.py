@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nexi.events import Fact, RunFinished, RunStarted
-from nexi.postgres.database import Database
 from nexi.runs.log_format import encode_fact, encode_header
+from nexi.team.postgres.database import Database
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 

@@ -50,9 +50,9 @@ def make_model(database: Any, step_s: float, *, note: bool = True) -> Any:
 
 async def main(url: str, home: str, step_s: float) -> None:
     from nexi.app.assembly import Nexi
-    from nexi.app.team import Team, open_database
-    from nexi.app.worker import TeamWorker
     from nexi.config import Config
+    from nexi.team.assembly import Team, open_database
+    from nexi.team.worker import TeamWorker
     from nexi.testing import FakeWeb
 
     config = Config(

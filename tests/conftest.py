@@ -125,7 +125,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def database(postgres: Any) -> Iterator[Any]:
     """The database of a team server; each test has people of its own in it."""
-    from nexi.postgres.database import Database
+    from nexi.team.postgres.database import Database
 
     opened = Database(postgres.url).open()
     yield opened

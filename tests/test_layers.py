@@ -35,6 +35,8 @@ LAYER = {
             "focus",
             "spaces",
             "routing",
+            "team.__init__",
+            "team.limits",
             "checking.alignment",
             "checking.conflicts",
             "checking.evidence",
@@ -74,7 +76,7 @@ LAYER = {
         ],
         ENGINE,
     ),
-    **dict.fromkeys(["backends", "fetchers", "llm", "history", "pair_models", "plugins", "stores", "postgres"], ADAPTER),
+    **dict.fromkeys(["backends", "fetchers", "llm", "history", "pair_models", "plugins", "stores", "team.postgres"], ADAPTER),
     **dict.fromkeys(
         [
             "runs.log",
@@ -85,7 +87,7 @@ LAYER = {
         ],
         ADAPTER,
     ),
-    **dict.fromkeys(["app"], ASSEMBLY),
+    **dict.fromkeys(["app", "team.assembly", "team.worker"], ASSEMBLY),
     **dict.fromkeys(
         [
             "search",
@@ -103,6 +105,8 @@ LAYER = {
             "__main__",
             "testing",
             "web",
+            "team.web",
+            "team.cli",
         ],
         DOOR,
     ),
@@ -121,8 +125,8 @@ DELEGATIONS = {
     ("tools", "compat"),
 }
 HOMES = {
-    "starlette": {"web"},
-    "uvicorn": {"web", "mcp_server_cli"},
+    "starlette": {"web", "team.web"},
+    "uvicorn": {"web", "team.web", "mcp_server_cli"},
     "markdown_it": {"answers", "web", "output"},
     "mcp": {"mcp_server"},
     "mcp_types": {"mcp_server"},
@@ -136,13 +140,13 @@ HOMES = {
     "model2vec": {"stores"},
     "httpx2": {"backends", "fetchers", "llm", "pair_models", "stores"},
     "httpcore2": {"fetchers", "backends", "llm"},
-    "psycopg": {"postgres"},
-    "psycopg_pool": {"postgres"},
-    "authlib": {"web"},
+    "psycopg": {"team.postgres"},
+    "psycopg_pool": {"team.postgres"},
+    "authlib": {"team.web"},
     "opentelemetry": {"app"},
     "h2": {"fetchers"},
     "ada_url": {"urls"},
-    "click": {"cli"},
+    "click": {"cli", "team.cli"},
     "rich": {"cli", "output"},
     "prompt_toolkit": {"cli"},
     "Stemmer": {"text"},
@@ -196,7 +200,18 @@ def test_doors_reach_engines_and_adapters_through_the_app() -> None:
 
 
 def test_a_folder_of_several_layers_imports_nothing_by_itself() -> None:
-    assert [name for name in sorted(MIXED) if imports_of(ROOT / name / "__init__.py")] == []
+    modules = [module for name in sorted(MIXED) for module, _ in imports_of(ROOT / name / "__init__.py")]
+    assert [module for module in modules if module.startswith("nexi")] == []
+
+
+def test_the_rest_enters_the_team_server_by_its_one_door() -> None:
+    entries = {
+        (name_of(path), module)
+        for path in sources()
+        for module, _ in imports_of(path)
+        if noun_of(path).split(".")[0] != "team" and module.startswith("nexi.team")
+    }
+    assert entries == {("web/server.py", "nexi.team")}
 
 
 def is_module(name: str) -> bool:
@@ -255,7 +270,8 @@ def test_every_library_has_one_home() -> None:
     for path in sources():
         for module, _ in imports_of(path):
             homes = HOMES.get(module.split(".")[0])
-            if homes is not None and noun_of(path).split(".")[0] not in homes:
+            here = noun_of(path)
+            if homes is not None and homes.isdisjoint((here, here.split(".")[0])):
                 culprits.append(f"{path.relative_to(ROOT)} imports {module}")
     assert culprits == []
 

@@ -1,7 +1,7 @@
 """PersonalPool: what a process keeps open for each person who is here, and closes for those who have left.
 
-`team` keeps a `Nexi` for each person in it, `web.team` an app; what it holds is not known here. Somebody who comes back after
-her resource was closed gets a new one.
+`team.assembly` keeps a `Nexi` for each person in it, `team.web` an app, and `web.guests` that of the guests; what it holds is
+not known here. Somebody who comes back after her resource was closed gets a new one.
 """
 
 from __future__ import annotations

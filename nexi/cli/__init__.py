@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
-    "admin": "nexi.cli.admin:admin_command",
+    "admin": "nexi.team:admin_command",
     "agentic": "nexi.cli.agentic:agentic_command",
     "bench": "nexi.cli.bench:bench_command",
     "completion": "nexi.cli.completion:completion_command",
@@ -49,7 +49,7 @@ COMMANDS: Mapping[str, str] = {
     "templates": "nexi.cli.templates:templates_command",
     "token": "nexi.cli.token:token_command",
     "verify": "nexi.cli.verify:verify_command",
-    "work": "nexi.cli.work:work_command",
+    "work": "nexi.team:work_command",
 }
 # Names that programs written for earlier versions import from here, and the modules that define them.
 SEED_NAMES: Mapping[str, str] = {

@@ -100,7 +100,7 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
 
 def _try_database(config: Config) -> None:
     """Open it once, so that no address is announced at which nothing will answer; each process opens its own later."""
-    from nexi.app.team import open_database
+    from nexi.team import open_database
 
     open_database(config).close()
 
@@ -187,8 +187,7 @@ def build_app(config: Config, options: ServerOptions) -> Starlette:
         logs.configure_logging(options.log_level, secrets_of(config, options))
     rules = options.guard_rules(config)
     if config.database_url:
-        from nexi.app.team import Team, open_database
-        from nexi.web.team import create_team_app
+        from nexi.team import Team, create_team_app, open_database
 
         app = create_team_app(Team(config, open_database(config)), rules=rules, most_runs=options.most_runs)
     else:

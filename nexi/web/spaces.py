@@ -19,10 +19,10 @@ from nexi.app.spaces import find_own_space, list_space_sources, remove_from_spac
 from nexi.ports import SpaceSharing
 from nexi.types import Space
 from nexi.urls import is_web_url
+from nexi.web.audience import AUDIENCE, no_team, read_audience
 from nexi.web.payload import build_operation, json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import ERROR, Named, build_parameters, build_responses
-from nexi.web.shares import AUDIENCE, no_team, read_audience
 
 __all__ = ["openapi", "routes"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from nexi.app.team import People, Quotas
+from nexi.team.assembly import People, Quotas
 from tests.browser.scene import Watched
 from tests.team.world import QUESTION, ServedTeam, running_provider, serving_team
 

@@ -495,8 +495,8 @@ async def make_sharing_stores(
 ) -> tuple[KnowledgeStore, KnowledgeStore, KnowledgeStore, Callable[[bool], None]]:
     """The stores of Ada, Eve and Bob, and what lets Eve read Ada's or takes it back."""
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
-    from nexi.postgres.sharing import PostgresKnowledgeSharing
     from nexi.stores.pgvector import PgvectorStore
+    from nexi.team.postgres.sharing import PostgresKnowledgeSharing
 
     ada, eve, bob = (make_person() for _ in range(3))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nexi.ports import PageStore
-from nexi.postgres.pages import PostgresPages
 from nexi.runs.pages import FilePages, MemoryPages
+from nexi.team.postgres.pages import PostgresPages
 from nexi.types import content_digest
 
 TEXTS = ["The Moon is far.", "", "a\r\nb\rc\n", "日本語 \U0001f315", "half \ud83c of a pair", "x" * 1_000_000]

@@ -12,10 +12,10 @@ import pytest
 
 from nexi.events import Fact, ModelAsked, RunFailed, RunFinished, RunStarted, ToolFinished, ToolStarted, Warned
 from nexi.ports import RunLog
-from nexi.postgres.runs import PostgresRuns
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.log_format import check_run_id
+from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 

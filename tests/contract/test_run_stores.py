@@ -11,8 +11,8 @@ import pytest
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, RunFinished, RunStarted
 from nexi.ports import RunStore
-from nexi.postgres.runs import PostgresRuns
 from nexi.runs.directory import RunDirectory
+from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from nexi.errors import NexiError
 from nexi.ports import SpaceStore
-from nexi.postgres.spaces import PostgresSpaces
 from nexi.spaces import MAX_SPACES
 from nexi.stores.spaces import SqliteSpaces
+from nexi.team.postgres.spaces import PostgresSpaces
 from nexi.types import Space
 
 LEASE = Space("lease", "Quote the clause.", "small", "l", "local", ("wikipedia", "-arxiv"))

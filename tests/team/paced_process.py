@@ -7,8 +7,8 @@ import sys
 import time
 
 from nexi.app.clock import SystemClock
-from nexi.postgres.database import Database
-from nexi.postgres.limits import PostgresPacing
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.limits import PostgresPacing
 
 
 async def main(url: str, burst: float, rate: float, turns: float) -> None:

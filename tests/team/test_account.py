@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from nexi.app.team import Quotas
-from nexi.postgres.database import Database
+from nexi.team.assembly import Quotas
+from nexi.team.postgres.database import Database
+from nexi.team.web.account import AccountDoor
+from nexi.team.web.administration import AdministrationDoor
 from nexi.types import RunAudience, Space
-from nexi.web.account import AccountDoor
-from nexi.web.administration import AdministrationDoor
 from tests.team.world import ServedTeam, ask, serving_team
 
 EXPORTED = {  # each table that names a person, and where its rows are in the export

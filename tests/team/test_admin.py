@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from nexi.app.team import People
 from nexi.cli import main
-from nexi.postgres.database import Database
+from nexi.team.assembly import People
+from nexi.team.postgres.database import Database
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from nexi.app.team import Quotas
+from nexi.team.assembly import Quotas
 from tests.team.world import ServedTeam, serving_team
 
 

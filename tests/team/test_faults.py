@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from evals.doors import Doors, Fuzzer, Judge
-from nexi.app.team import People
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, RunFinished, RunStarted
-from nexi.postgres.database import Database
-from nexi.postgres.runs import PostgresRuns
+from nexi.team.assembly import People
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 from tests.team.test_postgres import lapse

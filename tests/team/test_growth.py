@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from nexi.events import RunFinished, RunStarted
-from nexi.postgres.database import Database
-from nexi.postgres.people import People, Quotas
-from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People, Quotas
+from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock
 from nexi.types import HistoryEntry, StopReason, Usage
 from nexi.web.page.history import _list_entries

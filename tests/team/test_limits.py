@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from nexi import cli
 from nexi.app import SystemClock
 from nexi.app.limited_model import LimitedModel
-from nexi.app.team import Schedules, Team
 from nexi.config import Config
 from nexi.errors import BackendError, NexiError
 from nexi.fetchers import Settings
 from nexi.net.suspensions import FileBreaker
 from nexi.ports import Breaker
-from nexi.postgres.database import Database
-from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
+from nexi.team.assembly import Schedules, Team
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
 from nexi.testing import FakeClock, ScriptedLLM, answering
 from nexi.web.guard import GuardRules
 from tests.team.world import QUESTION, serving_team

@@ -18,17 +18,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from nexi.app.team import Team
-from nexi.app.worker import TeamWorker
 from nexi.config import Config
 from nexi.events import PageFetched, RunFinished, RunStarted
-from nexi.postgres.database import Database
-from nexi.postgres.retention import prune_expired
-from nexi.postgres.runs import PostgresRuns
+from nexi.team.assembly import Team
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.retention import prune_expired
+from nexi.team.postgres.runs import PostgresRuns
+from nexi.team.web.work import worker_app
+from nexi.team.worker import TeamWorker
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 from nexi.web.metrics import Metrics
-from nexi.web.work import worker_app
 from tests.team.world import serving_team
 
 ROOT = Path(__file__).resolve().parents[2]

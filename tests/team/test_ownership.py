@@ -11,7 +11,8 @@ import httpx2
 import pytest
 from starlette.routing import Route
 
-from nexi.web import CONTRACTS, page, schedules, shares
+from nexi.team.web import schedules, shares
+from nexi.web import CONTRACTS, page
 from tests.team.world import MOON, QUESTION, ServedTeam, ask, serving_team
 
 WORD = "xylophone"  # in everything that is Ada's

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from nexi.app.team import People, Quotas
 from nexi.errors import NexiError, StoreError
-from nexi.postgres.database import Database
+from nexi.team.assembly import People, Quotas
+from nexi.team.postgres.database import Database
 from nexi.types import Principal
 from tests.team.world import QUESTION, ServedTeam, ask, serving_team
 
@@ -163,8 +163,8 @@ def test_a_run_may_use_what_is_left_of_the_quotas(
 
 @pytest.fixture
 def served_state(database: Database) -> Callable[[str], Any]:
-    from nexi.postgres.state import PostgresState
     from nexi.stores.pgvector import PgvectorStore
+    from nexi.team.postgres.state import PostgresState
     from nexi.testing import FakeClock
 
     return lambda person: PostgresState(database, person, FakeClock(), PgvectorStore(database, person))

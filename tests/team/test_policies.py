@@ -10,10 +10,10 @@ import pytest
 
 from nexi.errors import ConfigError, StoreError
 from nexi.events import PageFetched, RunStarted
-from nexi.postgres import runs as runs_module
-from nexi.postgres.database import Database
-from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
+from nexi.team.postgres import runs as runs_module
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock
 from nexi.types import Chunk, HistoryEntry, IndexedPage, RunAudience, Space, StoredSource, Vector
 from tests.team.world import MOON, QUESTION

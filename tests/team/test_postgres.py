@@ -10,10 +10,10 @@ import pytest
 
 from nexi.errors import ConfigError, RunTakenError, StoreError
 from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunFinished, RunStarted
-from nexi.postgres import database as database_module
-from nexi.postgres.commits import FactBatch
-from nexi.postgres.database import Database, list_migrations
-from nexi.postgres.runs import PostgresRuns
+from nexi.team.postgres import database as database_module
+from nexi.team.postgres.commits import FactBatch
+from nexi.team.postgres.database import Database, list_migrations
+from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 

@@ -12,14 +12,14 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.app.request import RunLimits, RunRequest
-from nexi.app.team import People, Quotas
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import ModelReplied, RunFailed, RunFinished, RunStarted, Warned
-from nexi.postgres.database import Database
-from nexi.postgres.runs import QUOTA_STOP, PostgresRuns
-from nexi.postgres.state import PostgresState
 from nexi.stores.pgvector import PgvectorStore
+from nexi.team.assembly import People, Quotas
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.runs import QUOTA_STOP, PostgresRuns
+from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
 from nexi.types import Chunk, Hit, IndexedPage, Query, Reply, StoredSource, Usage
 from tests.team.world import PAGES, QUESTION, ServedTeam, ask, serving_team

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexi.postgres.schedules import MAX_OF_ONE
+from nexi.team.postgres.schedules import MAX_OF_ONE
 from tests.team.world import QUESTION, ServedTeam, serving_team
 
 LATER = (datetime.now(UTC) + timedelta(days=3)).replace(microsecond=0)

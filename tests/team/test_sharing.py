@@ -9,7 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from nexi.web import CONTRACTS, page, schedules, shares
+from nexi.team.web import schedules, shares
+from nexi.web import CONTRACTS, page
 from tests.team.test_knowledge import ask_local
 from tests.team.test_ownership import WORD, ask_as_ada, send
 from tests.team.world import ServedTeam, serving_team

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from nexi.app import RunRequest
-from nexi.app.team import People, Team
 from nexi.errors import StoreError
 from nexi.events import RunFinished, RunStarted
-from nexi.postgres.database import Database
-from nexi.postgres.runs import PostgresRuns
+from nexi.team.assembly import People, Team
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from rig.silent_proxy import SilentProxy, running_proxy
 from tests.team.test_worker import make_team, wait_for_end, working  # noqa: F401 - make_team is a fixture

@@ -19,13 +19,13 @@ import pytest
 from starlette.applications import Starlette
 
 from nexi.app import Nexi
-from nexi.app.team import People, Team
-from nexi.app.worker import TeamWorker
 from nexi.config import Config
-from nexi.postgres.database import Database
+from nexi.team.assembly import People, Team
+from nexi.team.postgres.database import Database
+from nexi.team.web.app import create_team_app
+from nexi.team.worker import TeamWorker
 from nexi.testing import FakeWeb
 from nexi.web.guard import GuardRules
-from nexi.web.team import create_team_app
 
 MOON = "https://moon.example/facts"
 PAGES = {MOON: "# Moon facts\n\nThe Moon is 384,400 km from Earth on average. It orbits Earth in 27.3 days."}

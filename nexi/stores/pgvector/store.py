@@ -1,6 +1,6 @@
 """Knowledge in Postgres, as the port KnowledgeStore: a collection for each person, and one that the whole team reads.
 
-`app.team` hands out the store of a person; below are `words` and the database, whose connections are the team server's. A
+`team.assembly` hands out the store of a person; below are `words` and the database, whose connections are the team server's. A
 search covers her own collection and the team's, a write only her own. Vectors are compared exactly, collection by collection.
 The vectors of another model are made beside those in use, which they replace when every chunk has one; the former ones stay
 for servers that still ask with them.

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app.team import SCOPES, People, PersonUsage, Quotas, Team
-from nexi.web.administration import list_limits
+from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team
+from nexi.team.web.administration import list_limits
 from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import build_refusal

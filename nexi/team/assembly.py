@@ -1,6 +1,6 @@
 """Team: the people of one server, each with a `Nexi` of her own over a shared database.
 
-`web` serves them and `worker` runs their questions; below are `Nexi` and the Postgres adapters. A person's runs, history and
+`team.web` serves them and `worker` runs their questions; below are `Nexi` and `team.postgres`. A person's runs, history and
 knowledge are in the database under her id; her cached pages and the labels of the page are in a folder of her own.
 """
 
@@ -20,13 +20,13 @@ from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.postgres.database import DEFAULT_LEASE_S, Database
-from nexi.postgres.limits import PostgresPacing as PersonPacing
-from nexi.postgres.people import SCOPES, People, PersonUsage, Quotas
-from nexi.postgres.queue import RunPicker
-from nexi.postgres.retention import prune_expired
-from nexi.postgres.schedules import Schedules
-from nexi.postgres.state import PostgresState
+from nexi.team.postgres.database import DEFAULT_LEASE_S, Database
+from nexi.team.postgres.limits import PostgresPacing as PersonPacing
+from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas
+from nexi.team.postgres.queue import RunPicker
+from nexi.team.postgres.retention import prune_expired
+from nexi.team.postgres.schedules import Schedules
+from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ class Database:
         self.url, self.lease_s, self._patience_s, self._statement_s = url, lease_s, patience_s, statement_s
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self.threads = ThreadPoolExecutor(max_connections, thread_name_prefix="nexi-postgres")
-        from nexi.postgres.commits import Committer  # which is written in terms of this class
+        from nexi.team.postgres.commits import Committer  # which is written in terms of this class
 
         self.committer = Committer(self)
         self._pool: Any = None
@@ -424,7 +424,7 @@ def _load_driver() -> tuple[Any, Any]:
 
 def list_migrations() -> list[tuple[int, str]]:
     """The steps of the schema with their numbers, in order."""
-    files = (f for f in resources.files("nexi.postgres").joinpath("migrations").iterdir() if f.name.endswith(".sql"))
+    files = (f for f in resources.files("nexi.team.postgres").joinpath("migrations").iterdir() if f.name.endswith(".sql"))
     return sorted((int(f.name.partition("_")[0]), f.read_text("utf-8")) for f in files)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from nexi.errors import NexiError
 from nexi.ports import Clock
-from nexi.postgres.database import Database, clean_text
 from nexi.runs.log_format import encode_header
+from nexi.team.postgres.database import Database, clean_text
 from nexi.types import Schedule
 
 __all__ = ["PersonalSchedules", "Schedules"]

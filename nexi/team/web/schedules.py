@@ -19,6 +19,7 @@ from nexi.app import Nexi
 from nexi.app.request import request_to_dict
 from nexi.ports import ScheduleStore
 from nexi.types import Schedule
+from nexi.web.audience import no_team
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
@@ -49,7 +50,7 @@ def routes() -> list[Route]:
 def _store_of(request: Request) -> ScheduleStore:
     nexi: Nexi = request.app.state.nexi
     if nexi.schedules is None:
-        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+        raise no_team()
     return nexi.schedules
 
 

@@ -19,10 +19,6 @@ from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact
 from nexi.notices import Notice
 from nexi.ports import Clock
-from nexi.postgres.commits import FactBatch, FactRow, taken_error
-from nexi.postgres.database import MAX_ROWS, Database, clean_text
-from nexi.postgres.pages import PostgresPages
-from nexi.postgres.sharing import SHARED_WITH_ME
 from nexi.runs.log_format import (
     RUN_ID,
     ReadLog,
@@ -38,6 +34,10 @@ from nexi.runs.log_format import (
     summarise_run,
     try_unseal,
 )
+from nexi.team.postgres.commits import FactBatch, FactRow, taken_error
+from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
+from nexi.team.postgres.pages import PostgresPages
+from nexi.team.postgres.sharing import SHARED_WITH_ME
 
 __all__ = ["QUOTA_STOP", "PostgresRunLog", "PostgresRuns"]
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 from nexi import events
 from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact, ModelReplied, RunStarted
-from nexi.postgres.database import Database, clean_text
 from nexi.runs.log_format import ENDED_STATES, digests_in
+from nexi.team.postgres.database import Database, clean_text
 from nexi.types import Usage
 
 __all__ = ["Committer", "FactBatch", "FactRow", "taken_error"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from nexi.errors import NexiError
-from nexi.postgres.database import Database, clean_text
-from nexi.postgres.people import People
 from nexi.spaces import MAX_SPACES, check_space, decode_space, encode_space, no_such_space, space_exists, too_many_spaces
+from nexi.team.postgres.database import Database, clean_text
+from nexi.team.postgres.people import People
 from nexi.types import RunAudience, Space
 
 __all__ = ["PostgresSpaceSharing", "PostgresSpaces"]

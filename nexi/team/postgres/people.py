@@ -1,6 +1,6 @@
 """People of a team server: who they are, by token, session or identity provider, what they may use, and what was done.
 
-`web.team` asks who a request comes from and `nexi admin` changes things; below is `database`. Secrets are random and stored as
+`team.web` asks who a request comes from and `nexi admin` changes things; below is `database`. Secrets are random and stored as
 their SHA-256 alone. A person who is disabled or deleted is refused from the next request on.
 """
 
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
 from nexi.notices import Notice
-from nexi.postgres.database import MAX_RETRY_S, MAX_STATEMENT_S, UNLIMITED, Database, clean_text
+from nexi.team.postgres.database import MAX_RETRY_S, MAX_STATEMENT_S, UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
 from nexi.types import Principal, Usage
 

@@ -17,21 +17,11 @@ from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.ports import KnowledgeSharing, RunSharing
-from nexi.types import RunAudience
+from nexi.web.audience import no_team, read_audience
 from nexi.web.payload import json_reply, read_json
-from nexi.web.problems import Refused, build_refusal
 
-__all__ = ["AUDIENCE", "no_team", "read_audience", "routes"]
+__all__ = ["routes"]
 
-MAX_PEOPLE = 100
-AUDIENCE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "team": {"type": "boolean"},
-        "people": {"type": "array", "maxItems": MAX_PEOPLE, "items": {"type": "string", "maxLength": 200}},
-    },
-}
 ANSWER: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -66,10 +56,6 @@ def _knowledge_sharing_of(request: Request) -> KnowledgeSharing:
     return nexi.knowledge_sharing
 
 
-def no_team() -> Refused:
-    return build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
-
-
 async def _show_audience(request: Request) -> Response:
     audience = await asyncio.to_thread(_sharing_of(request).read_audience, request.path_params["id"])
     return json_reply(msgspec.to_builtins(audience))
@@ -81,11 +67,6 @@ async def _set_audience(request: Request) -> Response:
     sharing, run_id = _sharing_of(request), request.path_params["id"]
     await asyncio.to_thread(sharing.set_audience, run_id, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, run_id)))
-
-
-async def read_audience(request: Request) -> RunAudience:
-    wanted = await read_json(request, AUDIENCE)
-    return RunAudience(bool(wanted.get("team")), tuple(wanted.get("people") or ()))
 
 
 async def _list_shared(request: Request) -> Response:

@@ -24,8 +24,8 @@ from nexi.web.metrics import METRICS_TYPE, Metrics
 from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, strict_config
 
 if TYPE_CHECKING:
-    from nexi.app.team import Team
-    from nexi.app.worker import TeamWorker
+    from nexi.team.assembly import Team
+    from nexi.team.worker import TeamWorker
 
 __all__ = ["run_worker", "worker_app"]
 
@@ -40,8 +40,8 @@ async def run_worker(
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError without a database or a port."""
-    from nexi.app.team import Team, open_database
-    from nexi.app.worker import TeamWorker
+    from nexi.team.assembly import Team, open_database
+    from nexi.team.worker import TeamWorker
 
     logs.configure_logging(log_level, secrets_of(config))
     gc.set_threshold(*GC_THRESHOLDS)

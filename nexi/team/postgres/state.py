@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from nexi.ports import Clock, Embedder, KnowledgeStore
-from nexi.postgres.database import Database
-from nexi.postgres.history import PostgresHistory
-from nexi.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
-from nexi.postgres.people import People, quota_error
-from nexi.postgres.runs import PostgresRuns
-from nexi.postgres.schedules import PersonalSchedules
-from nexi.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
-from nexi.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
+from nexi.team.postgres.database import Database
+from nexi.team.postgres.history import PostgresHistory
+from nexi.team.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
+from nexi.team.postgres.people import People, quota_error
+from nexi.team.postgres.runs import PostgresRuns
+from nexi.team.postgres.schedules import PersonalSchedules
+from nexi.team.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
+from nexi.team.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
 from nexi.types import Allowance, Usage
 
 __all__ = ["PostgresState"]

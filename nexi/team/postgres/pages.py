@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.postgres.database import Database, clean_text
+from nexi.team.postgres.database import Database, clean_text
 from nexi.types import content_digest
 
 __all__ = ["PostgresPages"]

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from nexi.app.team import People
 from nexi.config import Config
+from nexi.team.assembly import People
 from nexi.web.guard import address_of
 from nexi.web.plain_page import PAGE_HEAD, SAFE
 from nexi.web.problems import Refused, build_refusal

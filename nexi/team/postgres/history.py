@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nexi.postgres.database import MAX_ROWS, Database, clean_text
+from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
 from nexi.types import HistoryEntry, HistoryRead
 
 __all__ = ["PostgresHistory"]

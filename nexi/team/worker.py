@@ -13,12 +13,12 @@ from collections.abc import Callable
 from nexi.app.assembly import Nexi
 from nexi.app.request import RunRequest, request_of_run
 from nexi.app.run import Run, RunOpening
-from nexi.app.team import Team
 from nexi.errors import NexiError, StoreError
 from nexi.events import Event, ModelReplied, RunFailed, RunStarted
-from nexi.postgres.limits import forget_idle_limits
-from nexi.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.tasks import cancel_until_ended
+from nexi.team.assembly import Team
+from nexi.team.postgres.limits import forget_idle_limits
+from nexi.team.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.types import StopReason, Usage
 
 __all__ = ["TeamWorker"]

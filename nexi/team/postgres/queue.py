@@ -6,7 +6,7 @@ makes decides who may write it. Runs whose writer is lost come first, then those
 
 from __future__ import annotations
 
-from nexi.postgres.database import Database
+from nexi.team.postgres.database import Database
 
 __all__ = ["RunPicker"]
 

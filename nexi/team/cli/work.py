@@ -43,7 +43,7 @@ def work_command(max_runs: int, drain: float, host: str, port: int | None, log_l
 
         from nexi.config import load_config
         from nexi.output import print_note
-        from nexi.web.work import run_worker
+        from nexi.team.web.work import run_worker
 
         address = (host, port) if port else None
         asyncio.run(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from datetime import datetime
 
-    from nexi.app.team import People, Team
+    from nexi.team.assembly import People, Team
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -68,8 +68,8 @@ def _disable_user(person: str, undo: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def _remove_user(person: str, yes: bool) -> None:
     """Delete a person and their runs, history, tokens and files."""
-    from nexi.app.team import Team
     from nexi.config import load_config
+    from nexi.team.assembly import Team
 
     with _open_people() as people:
         found = people.find(person)
@@ -161,7 +161,7 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
     """Show or change a person's limits, with today's usage."""
     from msgspec.structs import replace
 
-    from nexi.app.team import Quotas
+    from nexi.team.assembly import Quotas
 
     with _open_people() as people:
         found = people.find(person)
@@ -209,7 +209,7 @@ def _audit_command(num: int) -> None:
 def _schedules_group(ctx: click.Context) -> None:
     """List everyone's scheduled questions (without their text)."""
     from nexi.app.clock import SystemClock
-    from nexi.app.team import Schedules
+    from nexi.team.assembly import Schedules
 
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
@@ -226,8 +226,8 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
     """Schedule a question for a person; its runs are listed with the others."""
     from datetime import UTC, timedelta
 
-    from nexi.app.team import Team
     from nexi.config import load_config
+    from nexi.team.assembly import Team
 
     with _open_people() as people:
         found, hours = people.find(person), {"hour": 1, "day": 24, "week": 168}[every]
@@ -242,7 +242,7 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
 def _remove_schedule(schedule: int) -> None:
     """Remove a schedule."""
     from nexi.app.clock import SystemClock
-    from nexi.app.team import Schedules
+    from nexi.team.assembly import Schedules
 
     with _open_people() as people:
         Schedules(people.database, SystemClock()).remove(schedule)
@@ -284,7 +284,7 @@ def _add_knowledge(targets: tuple[str, ...], tags: tuple[str, ...]) -> None:
         People(team.database).record(None, "add_knowledge", " ".join(targets))
         return [(f"{count:,}", outcome) for outcome, count in (*taking.taken.outcomes.items(), *taking.taken.reasons.items())]
 
-    from nexi.app.team import People
+    from nexi.team.assembly import People
     from nexi.types import TEAM
 
     _print_rows(_run_with_team(add_targets))
@@ -303,8 +303,8 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
         People(team.database).record(None, "remove_knowledge", " ".join(urls))
         return [(f"{removed:,}", "removed")]
 
-    from nexi.app.team import People
     from nexi.errors import NexiError
+    from nexi.team.assembly import People
     from nexi.types import TEAM
 
     _print_rows(_run_with_team(remove_urls))
@@ -326,8 +326,8 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
     """What a command makes of the team of the configured database."""
     import asyncio
 
-    from nexi.app.team import Team, open_database
     from nexi.config import load_config
+    from nexi.team.assembly import Team, open_database
 
     async def run() -> list[tuple[Any, ...]]:
         config = load_config()
@@ -344,8 +344,8 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
 @contextmanager
 def _open_people() -> Iterator[People]:
     """The people of the configured database, for one command."""
-    from nexi.app.team import People, open_database
     from nexi.config import load_config
+    from nexi.team.assembly import People, open_database
 
     with report_errors():
         database = open_database(load_config())

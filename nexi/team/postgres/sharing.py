@@ -7,9 +7,9 @@ what is shared.
 from __future__ import annotations
 
 from nexi.errors import NexiError
-from nexi.postgres.database import Database, clean_text
-from nexi.postgres.people import People
 from nexi.runs.log_format import check_run_id, no_such_run
+from nexi.team.postgres.database import Database, clean_text
+from nexi.team.postgres.people import People
 from nexi.types import KnowledgeOffer, RunAudience, SharedRun
 
 __all__ = ["SHARED_WITH_ME", "PostgresKnowledgeSharing", "PostgresSharing"]

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from nexi.app.team import People, PersonUsage, Quotas, Team
 from nexi.errors import NexiError
+from nexi.team.assembly import People, PersonUsage, Quotas, Team
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
 

@@ -6,7 +6,7 @@ and deleted a week later, so that a wrong setting or a clock that jumped can be 
 
 from __future__ import annotations
 
-from nexi.postgres.database import Database
+from nexi.team.postgres.database import Database
 
 __all__ = ["NOTICE_DAYS", "prune_expired"]
 

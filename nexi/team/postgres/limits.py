@@ -20,7 +20,7 @@ from nexi.net import breaker
 from nexi.net.breaker import State, Suspension
 from nexi.net.limits import RateLimiter, WaitingLine
 from nexi.ports import Clock
-from nexi.postgres.database import Database, clean_text
+from nexi.team.postgres.database import Database, clean_text
 
 __all__ = ["PostgresBreaker", "PostgresConcurrency", "PostgresPacing", "forget_idle_limits"]
 

@@ -1,8 +1,8 @@
 """The server of a team: finds out who asks, and hands the request to an app of that person alone.
 
-Above is `server`; below are `Team`, the guard, and the doors, which know one person each. Nobody can reach the runs, feeds,
-sessions or files of somebody else through a door, because the app that answers has only her own. Public paths are answered by
-an app of nobody.
+Above is `nexi.web.server`; below are `Team`, the guard, and the doors, which know one person each. Nobody can reach the runs,
+feeds, sessions or files of somebody else through a door, because the app that answers has only her own. Public paths are
+answered by an app of nobody.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from nexi.app.pool import PersonalPool
-from nexi.app.team import People, PersonPacing, Team
 from nexi.errors import StoreError
+from nexi.team.assembly import People, PersonPacing, Team
+from nexi.team.web import schedules, shares
+from nexi.team.web.account import AccountDoor
+from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
+from nexi.team.web.login import COOKIE, LoginDoor
 from nexi.types import Principal
-from nexi.web import SHAPES, UNROUTED, build_personal_app, schedules, shares
-from nexi.web.account import AccountDoor
-from nexi.web.administration import ADMIN_PATH, AdministrationDoor
+from nexi.web import SHAPES, UNROUTED, build_personal_app
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
-from nexi.web.login import COOKIE, LoginDoor
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Refused, build_refusal, problem_of
 

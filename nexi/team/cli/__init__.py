@@ -1,0 +1,1 @@
+"""The commands of a team server: `admin` changes people and limits, `work` runs their questions."""
