@@ -27,7 +27,8 @@ from typing import Any
 from nexi.app import RunRequest, SystemClock
 from nexi.app.request import request_to_dict
 from nexi.events import ModelReplied, RunFinished
-from nexi.team.postgres.database import DEFAULT_LEASE_S, Database
+from nexi.team.limits import DEFAULT_LEASE_S
+from nexi.team.postgres.database import Database
 from nexi.team.postgres.runs import PostgresRuns
 from rig.postgres import PostgresServer, running_postgres
 from rig.team_worker import QUESTION, STEPS

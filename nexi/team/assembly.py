@@ -20,7 +20,8 @@ from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.team.postgres.database import DEFAULT_LEASE_S, Database
+from nexi.team.limits import DEFAULT_LEASE_S, MAX_OPEN_PEOPLE, MAX_READY_S
+from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresPacing as PersonPacing
 from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas
 from nexi.team.postgres.queue import RunPicker
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["SCOPES", "People", "PersonPacing", "PersonUsage", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
 
 DOOR = "http"
-READY_S = 2.0
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
 
 
@@ -57,7 +57,7 @@ class Team:
         self.clock = SystemClock()
         self._local_embedders: dict[str, Embedder | None] = {}
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
-        self._nexis = PersonalPool(self.build_nexi)
+        self._nexis = PersonalPool(self.build_nexi, max_open=MAX_OPEN_PEOPLE)
 
     async def close(self) -> None:
         await self._nexis.close()
@@ -106,7 +106,7 @@ class Team:
         if not self.database.keeps_leases():
             return "leases are not renewed"
         try:
-            async with asyncio.timeout(READY_S):
+            async with asyncio.timeout(MAX_READY_S):
                 return "" if await self.database.in_thread(self.database.is_current) else "schema of another version"
         except (StoreError, TimeoutError):
             return "no database"

@@ -17,6 +17,7 @@ from nexi.errors import NexiError, StoreError
 from nexi.events import Event, ModelReplied, RunFailed, RunStarted
 from nexi.tasks import cancel_until_ended
 from nexi.team.assembly import Team
+from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS, MAX_LOSSES, MAX_LOST_FACTOR
 from nexi.team.postgres.limits import forget_idle_limits
 from nexi.team.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.types import StopReason, Usage
@@ -25,9 +26,6 @@ __all__ = ["TeamWorker"]
 
 log = logging.getLogger("nexi.work")
 DOOR = "http"
-MAX_LOSSES = 4  # without any progress: a run that ends its worker each time is ended itself
-MAX_RUNS = 4
-LOST_FACTOR = 3  # times as many runs whose worker is lost, so that they find room when several are lost at once
 LOOK_EVERY_S = 0.5
 FORGET_TURNS = 60
 PRUNE_TURNS = 7_200  # an hour
@@ -42,8 +40,8 @@ class TeamWorker:
         self,
         team: Team,
         *,
-        max_runs: int = MAX_RUNS,
-        drain_s: float = 10.0,
+        max_runs: int = DEFAULT_WORKER_RUNS,
+        drain_s: float = DEFAULT_DRAIN_S,
         observe: Callable[[Event, str], None] = lambda event, mode: None,
     ) -> None:
         """`observe` is shown every event of every run, with its mode."""
@@ -81,7 +79,7 @@ class TeamWorker:
 
     async def _pick(self) -> tuple[str, str] | None:
         has_room = len(self._active) < self._max_runs
-        if not has_room and len(self._active) >= self._max_runs * LOST_FACTOR:
+        if not has_room and len(self._active) >= self._max_runs * MAX_LOST_FACTOR:
             return None
         return await asyncio.to_thread(self._team.picker.pick, is_lost=not has_room)
 

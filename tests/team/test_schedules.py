@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexi.team.postgres.schedules import MAX_OF_ONE
+from nexi.team.limits import MAX_SCHEDULES
 from tests.team.world import QUESTION, ServedTeam, serving_team
 
 LATER = (datetime.now(UTC) + timedelta(days=3)).replace(microsecond=0)
@@ -82,6 +82,6 @@ async def test_a_person_has_so_many_schedules_and_a_token_that_only_looks_adds_n
     body = {"question": QUESTION, "first": LATER.isoformat()}
     async with served.client_of(person) as ada, served.client_of(person, ("read",)) as looking:
         assert (await looking.post("/v1/schedules", json=body)).status_code == 403
-        replies = await asyncio.gather(*(ada.post("/v1/schedules", json=body) for _ in range(MAX_OF_ONE + 2)))
-        assert sorted(reply.status_code for reply in replies) == [201] * MAX_OF_ONE + [429] * 2
-        assert len((await looking.get("/v1/schedules")).json()["schedules"]) == MAX_OF_ONE
+        replies = await asyncio.gather(*(ada.post("/v1/schedules", json=body) for _ in range(MAX_SCHEDULES + 2)))
+        assert sorted(reply.status_code for reply in replies) == [201] * MAX_SCHEDULES + [429] * 2
+        assert len((await looking.get("/v1/schedules")).json()["schedules"]) == MAX_SCHEDULES

@@ -14,10 +14,11 @@ from nexi.app import Nexi, RunRequest
 from nexi.config import Config
 from nexi.events import ModelAsked, ModelReplied, RunFailed, RunFinished, RunResumed, RunStarted
 from nexi.team.assembly import People, Quotas, Team
+from nexi.team.limits import MAX_LOSSES
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.queue import RunPicker
 from nexi.team.postgres.runs import PostgresRuns
-from nexi.team.worker import MAX_LOSSES, TeamWorker
+from nexi.team.worker import TeamWorker
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import Usage
 from rig.team_worker import ANSWER, PAGES, QUESTION, STEPS, make_model

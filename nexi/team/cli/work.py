@@ -5,16 +5,22 @@ from __future__ import annotations
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS
 
 
 @click.command("work", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--max-runs", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N", help="Maximum parallel runs."
+    "--max-runs",
+    type=click.IntRange(1, 1000),
+    default=DEFAULT_WORKER_RUNS,
+    show_default=True,
+    metavar="N",
+    help="Maximum parallel runs.",
 )
 @click.option(
     "--drain",
     type=click.FloatRange(0),
-    default=10,
+    default=DEFAULT_DRAIN_S,
     show_default=True,
     metavar="S",
     help="Seconds for runs to finish on shutdown; other workers resume the rest.",

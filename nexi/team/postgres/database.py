@@ -24,12 +24,10 @@ from nexi.install import install_command
 from nexi.net.causes import plain_cause
 from nexi.net.limits import WaitingLine
 from nexi.notices import Notice
+from nexi.team.limits import DEFAULT_LEASE_S, MAX_CONNECTIONS, MAX_POOL_WAIT_S, MAX_REPLY_S, MAX_RETRY_S, MAX_STATEMENT_S
 
 __all__ = [
-    "DEFAULT_LEASE_S",
-    "MAX_RETRY_S",
     "MAX_ROWS",
-    "MAX_STATEMENT_S",
     "UNLIMITED",
     "Database",
     "HeldRun",
@@ -38,20 +36,14 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-DEFAULT_LEASE_S = 4.0  # a worker that is lost is replaced after this, and a sweep
-MAX_CONNECTIONS = 8
-MAX_RETRY_S = 30.0  # a restart of the database takes less
-MAX_STATEMENT_S = 60.0  # a database that is slower than that is as good as none
-MAX_WAIT_S = 10.0  # for the reply to one statement: a connection may be dead without a word
-MAX_POOL_WAIT_S = 5.0  # for a connection that is free
 WATCH_EVERY_S = 0.25
 CHECK_LISTENER_S = 10.0
 TCP_LIMITS = {  # a peer that has gone silent is given up within seconds, not after the two hours of the kernel
-    "connect_timeout": 5,
+    "connect_timeout": int(MAX_POOL_WAIT_S),
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
+    "tcp_user_timeout": int(MAX_REPLY_S * 1_000),
 }
 MAX_ROWS = 1 << 62  # for a limit that is none
 MIGRATION_LOCK = 0x6E657869
@@ -101,7 +93,7 @@ class Database:
         max_connections: int = MAX_CONNECTIONS,
         patience_s: float = 10.0,
         statement_s: float = MAX_STATEMENT_S,
-        wait_s: float = MAX_WAIT_S,
+        wait_s: float = MAX_REPLY_S,
     ) -> None:
         self._driver, self._pool_module = _load_driver()
         self.url, self.lease_s, self._patience_s, self._statement_s = url, lease_s, patience_s, statement_s

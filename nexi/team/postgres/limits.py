@@ -20,11 +20,11 @@ from nexi.net import breaker
 from nexi.net.breaker import State, Suspension
 from nexi.net.limits import RateLimiter, WaitingLine
 from nexi.ports import Clock
+from nexi.team.limits import MAX_SLOT_S
 from nexi.team.postgres.database import Database, clean_text
 
 __all__ = ["PostgresBreaker", "PostgresConcurrency", "PostgresPacing", "forget_idle_limits"]
 
-SLOT_LEASE_S = 60.0  # of a process that is lost
 SLOT_WAIT_S = 0.1
 
 _RESERVE = """
@@ -172,7 +172,7 @@ class PostgresConcurrency:
 
     def __init__(self, database: Database, clock: Clock, server: str, most: int) -> None:
         self._database, self._clock = database, clock
-        self._values: dict[str, Any] = {"server": clean_text(server), "most": most, "lease": SLOT_LEASE_S}
+        self._values: dict[str, Any] = {"server": clean_text(server), "most": most, "lease": MAX_SLOT_S}
         self._is_prepared = False
 
     @asynccontextmanager
@@ -204,7 +204,7 @@ class PostgresConcurrency:
 
     async def _renew(self, holder: str) -> None:
         while True:
-            await asyncio.sleep(SLOT_LEASE_S / 3)
+            await asyncio.sleep(MAX_SLOT_S / 3)
             with suppress(StoreError):
                 await self._fetch(_RENEW, holder)
 

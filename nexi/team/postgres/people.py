@@ -18,7 +18,15 @@ from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
 from nexi.notices import Notice
-from nexi.team.postgres.database import MAX_RETRY_S, MAX_STATEMENT_S, UNLIMITED, Database, clean_text
+from nexi.team.limits import (
+    MAX_LINK_MINUTES,
+    MAX_NAME_CHARS,
+    MAX_RETRY_S,
+    MAX_SESSION_DAYS,
+    MAX_SESSION_IDLE_HOURS,
+    MAX_STATEMENT_S,
+)
+from nexi.team.postgres.database import UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
 from nexi.types import Principal, Usage
 
@@ -27,8 +35,6 @@ __all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_er
 SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
 SECRET_BYTES = 32
-SESSION_IDLE_HOURS, SESSION_DAYS = 12, 7
-LINK_MINUTES = 60
 
 
 class Quotas(Struct, frozen=True):
@@ -176,7 +182,7 @@ class People:
     def begin_session(self, person: str) -> str:
         """The secret of a new session, for a cookie."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        self._fetch("delete from sessions where created < now() - make_interval(days => %(days)s)", days=SESSION_DAYS)
+        self._fetch("delete from sessions where created < now() - make_interval(days => %(days)s)", days=MAX_SESSION_DAYS)
         self._fetch(
             "insert into sessions (digest, person) values (%(digest)s, %(person)s)", digest=_digest(secret), person=person
         )
@@ -191,8 +197,8 @@ class People:
             "and not disabled and used > now() - make_interval(hours => %(idle)s) "
             "and sessions.created > now() - make_interval(days => %(days)s)",
             digest=digest,
-            idle=SESSION_IDLE_HOURS,
-            days=SESSION_DAYS,
+            idle=MAX_SESSION_IDLE_HOURS,
+            days=MAX_SESSION_DAYS,
         )
         if not rows:
             return None
@@ -212,7 +218,7 @@ class People:
             "insert into sign_in_links values (%(digest)s, %(person)s, now() + make_interval(mins => %(minutes)s))",
             digest=_digest(secret),
             person=person,
-            minutes=LINK_MINUTES,
+            minutes=MAX_LINK_MINUTES,
         )
         return secret
 
@@ -433,7 +439,7 @@ _LINES = "select line from facts where run = %(run)s order by n"
 
 def _clean_name(name: str) -> str:
     """A name as it is shown: one line, nothing that turns or hides what stands beside it."""
-    return clean_text(clean_line(name)).strip()[:200] or "nobody"
+    return clean_text(clean_line(name)).strip()[:MAX_NAME_CHARS] or "nobody"
 
 
 def _digest(secret: str) -> str:

@@ -6,11 +6,11 @@ makes decides who may write it. Runs whose writer is lost come first, then those
 
 from __future__ import annotations
 
+from nexi.team.limits import MAX_RESERVED_S
 from nexi.team.postgres.database import Database
 
 __all__ = ["RunPicker"]
 
-RESERVED_S = 5.0  # for a worker to claim what it picked
 NOTICE = "queue"  # in place of a run's id, among the notices of the database
 
 # a database that has just started waits for the writers that are still alive
@@ -41,7 +41,7 @@ class RunPicker:
 
     def pick(self, *, is_lost: bool = False) -> tuple[str, str] | None:
         """A run to go on with and its owner; with `is_lost`, one whose writer is gone. It blocks. Raises StoreError."""
-        values = {"is_lost": is_lost, "reserved": RESERVED_S, "lease": self._database.lease_s}
+        values = {"is_lost": is_lost, "reserved": MAX_RESERVED_S, "lease": self._database.lease_s}
         rows = self._database.fetch(_PICK, values)
         return (rows[0][0], str(rows[0][1])) if rows else None
 

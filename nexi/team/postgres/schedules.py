@@ -15,13 +15,12 @@ from typing import Any
 from nexi.errors import NexiError
 from nexi.ports import Clock
 from nexi.runs.log_format import encode_header
+from nexi.team.limits import MAX_DUE_SCHEDULES, MAX_SCHEDULES
 from nexi.team.postgres.database import Database, clean_text
 from nexi.types import Schedule
 
 __all__ = ["PersonalSchedules", "Schedules"]
 
-MAX_AT_ONCE = 20
-MAX_OF_ONE = 50  # schedules of one person
 _COLUMNS = "id, owner::text, question, mode, every, next_at, last_run"
 
 
@@ -74,7 +73,7 @@ class Schedules:
             rows = connection.execute(
                 "select schedules.id, owner, question, mode, request from schedules join people on people.id = owner "
                 "where next_at <= now() and not disabled order by next_at limit %s for update of schedules skip locked",
-                (MAX_AT_ONCE,),
+                (MAX_DUE_SCHEDULES,),
             ).fetchall()
             for schedule, owner, question, mode, request in rows:
                 run_id = os.urandom(16).hex()
@@ -122,10 +121,10 @@ class PersonalSchedules:
             request=json.dumps(request),
             every=every,
             first=first,
-            most=MAX_OF_ONE,
+            most=MAX_SCHEDULES,
         )
         if not rows:
-            cause = f"{MAX_OF_ONE} are the most that one person may have"
+            cause = f"{MAX_SCHEDULES} are the most that one person may have"
             raise NexiError("you have too many schedules", cause=cause, fix="remove one first", code="quota_reached")
         return Schedule(*rows[0])
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from nexi.errors import NexiError
 from nexi.runs.log_format import check_run_id, no_such_run
+from nexi.team.limits import MAX_SHARED_LISTED
 from nexi.team.postgres.database import Database, clean_text
 from nexi.team.postgres.people import People
 from nexi.types import KnowledgeOffer, RunAudience, SharedRun
 
 __all__ = ["SHARED_WITH_ME", "PostgresKnowledgeSharing", "PostgresSharing"]
 
-MAX_LISTED = 200
 SHARED_WITH_ME = (
     "exists (select from shares where shares.run = runs.run and shares.owner <> %(owner)s "
     "and (shares.person = %(owner)s or shares.person is null))"
@@ -62,7 +62,7 @@ class PostgresSharing:
             self._owner,
             f"select run, owner, question, mode, state, created from runs where {SHARED_WITH_ME} "  # noqa: S608
             "order by created desc limit %(limit)s",
-            {"owner": self._owner, "limit": MAX_LISTED},
+            {"owner": self._owner, "limit": MAX_SHARED_LISTED},
         )
         names = self._people.find_names([str(owner) for _, owner, *_ in rows])
         return [
@@ -112,7 +112,7 @@ class PostgresKnowledgeSharing:
             "where owner <> %(owner)s and (person = %(owner)s or person is null) group by owner) shares "
             "left join knowledge_answers answers on answers.owner = shares.owner and answers.person = %(owner)s "
             "order by shares.created, shares.owner limit %(limit)s",
-            {"owner": self._owner, "limit": MAX_LISTED},
+            {"owner": self._owner, "limit": MAX_SHARED_LISTED},
         )
         names = self._people.find_names([str(owner) for owner, _ in rows])
         return [

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team
+from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
 from nexi.team.web.administration import list_limits
 from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_json
@@ -22,22 +23,21 @@ from nexi.web.problems import build_refusal
 
 __all__ = ["AccountDoor"]
 
-MAX_TOKENS = 50  # of one person
 NEW_TOKEN: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["name"],
     "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 200},
+        "name": {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS},
         "read_only": {"type": "boolean"},
-        "days": {"type": "number", "minimum": 0.001, "maximum": 3660},
+        "days": {"type": "number", "minimum": 0.001, "maximum": MAX_TOKEN_DAYS},
     },
 }
 LEAVING: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["name"],
-    "properties": {"name": {"type": "string", "maxLength": 200}},
+    "properties": {"name": {"type": "string", "maxLength": MAX_NAME_CHARS}},
 }
 
 

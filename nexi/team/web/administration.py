@@ -20,14 +20,13 @@ from starlette.routing import Route
 
 from nexi.errors import NexiError
 from nexi.team.assembly import People, PersonUsage, Quotas, Team
+from nexi.team.limits import MAX_NAME_CHARS, MAX_RUNS_LISTED
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
 
 __all__ = ["ADMIN_PATH", "AdministrationDoor", "list_limits"]
 
 ADMIN_PATH = "/admin"
-MAX_RUNS_LISTED = 100
-MAX_NAME_CHARS = 200
 SAFE = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
@@ -191,7 +190,7 @@ class AdministrationDoor:
                 _render_form(
                     "add_user",
                     "Add",
-                    '<label>Name<input name="name" required maxlength="200"></label>'
+                    f'<label>Name<input name="name" required maxlength="{MAX_NAME_CHARS}"></label>'
                     '<label>Administrator<input type="checkbox" name="administrator" value="1"></label>',
                 ),
                 _render_table("Limits (empty: none)", ("name", "limits"), limits),

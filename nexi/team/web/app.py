@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
 from nexi.team.assembly import People, PersonPacing, Team
+from nexi.team.limits import MAX_IDENTIFY_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS
 from nexi.team.web import schedules, shares
 from nexi.team.web.account import AccountDoor
 from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
@@ -41,21 +42,18 @@ __all__ = ["create_team_app"]
 
 LOGIN_PATHS = ("/login", "/login/*")
 NOBODY = "00000000-0000-0000-0000-000000000000"
-PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
-MAX_OPEN_REQUESTS = 64  # of one person at once, streams among them
 FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
-IDENTIFY_S = 2.0  # a request waits no longer for a database that is away
 
 
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
     """The app of one server process of a team."""
-    people, metrics = People(team.database, patience_s=IDENTIFY_S), Metrics()
+    people, metrics = People(team.database, patience_s=MAX_IDENTIFY_S), Metrics()
     login = LoginDoor(team.config, people)
     account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
     pacing = team.pace_people(rules.burst, rules.per_minute / 60)
-    many = {"per_minute": rules.per_minute * PEOPLE_PER_ADDRESS, "burst": rules.burst * PEOPLE_PER_ADDRESS}
+    many = {"per_minute": rules.per_minute * MAX_PEOPLE_PER_ADDRESS, "burst": rules.burst * MAX_PEOPLE_PER_ADDRESS}
     rules = replace(rules, public=(*rules.public, *LOGIN_PATHS), most_of_one=MAX_OPEN_REQUESTS, **many)
     guard = Middleware(
         RequestGuard,
@@ -146,7 +144,7 @@ class _PersonalApps:
     def __init__(self, team: Team, metrics: Metrics, most_runs: int, *, wants_login: bool = False) -> None:
         self._wants_login = wants_login
         self._team, self._metrics, self._most_runs = team, metrics, most_runs
-        self._apps = PersonalPool(self._open_app, is_busy=lambda app: app.state.host.active > 0)
+        self._apps = PersonalPool(self._open_app, max_open=MAX_OPEN_PEOPLE, is_busy=lambda app: app.state.host.active > 0)
         self.draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

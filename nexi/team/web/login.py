@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from nexi.config import Config
 from nexi.team.assembly import People
+from nexi.team.limits import MAX_CLOCK_SKEW_S, MAX_LOGIN_S, MAX_SESSION_DAYS
 from nexi.web.guard import address_of
 from nexi.web.plain_page import PAGE_HEAD, SAFE
 from nexi.web.problems import Refused, build_refusal
@@ -28,9 +29,6 @@ __all__ = ["COOKIE", "LoginDoor"]
 log = logging.getLogger("nexi.web")
 COOKIE = "__Host-nexi"
 LOGIN_COOKIE = "__Host-nexi-login"
-SESSION_S = 7 * 24 * 3600
-LOGIN_S = 600
-CLOCK_LEEWAY_S = 300  # by how much the clock of the identity provider may differ from ours
 
 
 TRY_AGAIN = "try again soon; if it stays, an administrator must correct oidc_issuer"
@@ -73,8 +71,8 @@ class LoginDoor:
             reply: Response = await client.authorize_redirect(request, self._callback_url(request))
         except Exception as error:
             raise self._unreachable(error) from error
-        secret = await asyncio.to_thread(self._people.keep_login, dict(request.scope["session"]), LOGIN_S)
-        _set_cookie(reply, LOGIN_COOKIE, secret, LOGIN_S)
+        secret = await asyncio.to_thread(self._people.keep_login, dict(request.scope["session"]), MAX_LOGIN_S)
+        _set_cookie(reply, LOGIN_COOKIE, secret, MAX_LOGIN_S)
         return reply
 
     async def _finish(self, request: Request) -> Response:
@@ -88,7 +86,7 @@ class LoginDoor:
             raise _refused("this login was not begun in this browser, or is over")
         request.scope["session"] = kept
         try:
-            claims = (await client.authorize_access_token(request, leeway=CLOCK_LEEWAY_S)).get("userinfo") or {}
+            claims = (await client.authorize_access_token(request, leeway=MAX_CLOCK_SKEW_S)).get("userinfo") or {}
         except (AuthlibBaseError, JoseError, ValueError) as error:
             if getattr(error, "error", "") in _REFUSED_CLIENT:
                 raise self._refused_client(error) from error
@@ -125,7 +123,7 @@ class LoginDoor:
     async def _open_session(self, request: Request, person: str, action: str) -> Response:
         await asyncio.to_thread(self._people.record, person, action, "", address_of(request))
         reply = RedirectResponse("/", 303)
-        _set_cookie(reply, COOKIE, await asyncio.to_thread(self._people.begin_session, person), SESSION_S)
+        _set_cookie(reply, COOKIE, await asyncio.to_thread(self._people.begin_session, person), MAX_SESSION_DAYS * 24 * 3600)
         _set_cookie(reply, LOGIN_COOKIE, "", 0)
         return reply
 

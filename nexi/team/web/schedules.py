@@ -18,6 +18,7 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.app.request import request_to_dict
 from nexi.ports import ScheduleStore
+from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.types import Schedule
 from nexi.web.audience import no_team
 from nexi.web.payload import json_reply, read_json
@@ -28,7 +29,6 @@ from nexi.web.schemas import NEW_RUN
 __all__ = ["routes"]
 
 INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
-MAX_AHEAD = timedelta(days=366)
 NEW_SCHEDULE: dict[str, Any] = {
     **NEW_RUN,
     "properties": {
@@ -90,7 +90,7 @@ def _parse_first(text: str, now: datetime) -> datetime | None:
     except ValueError as error:
         raise bad_request("first must be a time", parameter="first", fix="write it as 2026-12-31T07:00Z") from error
     first = first if first.tzinfo else first.replace(tzinfo=UTC)
-    if abs(first - now.astimezone(UTC)) > MAX_AHEAD:
+    if abs(first - now.astimezone(UTC)) > timedelta(days=MAX_SCHEDULE_AHEAD_DAYS):
         raise bad_request("first must be within a year from now", parameter="first")
     return first
 
