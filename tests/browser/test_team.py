@@ -1,4 +1,4 @@
-"""A team server in a browser: signing in by an identity provider, sharing a run, a quota that is reached, the list of all."""
+"""A team server in a browser: signing in, sharing, quotas, one's account with schedules and tokens, the list of all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ import uvicorn
 
 from nexi.team.assembly import People, Quotas
 from tests.browser.scene import Watched
+from tests.browser.test_looks import PHONE, SCAN, STICKING_OUT, TAGS, axe
 from tests.team.world import QUESTION, ServedTeam, running_provider, serving_team
+
+__all__ = ["axe"]  # the fixture of the scanner
 
 Look = Callable[..., Watched]
 FAR = "384,400 km"
@@ -69,9 +73,9 @@ def site(browser: Any, postgres: Any, tmp_path_factory: pytest.TempPathFactory) 
             yield there
 
 
-def sign_in(look: Look, site: TeamSite, name: str) -> Watched:
+def sign_in(look: Look, site: TeamSite, name: str, **options: Any) -> Watched:
     """Somebody who opens the page, is led to the provider, and comes back."""
-    person = look(site.base)
+    person = look(site.base, **options)
     person.open()
     assert not person.page.url.startswith(site.base)
     person.page.fill("input[name=sub]", name)
@@ -182,6 +186,111 @@ def test_a_quota_that_is_reached_is_said_on_the_page(look: Look, site: TeamSite)
     carol.page.press("#question", "Enter")
     carol.sees("You have reached your quota of runs a day: 1 of 1 are used", "#notes")
     carol.sees("Ask again tomorrow, or ask an administrator for more.", "#notes")
+
+
+def open_account(person: Watched) -> None:
+    person.open()
+    person.page.click("#show-account")
+    person.sees("Signed in as", "#account-who")
+
+
+def test_a_person_adds_and_removes_a_schedule_with_the_keyboard(look: Look, site: TeamSite) -> None:
+    erin = sign_in(look, site, "erin")
+    open_account(erin)
+    assert erin.page.evaluate("location.pathname") == "/profile"
+    erin.sees("You have no schedules.", "#schedule-list")
+    erin.page.focus("#schedule-question")
+    erin.page.keyboard.type("What is new in Postgres?")
+    erin.page.select_option("#schedule-every", "week")
+    erin.page.fill("#schedule-first", (datetime.now() + timedelta(days=30)).strftime("%Y-%m-%dT07:00"))
+    erin.page.focus("#schedule-question")
+    erin.page.keyboard.press("Enter")
+    erin.sees("Schedule added.", "#account-message")
+    erin.sees("What is new in Postgres?", "#schedule-list")
+    erin.sees("Every week", "#schedule-list")
+    erin.sees("not asked yet", "#schedule-list")
+    erin.page.focus("#schedule-list button")
+    assert erin.page.get_attribute("#schedule-list button", "aria-label") == "Remove: What is new in Postgres?"
+    erin.page.keyboard.press("Enter")
+    erin.page.wait_for_selector("#confirm[open]")
+    erin.page.keyboard.press("Tab")
+    erin.page.keyboard.press("Enter")
+    erin.sees("Schedule removed.", "#account-message")
+    open_account(erin)
+    erin.sees("You have no schedules.", "#schedule-list")
+    assert erin.trouble == []
+
+
+def test_a_schedule_that_was_asked_leads_to_its_last_answer(look: Look, site: TeamSite) -> None:
+    finn = sign_in(look, site, "finn")
+    open_account(finn)
+    finn.page.fill("#schedule-question", QUESTION)
+    finn.page.click("#schedule-new button")
+    finn.sees("Schedule added.", "#account-message")
+    for _ in range(100):  # until a worker has asked it
+        open_account(finn)
+        finn.page.wait_for_selector("#schedule-list li")
+        if finn.page.query_selector("#schedule-list a"):
+            break
+    finn.page.click("#schedule-list a")
+    finn.sees(FAR)
+    assert finn.trouble == []
+
+
+def test_a_token_is_shown_once_works_and_is_revoked(look: Look, site: TeamSite) -> None:
+    gina = sign_in(look, site, "gina")
+    open_account(gina)
+    gina.page.fill("#token-name", "laptop")
+    gina.page.fill("#token-days", "30")
+    gina.page.check("#token-read-only")
+    gina.page.click("#token-new button")
+    gina.page.wait_for_selector("#token-secret")
+    token = gina.page.input_value("#token-secret")
+    assert gina.page.evaluate("document.activeElement.id") == "token-secret"
+    principal = site.people.find_by_token(token)
+    assert principal is not None
+    assert (principal.name, principal.scopes) == ("gina", ("read",))
+    gina.sees("read-only", "#token-list")
+    open_account(gina)
+    assert gina.page.query_selector("#token-secret") is None
+    assert token not in gina.page.content()
+    gina.sees("laptop", "#token-list")
+    gina.page.click("#token-list button")
+    gina.page.click("#confirm-yes")
+    gina.sees("Token revoked.", "#account-message")
+    assert site.people.find_by_token(token) is None
+    assert gina.trouble == []
+
+
+def test_a_person_is_shown_that_an_administrator_made_a_link_to_sign_in_as_her(look: Look, site: TeamSite) -> None:
+    hana = sign_in(look, site, "hana")
+    person = site.people.find("hana")
+    site.people.record(person, "link_made_by", "Chief")
+    hana.open()
+    hana.sees("Chief created a link that signs in as you.", "#access-notice")
+    hana.page.click("#access-notice a")
+    hana.sees("Chief created a link that signs in as you.", "#access-list")
+    hana.open()
+    hana.page.wait_for_selector("#show-account:not([hidden])")
+    hana.page.wait_for_load_state("networkidle")
+    assert hana.page.query_selector("#access-notice") is None
+    assert hana.trouble == []
+
+
+@pytest.mark.parametrize(("language", "head"), [("de", "Zeitpläne"), ("ar", "أسئلة مجدولة")])
+def test_the_account_fits_a_phone_in_other_languages_and_the_scanner_finds_nothing(
+    look: Look, site: TeamSite, axe: str, language: str, head: str
+) -> None:
+    person = sign_in(look, site, f"reader-{language}", viewport=PHONE, is_mobile=True, has_touch=True, locale=language)
+    site.people.add_token(site.people.find(f"reader-{language}"), "a program with a rather long name of its own, on a phone")
+    site.people.record(site.people.find(f"reader-{language}"), "link_made_by", "Chief")
+    person.open("/profile")
+    person.sees(head, "#account")
+    person.sees("Chief", "#access-list")
+    person.page.wait_for_selector("#token-list button")
+    person.page.evaluate(axe)
+    assert [*person.page.evaluate(SCAN, TAGS), *person.page.evaluate(STICKING_OUT, PHONE["width"])] == []
+    assert person.trouble == []
 
 
 def test_administrators_see_everybody_and_nobody_else_does(look: Look, site: TeamSite) -> None:

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { panelAddress, parseAddress, runAddress } from "../../nexi/web/page/address.js";
 
 test("an address names a panel, a run, an id that no run can have, or the start", () => {
-  assert.deepEqual(["/history", "/knowledge", "/check", "/table", "/setup", "/runs/0a1b2c", "/runs/0a1b2c/", "/runs/zzzzzz", "/runs/%3Cb%3E", "/runs/%", "/", "/other"].map(parseAddress), [
-    { panel: "runs" }, { panel: "knowledge" }, { panel: "check" }, { panel: "table" }, { panel: "setup" }, { run: "0a1b2c" }, { run: "0a1b2c" }, { missing: "zzzzzz" }, { missing: "<b>" }, { missing: "%" }, {}, {},
+  assert.deepEqual(["/history", "/knowledge", "/check", "/table", "/profile", "/setup", "/runs/0a1b2c", "/runs/0a1b2c/", "/runs/zzzzzz", "/runs/%3Cb%3E", "/runs/%", "/", "/other"].map(parseAddress), [
+    { panel: "runs" }, { panel: "knowledge" }, { panel: "check" }, { panel: "table" }, { panel: "account" }, { panel: "setup" }, { run: "0a1b2c" }, { run: "0a1b2c" }, { missing: "zzzzzz" }, { missing: "<b>" }, { missing: "%" }, {}, {},
   ]);
 });
 

@@ -39,6 +39,24 @@ test("numbers and times are written in the language of the page", async () => {
   assert.deepEqual([999, 1000, -5, 2.5].map((x) => formatNumber(x)), ["999", "1.000", "-5", "2,5"]);
 });
 
+test("a part of the page brings texts of its own", async () => {
+  const { addTexts, say } = await load({ texts: { a: "one" } });
+  addTexts({ b: "two {x}" });
+  assert.deepEqual([say("a"), say("b", { x: "or three" })], ["one", "two or three"]);
+});
+
+test("every language has the texts of a team's parts with the same values", () => {
+  const folder = new URL("../../nexi/team/web/page/texts/", import.meta.url), readTeam = (name) => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
+  const english = readTeam("en.json"), scripts = readdirSync(new URL("..", folder)).filter((name) => name.endsWith(".js"));
+  for (const name of readdirSync(FOLDER)) {
+    const words = readTeam(name);
+    assert.deepEqual(Object.keys(words), Object.keys(english), name);
+    for (const [key, text] of Object.entries(english)) assert.deepEqual(valuesOf(words[key]), valuesOf(text), `${name} ${key}`);
+  }
+  const used = scripts.flatMap((name) => [...readFileSync(new URL(`../${name}`, folder), "utf8").matchAll(/say\("([\w.]+)"/g)].map((match) => match[1]));
+  assert.deepEqual(used.filter((key) => !(key in english) && !(key in read("en.json").scripts)), []);
+});
+
 test("every language has the texts of English with the same values", () => {
   const languages = readdirSync(FOLDER).filter((name) => name.endsWith(".json"));
   assert.deepEqual(languages.sort(), ["ar.json", "de.json", "en.json", "es.json", "fr.json", "zh.json"]);

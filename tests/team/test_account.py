@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -189,5 +190,28 @@ async def test_every_route_of_the_account_wants_to_know_who_asks(served: ServedT
             for route in routes
             for method in (route.methods or set()) - {"HEAD"}
         }
-    assert len(statuses) == 8
+    assert len(statuses) == 9
     assert set(statuses.values()) == {401}
+
+
+async def test_a_person_sees_what_administrators_did_with_the_account(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    ada, chief = make_person("Ada"), make_person("Chief", role="administrator")
+    async with served.client_of(chief) as client:
+        made = await client.post("/admin", data={"action": "add_link", "person": ada}, headers={"origin": "https://127.0.0.1"})
+    path = re.search(r"/login/link/\S+?(?=<)", made.text)
+    assert path
+    async with served.client() as anybody:
+        used = await anybody.post(path[0], headers={"origin": "https://127.0.0.1"})
+    async with served.client_of(ada) as client, served.client_of(chief) as other:
+        access = (await client.get("/account/access")).json()["access"]
+        of_chief = (await other.get("/account/access")).json()
+    assert used.status_code == 303
+    assert [(one["action"], one["by"], one["address"]) for one in access] == [
+        ("sign_in_by_link", "", "127.0.0.1"),
+        ("link_made_by", "Chief", ""),
+    ]
+    assert of_chief == {"access": []}
+    log = [(person, action, subject) for _, person, action, subject, _ in served.people.read_audit(3)]
+    assert log == [(ada, "sign_in_by_link", ""), (chief, "add_link", ada), (ada, "link_made_by", "Chief")]

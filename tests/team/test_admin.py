@@ -47,7 +47,15 @@ def test_a_person_is_added_limited_disabled_exported_and_deleted(admin: Any, dat
     assert people.find_by_token(token.strip()) is None
     assert admin("users", "rm", person, "--yes").exit_code == 0
     assert person not in admin("users").stdout
-    assert [row[2] for row in people.read_audit(5)] == ["remove_user", "disable_user", "export_user", "set_quotas", "add_user"]
+    assert [row[2] for row in people.read_audit(7)] == [
+        "remove_user",
+        "disable_user",
+        "exported_by",
+        "export_user",
+        "set_quotas",
+        "token_made_by",
+        "add_user",
+    ]
 
 
 def test_a_token_is_shown_once_listed_and_revoked(admin: Any, database: Database) -> None:
@@ -96,3 +104,12 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(postgres: Any, tmp_path: P
         result = CliRunner().invoke(main, ["work", "--port", str(port)])
     assert result.exit_code == 2, result.output
     assert f"nexi cannot listen on 127.0.0.1:{port}: something else listens there" in result.output
+
+
+def test_what_the_command_does_with_an_account_is_shown_to_its_person(admin: Any, database: Database) -> None:
+    person = People(database).add("Katherine")
+    assert admin("users", "link", person).exit_code == 0
+    assert admin("tokens", person, "add", "phone").exit_code == 0
+    assert admin("users", "export", person).exit_code == 0
+    access = [(one.action, one.by) for one in People(database).list_access(person)]
+    assert access == [("exported_by", "nexi admin"), ("token_made_by", "nexi admin"), ("link_made_by", "nexi admin")]

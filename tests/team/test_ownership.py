@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from starlette.routing import Route
 
+from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
 from nexi.web import CONTRACTS, page
 from tests.team.world import MOON, QUESTION, ServedTeam, ask, serving_team
@@ -57,7 +58,9 @@ SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 
 def every_route() -> list[tuple[str, str]]:
     """Method and path of everything the app of a person answers."""
-    routes: list[Route] = [route for contract in (*CONTRACTS, page, shares, schedules) for route in contract.routes()]
+    routes: list[Route] = [
+        route for contract in (*CONTRACTS, page, shares, schedules, team_page) for route in contract.routes()
+    ]
     rows = {(method, route.path) for route in routes for method in (route.methods or {"GET"}) - {"HEAD"}}
     return sorted(rows | {("POST", "/mcp")})
 
@@ -144,6 +147,9 @@ async def test_every_door_but_the_public_ones_wants_to_know_who_asks(served: Ser
         "/static/sentences",
         "/static/opensearch.xml",
         "/shared/{key}",
+        "/profile",
+        "/static/team/texts",
+        "/static/team/{name}",
         *page.PANELS,
     }
     async with served.client() as nobody:

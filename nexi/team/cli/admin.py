@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nexi.team.assembly import People, Team
 
 HELP = {"help_option_names": ["-h", "--help"]}
+CLI = "nexi admin"  # whoever may run it on the server has no other name here
 
 
 @click.group("admin", context_settings=HELP)
@@ -49,6 +50,7 @@ def _add_user(name: str, administrator: bool) -> None:
         person = people.add(name, "administrator" if administrator else "user")
         token = people.add_token(person, "first")
         people.record(None, "add_user", person)
+        people.record(person, "token_made_by", CLI)
         _print_rows([(person, name, token)])
 
 
@@ -88,6 +90,7 @@ def _export_user(person: str) -> None:
     with _open_people() as people:
         found = people.find(person)
         people.record(None, "export_user", found)
+        people.record(found, "exported_by", CLI)
         print_json({"schema": "nexi-person-1", **people.export(found)})
 
 
@@ -98,7 +101,7 @@ def _link_user(person: str) -> None:
     with _open_people() as people:
         found = people.find(person)
         people.record(None, "add_link", found)
-        people.record(found, "link_made_by", "nexi admin")
+        people.record(found, "link_made_by", CLI)
         _print_rows([(f"/login/link/{people.add_link(found)}",)])
 
 
@@ -128,6 +131,7 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
         found = people.find(person)
         token = people.add_token(found, name, ("read",) if read_only else ("read", "ask"), days)
         people.record(None, "add_token", f"{found} {name}")
+        people.record(found, "token_made_by", CLI)
         _print_rows([(token,)])
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from nexi.errors import NexiError, StoreError
 from nexi.notices import Notice
 from nexi.team.limits import (
+    MAX_ACCESS_LISTED,
     MAX_LINK_MINUTES,
     MAX_NAME_CHARS,
     MAX_RETRY_S,
@@ -30,11 +31,12 @@ from nexi.team.postgres.database import UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
 from nexi.types import Principal, Usage
 
-__all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
+__all__ = ["SCOPES", "AccountAccess", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
 
 SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
 SECRET_BYTES = 32
+ACCESS_ACTIONS = ("link_made_by", "sign_in_by_link", "token_made_by", "exported_by")  # in the audit log, under the person's id
 
 
 class Quotas(Struct, frozen=True):
@@ -69,6 +71,15 @@ class StoredToken(Struct, frozen=True):
     scopes: tuple[str, ...]
     expires: datetime | None
     last_used: datetime | None
+
+
+class AccountAccess(Struct, frozen=True):
+    """What an administrator did with the account of a person, or somebody with what the administrator made."""
+
+    at: datetime
+    action: str
+    by: str
+    address: str
 
 
 class People:
@@ -346,6 +357,17 @@ class People:
             "select at, person, action, subject, address from audit order by number desc limit %(count)s", count=count
         )
         return [(row[0], str(row[1] or ""), row[2], row[3], row[4]) for row in rows]
+
+    def list_access(self, person: str) -> list[AccountAccess]:
+        """What administrators did with the account of a person, the newest first."""
+        rows = self._fetch(
+            "select at, action, subject, address from audit where person = %(person)s and action = any(%(actions)s) "
+            "order by number desc limit %(count)s",
+            person=person,
+            actions=list(ACCESS_ACTIONS),
+            count=MAX_ACCESS_LISTED,
+        )
+        return [AccountAccess(*row) for row in rows]
 
     def list_runs(self, count: int = 20) -> list[tuple[str, str, str, str, datetime]]:
         """The newest runs of everybody: id, owner, state, mode, time. What was asked stays with its owner."""

@@ -52,6 +52,7 @@ class AccountDoor:
             Route("/account", self._show, methods=["GET"]),
             Route("/account", self._remove, methods=["DELETE"]),
             Route("/account/export", self._export, methods=["GET"]),
+            Route("/account/access", self._list_access, methods=["GET"]),
             Route("/account/tokens", self._list_tokens, methods=["GET"]),
             Route("/account/tokens", self._add_token, methods=["POST"]),
             Route("/account/tokens/{id}", self._revoke_token, methods=["DELETE"]),
@@ -74,6 +75,11 @@ class AccountDoor:
         await asyncio.to_thread(self._people.record, me.person, "export_user", me.person, address_of(request))
         headers = {"content-disposition": 'attachment; filename="nexi-export.json"', "cache-control": "no-store"}
         return json_reply({"schema": "nexi-person-1", **kept}, headers=headers)
+
+    async def _list_access(self, request: Request) -> Response:
+        """What administrators did with this account: links that sign in as its person, tokens, exports."""
+        access = await asyncio.to_thread(self._people.list_access, principal_of(request).person)
+        return json_reply({"access": [msgspec.to_builtins(one) for one in access]})
 
     async def _list_tokens(self, request: Request) -> Response:
         """One's own tokens, without their secrets."""

@@ -100,14 +100,15 @@ class AdministrationDoor:
             raise NexiError("a person needs a name", fix=f"give one of at most {MAX_NAME_CHARS} characters", code="bad_request")
         self._people.check_new_name(name)
         person = self._people.add(name, "administrator" if fields.get("administrator") else "user")
-        return self._describe_link(person, name), person
+        return self._make_link(person, name, me), person
 
     def _add_link(self, fields: Fields, me: Principal) -> tuple[str, str]:
         person, name = self._find(fields)
-        self._people.record(person, "link_made_by", me.name)  # so that she can see it among what was done in her name
-        return self._describe_link(person, name), person
+        return self._make_link(person, name, me), person
 
-    def _describe_link(self, person: str, name: str) -> str:
+    def _make_link(self, person: str, name: str, me: Principal) -> str:
+        """A link, in words; that there is one is shown to the person on their account."""
+        self._people.record(person, "link_made_by", me.name)
         link = self._people.add_link(person)
         return f"This path of the server signs {name} in once, within the hour: /login/link/{link}"
 

@@ -27,6 +27,7 @@ from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
 from nexi.team.assembly import People, PersonPacing, Team
 from nexi.team.limits import MAX_IDENTIFY_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS
+from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
 from nexi.team.web.account import AccountDoor
 from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
@@ -36,6 +37,7 @@ from nexi.web import SHAPES, UNROUTED, build_personal_app
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.metrics import Metrics
+from nexi.web.page import PANELS
 from nexi.web.problems import Refused, build_refusal, problem_of
 
 __all__ = ["create_team_app"]
@@ -54,7 +56,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
     pacing = team.pace_people(rules.burst, rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * MAX_PEOPLE_PER_ADDRESS, "burst": rules.burst * MAX_PEOPLE_PER_ADDRESS}
-    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS), most_of_one=MAX_OPEN_REQUESTS, **many)
+    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS, team_page.ACCOUNT_PATH), most_of_one=MAX_OPEN_REQUESTS, **many)
     guard = Middleware(
         RequestGuard,
         rules=rules,
@@ -135,7 +137,7 @@ def session_of(headers: Headers) -> str:
 
 
 def _is_page(path: str) -> bool:
-    return path == "/" or path.startswith(("/runs/", "/spaces/"))
+    return path in ("/", team_page.ACCOUNT_PATH, *PANELS) or path.startswith(("/runs/", "/spaces/"))
 
 
 class _PersonalApps:
@@ -159,7 +161,7 @@ class _PersonalApps:
     @asynccontextmanager
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
         host = RunHost(self._team.build_nexi(person), self._metrics, most=self._most_runs, queue=self._team.queue_of(person))
-        app = build_personal_app(host, more=[*shares.routes(), *schedules.routes()])
+        app = build_personal_app(host, more=[*shares.routes(), *schedules.routes(), *team_page.routes()])
         async with app.router.lifespan_context(app):
             yield app
 

@@ -141,10 +141,10 @@ TO_RENDER = {
 
 def routes() -> list[Route]:
     return [
-        Route("/", _show_index, methods=["GET"]),
-        Route("/runs/{id}", _show_index, methods=["GET"]),
-        Route("/spaces/{name}", _show_index, methods=["GET"]),
-        *(Route(path, _show_index, methods=["GET"]) for path in PANELS),
+        Route("/", show_index, methods=["GET"]),
+        Route("/runs/{id}", show_index, methods=["GET"]),
+        Route("/spaces/{name}", show_index, methods=["GET"]),
+        *(Route(path, show_index, methods=["GET"]) for path in PANELS),
         Route("/static/opensearch.xml", _describe_search, methods=["GET"]),
         Route("/static/sentences", _show_sentences, methods=["GET"]),
         Route("/static/{name}", _serve_static, methods=["GET"]),
@@ -166,15 +166,15 @@ def routes() -> list[Route]:
     ]
 
 
-def _language_of(request: Request) -> str:
+def language_of(request: Request) -> str:
     return choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
 
 
 async def _show_sentences(request: Request) -> Response:
     """What the server says in English, in the language of the reader."""
-    language = _language_of(request)
+    language = language_of(request)
     more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
-    return _respond_compressed(request, functools.partial(sentences_bytes, language), "application/json", more)
+    return respond_compressed(request, functools.partial(sentences_bytes, language), "application/json", more)
 
 
 async def _describe_search(request: Request) -> Response:
@@ -183,14 +183,14 @@ async def _describe_search(request: Request) -> Response:
     return Response(OPEN_SEARCH.format(origin=origin), media_type="application/opensearchdescription+xml", headers=HEADERS)
 
 
-async def _show_index(request: Request) -> Response:
+async def show_index(request: Request) -> Response:
     """The page. A question that another site put into its address is filled in and not asked: asking costs."""
     asked = request.query_params.get("q", "")
     if asked and request.headers.get("sec-fetch-site") not in ("none", "same-origin"):
         return RedirectResponse(f"/?{urlencode({'draft': asked})}", 303, headers=HEADERS)
-    language = _language_of(request)
+    language = language_of(request)
     more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
-    return _respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
+    return respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
 
 
 async def _serve_static(request: Request) -> Response:
@@ -198,10 +198,10 @@ async def _serve_static(request: Request) -> Response:
     if name not in FILES:
         raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
     more = {"vary": "accept-encoding", "service-worker-allowed": "/"}  # the worker serves every address of the page
-    return _respond_compressed(request, functools.partial(static_bytes, name), FILES[name], more)
+    return respond_compressed(request, functools.partial(static_bytes, name), FILES[name], more)
 
 
-def _respond_compressed(
+def respond_compressed(
     request: Request, read: Callable[[bool], bytes], media_type: str, headers: Mapping[str, str]
 ) -> Response:
     """What `read` gives, compressed for a client that takes it so."""

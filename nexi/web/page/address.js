@@ -1,5 +1,5 @@
 // Addresses: every panel and every run has one, and Back goes to the one before. Which parts to show is for who asks here.
-const PANELS = { "/history": "runs", "/knowledge": "knowledge", "/check": "check", "/table": "table", "/setup": "setup" };
+const PANELS = { "/history": "runs", "/knowledge": "knowledge", "/check": "check", "/table": "table", "/profile": "account", "/setup": "setup" };
 
 // What an address names: a panel, a run by its id, a space, an id that no run can have, or the start.
 export function parseAddress(path) {

@@ -23,7 +23,7 @@ import { follow, showFailure, stopFollowing } from "./watch.js";
 applyTheme();
 
 const FILLS = { // loaded when they are opened
-  runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), check: async () => (await import("./check.js")).fillCheck(), table: async () => (await import("./table.js")).fillTable(), setup: async () => (await import("./setup.js")).fillSetup(),
+  runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), check: async () => (await import("./check.js")).fillCheck(), table: async () => (await import("./table.js")).fillTable(), account: async () => (await import("/static/team/account.js")).fillAccount(), setup: async () => (await import("./setup.js")).fillSetup(),
 };
 
 async function openRun(id) {
@@ -145,6 +145,9 @@ async function keepShell() {
   } catch { /* the page works without it */ }
 }
 
+// Only a team has accounts.
+async function startTeam() { if (state.form.team) await (await import("/static/team/start.js")).startTeam(); }
+
 const on = (id, what, act) => $(id).addEventListener(what, act);
 
 on("ask", "submit", ask);
@@ -196,4 +199,4 @@ showAddress();
 takeAddressedQuestion();
 prepareNumbers();
 if (!navigator.onLine) showHint(say("app.offline"));
-fillForm().then(keepShell).catch((error) => addNote(error.message, true));
+fillForm().then(() => { keepShell(); startTeam().catch(() => {}); }).catch((error) => addNote(error.message, true)); // the page is complete without the account

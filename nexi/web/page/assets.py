@@ -13,7 +13,7 @@ from importlib import resources
 
 from nexi.web.page.localization import read_texts, render_index
 
-__all__ = ["compact_source", "index_bytes", "sentences_bytes", "static_bytes"]
+__all__ = ["compact_source", "index_bytes", "pack_bytes", "sentences_bytes", "static_bytes"]
 
 _JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
 _JS_END_COMMENT = re.compile(r"""(?m)(?<=\S)[ \t]+// [^"'`\n]*$""")  # without a quote, so that it cannot be within a text
@@ -35,20 +35,20 @@ def compact_source(name: str, source: str) -> str:
 
 
 @functools.cache
-def static_bytes(name: str, compressed: bool) -> bytes:
-    source = (resources.files(__package__) / name).read_text(encoding="utf-8")
-    return _pack(compact_source(name, source).encode(), compressed)
+def static_bytes(name: str, compressed: bool, package: str = __package__) -> bytes:
+    source = (resources.files(package) / name).read_text(encoding="utf-8")
+    return pack_bytes(compact_source(name, source).encode(), compressed)
 
 
 @functools.cache
 def index_bytes(language: str, compressed: bool) -> bytes:
-    return _pack(compact_source("index.html", render_index(language)).encode(), compressed)
+    return pack_bytes(compact_source("index.html", render_index(language)).encode(), compressed)
 
 
 @functools.cache
 def sentences_bytes(language: str, compressed: bool) -> bytes:
-    return _pack(json.dumps(read_texts(language)["sentences"], ensure_ascii=False).encode(), compressed)
+    return pack_bytes(json.dumps(read_texts(language)["sentences"], ensure_ascii=False).encode(), compressed)
 
 
-def _pack(body: bytes, compressed: bool) -> bytes:
+def pack_bytes(body: bytes, compressed: bool) -> bytes:
     return gzip.compress(body, mtime=0) if compressed else body

@@ -1,8 +1,8 @@
-// The panels beside the run (history, knowledge, a check, a table, set-up): opening one, its message, its search field, its rows, and asking before a deletion.
+// The panels beside the run (history, knowledge, a check, a table, the account, set-up): opening one, its message, its search field, its rows, and asking before a deletion.
 import { $ } from "./core.js";
 import { tell } from "./texts.js";
 
-const NAMES = ["runs", "knowledge", "check", "table", "setup"];
+const NAMES = ["runs", "knowledge", "check", "table", "account", "setup"];
 const TYPING_MS = 200;
 
 // One panel at a time takes the place of what is shown; "" gives that back.

@@ -4,10 +4,12 @@ let texts = null, plurals = null;
 export const language = () => document.documentElement.lang || "en";
 
 export function say(name, values = {}) {
-  texts ??= JSON.parse(document.getElementById("texts").textContent);
-  const text = texts[name] ?? name, chosen = typeof text === "string" ? text : text[pluralOf(values.n)] ?? text.other;
+  const text = readTexts()[name] ?? name, chosen = typeof text === "string" ? text : text[pluralOf(values.n)] ?? text.other;
   return chosen.replace(/\{(\w+)\}/g, (_, key) => (typeof values[key] === "number" ? formatNumber(values[key]) : values[key] ?? ""));
 }
+
+const readTexts = () => (texts ??= JSON.parse(document.getElementById("texts").textContent));
+export function addTexts(more) { Object.assign(readTexts(), more); }
 
 const pluralOf = (n) => (plurals ??= new Intl.PluralRules(language())).select(n);
 

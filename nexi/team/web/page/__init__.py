@@ -1,0 +1,52 @@
+"""What the page has on a team server alone: the account with schedules and tokens, and sharing of knowledge.
+
+`app` adds these routes to the app of each person; below are the page itself, whose scripts load these when they are wanted, and
+the texts of each language.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.web.page import language_of, respond_compressed, show_index
+from nexi.web.page.assets import pack_bytes, static_bytes
+from nexi.web.problems import build_refusal
+
+__all__ = ["ACCOUNT_PATH", "SCRIPTS", "routes", "texts_bytes"]
+
+ACCOUNT_PATH = "/profile"  # /account is for programs
+SCRIPTS = ("access.js", "account.js", "sharing.js", "start.js", "texts.js")
+
+
+def routes() -> list[Route]:
+    return [
+        Route(ACCOUNT_PATH, show_index, methods=["GET"]),
+        Route("/static/team/texts", _show_texts, methods=["GET"]),
+        Route("/static/team/{name}", _serve_script, methods=["GET"]),
+    ]
+
+
+@functools.cache
+def texts_bytes(language: str, compressed: bool) -> bytes:
+    texts = json.loads((resources.files(__package__) / "texts" / f"{language}.json").read_text(encoding="utf-8"))
+    return pack_bytes(json.dumps(texts, ensure_ascii=False).encode(), compressed)
+
+
+async def _show_texts(request: Request) -> Response:
+    language = language_of(request)
+    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
+    return respond_compressed(request, functools.partial(texts_bytes, language), "application/json", more)
+
+
+async def _serve_script(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in SCRIPTS:
+        raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
+    read = functools.partial(static_bytes, name, package=__package__)
+    return respond_compressed(request, read, "text/javascript", {"vary": "accept-encoding"})
