@@ -374,7 +374,7 @@ class RunSharing(Protocol):
     def read_audience(self, run_id: str) -> RunAudience: ...
 
     def set_audience(self, run_id: str, audience: RunAudience) -> None:
-        """Let exactly these people read a run. Raises NexiError where a name is nobody's."""
+        """Let exactly these people read a run. Raises NexiError for an unknown name."""
         ...
 
     def list_shared(self) -> list[SharedRun]:
@@ -388,7 +388,7 @@ class KnowledgeSharing(Protocol):
     def read_audience(self) -> RunAudience: ...
 
     def set_audience(self, audience: RunAudience) -> None:
-        """Let exactly these people read it. Raises NexiError where a name is nobody's."""
+        """Let exactly these people read it. Raises NexiError for an unknown name."""
         ...
 
     def list_owners(self) -> dict[str, str]:
@@ -434,7 +434,7 @@ class SpaceSharing(Protocol):
     def read_audience(self, name: str) -> RunAudience: ...
 
     def set_audience(self, name: str, audience: RunAudience) -> None:
-        """Share a space with exactly these people. Raises NexiError where a name is nobody's."""
+        """Share a space with exactly these people. Raises NexiError for an unknown name."""
         ...
 
 

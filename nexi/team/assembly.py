@@ -23,17 +23,31 @@ from nexi.errors import ConfigError, StoreError
 from nexi.team.limits import DEFAULT_LEASE_S, MAX_OPEN_PEOPLE, MAX_READY_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresPacing as PersonPacing
-from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas
+from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas, describe_limits, list_limits
 from nexi.team.postgres.queue import RunPicker
 from nexi.team.postgres.retention import prune_expired
-from nexi.team.postgres.schedules import Schedules
+from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
 from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
 
 if TYPE_CHECKING:
     from nexi.ports import Embedder, PersonalState
 
-__all__ = ["SCOPES", "People", "PersonPacing", "PersonUsage", "Quotas", "Schedules", "Team", "TeamRunQueue", "open_database"]
+__all__ = [
+    "INTERVALS",
+    "SCOPES",
+    "People",
+    "PersonPacing",
+    "PersonUsage",
+    "Quotas",
+    "Schedules",
+    "Team",
+    "TeamRunQueue",
+    "describe_limits",
+    "list_limits",
+    "name_interval",
+    "open_database",
+]
 
 DOOR = "http"
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]

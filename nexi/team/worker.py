@@ -86,7 +86,7 @@ class TeamWorker:
     def _begin(self, run_id: str, owner: str) -> None:
         if run_id in self._active:
             return
-        task = self._active[run_id] = asyncio.create_task(self._go_on(run_id, owner), name=f"work {run_id}")
+        task = self._active[run_id] = asyncio.create_task(self._run_or_resume(run_id, owner), name=f"work {run_id}")
         task.add_done_callback(lambda _: self._end_task(run_id))
 
     def _end_task(self, run_id: str) -> None:
@@ -119,7 +119,7 @@ class TeamWorker:
         if left := list(self._active.values()):
             await asyncio.wait(left)
 
-    async def _go_on(self, run_id: str, owner: str) -> None:
+    async def _run_or_resume(self, run_id: str, owner: str) -> None:
         try:
             async with self._team.use_nexi(owner) as nexi:
                 opening = await self._open(nexi, run_id, owner)
@@ -139,7 +139,7 @@ class TeamWorker:
             return nexi.resume(run_id, changes=RESUMED)
         claimed = await asyncio.to_thread(runs.claim, run_id)
         if is_hopeless:
-            await _end(claimed, _given_up())
+            await _end_run(claimed, _abandoned_error())
             return None
         if claimed.read.facts:
             await claimed.log.close()
@@ -147,7 +147,7 @@ class TeamWorker:
         try:
             return nexi.run(_request_of(claimed), log=claimed.log)
         except NexiError as error:  # a request that cannot be used ends its run, or it would come back for ever
-            await _end(claimed, error)
+            await _end_run(claimed, error)
             return None
 
     async def _drive(self, opening: RunOpening) -> None:
@@ -178,7 +178,7 @@ def _request_of(claimed: ClaimedRun) -> RunRequest:
     return request_of_run(RunStarted(claimed.question, "", "", claimed.mode, request=claimed.request))
 
 
-def _given_up() -> StoreError:
+def _abandoned_error() -> StoreError:
     return StoreError(
         "the run was given up",
         cause=f"{MAX_LOSSES} workers were lost one after the other before it got any further",
@@ -187,7 +187,7 @@ def _given_up() -> StoreError:
     )
 
 
-async def _end(claimed: ClaimedRun, error: NexiError) -> None:
+async def _end_run(claimed: ClaimedRun, error: NexiError) -> None:
     """End a run that does not go on, with what it has used until now."""
     replies = [fact for _, fact in claimed.read.facts if isinstance(fact, ModelReplied)]
     usage = sum((reply.usage for reply in replies), Usage())

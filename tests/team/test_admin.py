@@ -35,11 +35,11 @@ def test_a_person_is_added_limited_disabled_exported_and_deleted(admin: Any, dat
     assert (name, found.person) == ("Grace Hopper", person)
     assert f"{person}  Grace Hopper  user" in admin("users").stdout
     assert admin("quotas", "Grace Hopper", "--runs", "5", "--cost", "0.5").stdout.splitlines() == [
-        "runs a day  0  of 5",
-        "tokens a day  0  no limit",
-        "dollars a day  0  of 0.5",
-        "runs at once  0  no limit",
-        "megabytes  0  no limit",
+        "runs a day  0 of 5 used",
+        "tokens a day  0 used, no limit",
+        "dollars a day  0 of 0.5 used",
+        "runs at once  0 used, no limit",
+        "megabytes  0 used, no limit",
     ]
     exported = json.loads(admin("users", "export", person).stdout)
     assert (exported["schema"], exported["person"][0]["name"], exported["runs"]) == ("nexi-person-1", "Grace Hopper", {})
@@ -78,7 +78,7 @@ def test_a_link_signs_a_person_in(admin: Any, database: Database) -> None:
 
 def test_a_person_who_is_not_there_is_said_so(admin: Any) -> None:
     done = admin("quotas", "Nobody At All")
-    assert (done.exit_code, "names no person" in done.stderr) == (1, True)
+    assert (done.exit_code, "no one called" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("words", [["admin", "users"], ["work"]])

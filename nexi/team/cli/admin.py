@@ -34,15 +34,16 @@ def admin_command() -> None:
 @admin_command.group("users", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _users_group(ctx: click.Context) -> None:
-    """List everyone."""
+    """List, add, disable, export and delete people."""
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
-            _print_rows([(row[0], row[1], row[2], "disabled" if row[3] else "") for row in people.list_all()], "No people.")
+            rows = [(row[0], row[1], row[2], "disabled" if row[3] else "") for row in people.list_all()]
+            _print_rows(rows, "There are no people yet. Add the first one: nexi admin users add NAME --administrator")
 
 
 @_users_group.command("add", context_settings=HELP)
 @click.argument("name")
-@click.option("--administrator", is_flag=True, help="Let this person administrate the server.")
+@click.option("--administrator", is_flag=True, help="Make this person an administrator.")
 def _add_user(name: str, administrator: bool) -> None:
     """Add a person and print their first token."""
     with _open_people() as people:
@@ -52,6 +53,7 @@ def _add_user(name: str, administrator: bool) -> None:
         people.record(None, "add_user", person)
         people.record(person, "token_made_by", CLI)
         _print_rows([(person, name, token)])
+        _note(f"This is {name}'s token. It is not shown again.")
 
 
 @_users_group.command("disable", context_settings=HELP)
@@ -63,11 +65,12 @@ def _disable_user(person: str, undo: bool) -> None:
         found = people.find(person)
         people.change(found, is_disabled=not undo)
         people.record(None, "enable_user" if undo else "disable_user", found)
+        _note(f"{person} can sign in again." if undo else f"{person} is locked out; --undo reverses it.")
 
 
 @_users_group.command("rm", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Don't prompt.")
 def _remove_user(person: str, yes: bool) -> None:
     """Delete a person and their runs, history, tokens and files."""
     from nexi.config import load_config
@@ -76,15 +79,19 @@ def _remove_user(person: str, yes: bool) -> None:
     with _open_people() as people:
         found = people.find(person)
         if not yes:
-            click.confirm(f"Delete {person} and everything of theirs?", abort=True, err=True)
+            click.confirm(f"Delete {person} with all their runs, history, tokens and files?", abort=True, err=True)
         people.record(None, "remove_user", found)
         Team(load_config(), people.database).remove_person(found)
+        _note(f"{person} was deleted.")
 
 
 @_users_group.command("export", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
 def _export_user(person: str) -> None:
-    """Print everything the database holds about a person as one JSON object."""
+    """Print all data of a person as JSON.
+
+    The person sees on their account that this was done.
+    """
     from nexi.output import print_json
 
     with _open_people() as people:
@@ -97,12 +104,19 @@ def _export_user(person: str) -> None:
 @_users_group.command("link", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
 def _link_user(person: str) -> None:
-    """Print a one-time sign-in link, valid for an hour."""
+    """Print a one-time sign-in link, valid for an hour.
+
+    The person sees on their account that this was done.
+    """
+    from nexi.config import load_config
+    from nexi.team.limits import MAX_LINK_MINUTES
+
     with _open_people() as people:
         found = people.find(person)
         people.record(None, "add_link", found)
         people.record(found, "link_made_by", CLI)
-        _print_rows([(f"/login/link/{people.add_link(found)}",)])
+        _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(found)}",)])
+        _note(f"It signs {person} in once, within {MAX_LINK_MINUTES} minutes, at the address of the server.")
 
 
 # tokens
@@ -112,12 +126,21 @@ def _link_user(person: str) -> None:
 @click.argument("person", metavar="NAME|ID")
 @click.pass_context
 def _tokens_group(ctx: click.Context, person: str) -> None:
-    """List a person's tokens."""
+    """List, create and revoke a person's access tokens."""
     ctx.obj = person
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
-            rows = people.list_tokens(people.find(person))
-            _print_rows([(t.id, t.name, ",".join(t.scopes), _day(t.expires), _day(t.last_used)) for t in rows], "No tokens.")
+            rows = [
+                (
+                    token.id,
+                    token.name,
+                    "full access" if "ask" in token.scopes else "read-only",
+                    f"expires {_day(token.expires)}" if token.expires else "never expires",
+                    f"last used {_day(token.last_used)}" if token.last_used else "never used",
+                )
+                for token in people.list_tokens(people.find(person))
+            ]
+            _print_rows(rows, f"{person} has no tokens.")
 
 
 @_tokens_group.command("add", context_settings=HELP)
@@ -126,13 +149,17 @@ def _tokens_group(ctx: click.Context, person: str) -> None:
 @click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="Days until it expires.")
 @click.pass_obj
 def _add_token(person: str, name: str, read_only: bool, days: float | None) -> None:
-    """Create a token and print it; it is shown only once."""
+    """Create a token and print it; it is shown only once.
+
+    The person sees on their account that this was done.
+    """
     with _open_people() as people:
         found = people.find(person)
         token = people.add_token(found, name, ("read",) if read_only else ("read", "ask"), days)
         people.record(None, "add_token", f"{found} {name}")
         people.record(found, "token_made_by", CLI)
         _print_rows([(token,)])
+        _note("The token is not shown again.")
 
 
 @_tokens_group.command("rm", context_settings=HELP)
@@ -145,6 +172,7 @@ def _revoke_token(token_id: str) -> None:
         if not people.revoke_token(token_id):
             raise NexiError(f"there is no token {token_id}", fix="nexi admin tokens NAME lists them", code="not_found")
         people.record(None, "revoke_token", token_id)
+        _note("The token was revoked.")
 
 
 # quotas and runs
@@ -156,16 +184,16 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens a day.")
 @click.option("--cost", type=click.FloatRange(0), metavar="USD", help="Dollars a day.")
 @click.option("--running", type=click.IntRange(1), metavar="N", help="Runs at once.")
-@click.option("--storage", type=click.IntRange(0), metavar="MB", help="Megabytes that are kept.")
+@click.option("--storage", type=click.IntRange(0), metavar="MB", help="Megabytes stored.")
 @click.option(
     "--models", metavar="NAMES", help="Models they may choose, separated by commas; '' allows only the configured one."
 )
-@click.option("--clear", is_flag=True, help="Remove every limit first.")
+@click.option("--clear", is_flag=True, help="Remove all limits first.")
 def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
     """Show or change a person's limits, with today's usage."""
     from msgspec.structs import replace
 
-    from nexi.team.assembly import Quotas
+    from nexi.team.assembly import Quotas, describe_limits, list_limits
 
     with _open_people() as people:
         found = people.find(person)
@@ -177,16 +205,15 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
             changes["models"] = tuple(name.strip() for name in models.split(",") if name.strip())
         if changes or clear:
             people.set_quotas(found, replace(Quotas() if clear else people.quotas_of(found), **changes))
-            people.record(None, "set_quotas", f"{found} {changes}")
+            people.record(None, "set_quotas", f"{found}: {describe_limits(changes)}")
         quotas, usage = people.quotas_of(found), people.usage_of(found)
-        stored = None if quotas.storage_bytes is None else quotas.storage_bytes / 1e6
-        most = (quotas.runs_per_day, quotas.tokens_per_day, quotas.cost_per_day, quotas.running, stored)
-        used = (usage.runs, usage.tokens, usage.cost, usage.running, usage.storage_bytes / 1e6)
-        labels = ("runs a day", "tokens a day", "dollars a day", "runs at once", "megabytes")
-        rows = zip(labels, used, most, strict=True)
-        shown = [(label, f"{now:g}", "no limit" if limit is None else f"of {limit:g}") for label, now, limit in rows]
-        offered = () if quotas.models is None else [("models", ", ".join(quotas.models) or "the configured one", "")]
-        _print_rows([*shown, *offered])
+        rows = [
+            (label, f"{used:g} used, no limit" if most is None else f"{used:g} of {most:g} used")
+            for label, used, most in list_limits(quotas, usage)
+        ]
+        if quotas.models is not None:
+            rows.append(("models", ", ".join(quotas.models) or "the configured one"))
+        _print_rows(rows)
 
 
 @admin_command.command("runs", context_settings=HELP)
@@ -194,15 +221,23 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
 def _runs_command(num: int) -> None:
     """List everyone's runs, newest first (without the questions)."""
     with _open_people() as people:
-        _print_rows([(*row[:4], _day(row[4])) for row in people.list_runs(num)], "No runs.")
+        _print_rows([(*row[:4], _day(row[4])) for row in people.list_runs(num)], "There are no runs yet.")
 
 
 @admin_command.command("audit", context_settings=HELP)
 @click.option("-n", "--num", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show the last N.")
 def _audit_command(num: int) -> None:
     """Show the audit log, newest first."""
+    from nexi.team.cli.audit import describe_action, ids_in
+
     with _open_people() as people:
-        _print_rows([(_day(row[0]), *row[1:]) for row in people.read_audit(num)], "Nothing was changed.")
+        entries = people.read_audit(num)
+        names = people.find_names(ids_in(*(text for _, person, _, subject, _ in entries for text in (person, subject))))
+        rows = [
+            (_day(at), names.get(person, person) or CLI, describe_action(action, subject, names), address)
+            for at, person, action, subject, address in entries
+        ]
+        _print_rows(rows, "The audit log is empty.")
 
 
 # scheduled questions
@@ -211,33 +246,37 @@ def _audit_command(num: int) -> None:
 @admin_command.group("schedules", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _schedules_group(ctx: click.Context) -> None:
-    """List everyone's scheduled questions (without their text)."""
+    """List, add and remove scheduled questions.
+
+    The list has everyone's schedules, without the text of the questions.
+    """
     from nexi.app.clock import SystemClock
-    from nexi.team.assembly import Schedules
+    from nexi.team.assembly import Schedules, name_interval
 
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
-            rows = Schedules(people.database, SystemClock()).list_all()
-            _print_rows([(s.id, s.owner, s.every, _day(s.next_at)) for s in rows], "No schedules.")
+            schedules = Schedules(people.database, SystemClock()).list_all()
+            names = people.find_names([schedule.owner for schedule in schedules])
+            rows = [(s.id, names[s.owner], f"every {name_interval(s.every)}", f"next {_day(s.next_at)}") for s in schedules]
+            _print_rows(rows, "There are no schedules.")
 
 
 @_schedules_group.command("add", context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
 @click.argument("question")
 @click.option("--every", type=click.Choice(["hour", "day", "week"]), default="day", show_default=True, help="How often.")
-@click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="When first, in UTC, as 2026-12-31 07:00. [default: now]")
+@click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="First time, in UTC, as 2026-12-31 07:00. [default: now]")
 def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
-    """Schedule a question for a person; its runs are listed with the others."""
-    from datetime import UTC, timedelta
+    """Schedule a question for a person and print its ID; the answers are among their runs."""
+    from datetime import UTC
 
     from nexi.config import load_config
-    from nexi.team.assembly import Team
+    from nexi.team.assembly import INTERVALS, Team
 
     with _open_people() as people:
-        found, hours = people.find(person), {"hour": 1, "day": 24, "week": 168}[every]
-        first = at.replace(tzinfo=UTC) if at else None
-        number = Team(load_config(), people.database).add_schedule(found, question, timedelta(hours=hours), first)
-        people.record(None, "add_schedule", f"{found} {number}")
+        found, first = people.find(person), at.replace(tzinfo=UTC) if at else None
+        number = Team(load_config(), people.database).add_schedule(found, question, INTERVALS[every], first)
+        people.record(None, "add_schedule", found)
         _print_rows([(number,)])
 
 
@@ -251,6 +290,7 @@ def _remove_schedule(schedule: int) -> None:
     with _open_people() as people:
         Schedules(people.database, SystemClock()).remove(schedule)
         people.record(None, "remove_schedule", str(schedule))
+        _note(f"Schedule {schedule} was removed.")
 
 
 # what the whole team reads
@@ -259,7 +299,7 @@ def _remove_schedule(schedule: int) -> None:
 @admin_command.group("knowledge", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def _knowledge_group(ctx: click.Context) -> None:
-    """List the team's shared sources."""
+    """List, add and remove the sources that the whole team reads."""
 
     async def list_sources(team: Team) -> list[tuple[Any, ...]]:
         async with team.use_nexi(TEAM) as nexi:
@@ -269,7 +309,7 @@ def _knowledge_group(ctx: click.Context) -> None:
     from nexi.types import TEAM
 
     if ctx.invoked_subcommand is None:
-        _print_rows(_run_with_team(list_sources), "The team has no sources.")
+        _print_rows(_run_with_team(list_sources), "The team has no shared sources yet.")
 
 
 @_knowledge_group.command("add", context_settings=HELP)
@@ -303,7 +343,7 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
         async with team.use_nexi(TEAM) as nexi:
             removed = await (await nexi.knowledge().open_store()).remove(urls)
         if not removed:
-            raise NexiError("none of it is in the knowledge base", fix="nexi admin knowledge lists it", code="not_found")
+            raise NexiError("the team has no such source", fix="nexi admin knowledge lists them", code="not_found")
         People(team.database).record(None, "remove_knowledge", " ".join(urls))
         return [(f"{removed:,}", "removed")]
 
@@ -315,7 +355,9 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
 
 
 @_knowledge_group.command("embed", context_settings=HELP)
-@click.option("--again", is_flag=True, help="Replace the vectors of another model; they are searched until then.")
+@click.option(
+    "--again", is_flag=True, help="Recompute all vectors with the configured model; the old ones are used until then."
+)
 def _embed_knowledge(again: bool) -> None:
     """Compute missing vectors for everyone."""
 
@@ -357,6 +399,12 @@ def _open_people() -> Iterator[People]:
             yield People(database)
         finally:
             database.close()
+
+
+def _note(text: str) -> None:
+    from nexi.output import print_note
+
+    print_note(text)
 
 
 def _day(moment: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,17 @@ from nexi.team.postgres.database import UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
 from nexi.types import Principal, Usage
 
-__all__ = ["SCOPES", "AccountAccess", "People", "PersonUsage", "Quotas", "StoredToken", "quota_error"]
+__all__ = [
+    "SCOPES",
+    "AccountAccess",
+    "People",
+    "PersonUsage",
+    "Quotas",
+    "StoredToken",
+    "describe_limits",
+    "list_limits",
+    "quota_error",
+]
 
 SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
@@ -106,11 +116,16 @@ class People:
 
     def find(self, words: str) -> str:
         """The id of a person, by her id or her name. Raises NexiError where that names nobody, or several."""
-        found = self._fetch("select id from people where id::text = %(words)s or name = %(words)s", words=clean_text(words))
-        if len(found) == 1:
-            return str(found[0][0])
-        cause = "several people have this name" if found else "no person has this name or id"
-        raise NexiError(f"{words!r} names no person", cause=cause, fix="nexi admin users lists them", code="not_found")
+        rows = self._fetch("select id from people where id::text = %(words)s or name = %(words)s", words=clean_text(words))
+        if len(rows) == 1:
+            return str(rows[0][0])
+        if rows:
+            raise NexiError(
+                f"several people are called {words!r}", fix="use the id, which an administrator can tell you", code="not_found"
+            )
+        raise NexiError(
+            f"there is no one called {words!r}", fix="check the spelling; nexi admin users lists everyone", code="not_found"
+        )
 
     def find_names(self, ids: Sequence[str]) -> dict[str, str]:
         """The names of people, by id."""
@@ -434,6 +449,22 @@ select s.url, s.title, s.fetched_at,
     (select coalesce(array_agg(c.content order by c.id), '{}') from chunks c where c.body = s.body)
 from sources s join collections k on k.id = s.collection where k.owner = %(person)s order by s.id
 """
+
+
+def describe_limits(changes: Mapping[str, Any]) -> str:
+    """Changed limits for the audit log; where there is no change, all were removed."""
+    shown = {name: "/".join(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+    words = (f"{name.replace('_', ' ')} {'none' if value is None else value}" for name, value in shown.items())
+    return ", ".join(words) or "none"
+
+
+def list_limits(quotas: Quotas, usage: PersonUsage) -> Iterator[tuple[str, float, float | None]]:
+    """What may be limited: its name, how much is used, and how much may be."""
+    yield "runs a day", usage.runs, quotas.runs_per_day
+    yield "tokens a day", usage.tokens, quotas.tokens_per_day
+    yield "dollars a day", usage.cost, quotas.cost_per_day
+    yield "runs at once", usage.running, quotas.running
+    yield "megabytes", usage.storage_bytes / 1e6, None if quotas.storage_bytes is None else quotas.storage_bytes / 1e6
 
 
 def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:

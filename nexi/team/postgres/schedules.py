@@ -19,8 +19,9 @@ from nexi.team.limits import MAX_DUE_SCHEDULES, MAX_SCHEDULES
 from nexi.team.postgres.database import Database, clean_text
 from nexi.types import Schedule
 
-__all__ = ["PersonalSchedules", "Schedules"]
+__all__ = ["INTERVALS", "PersonalSchedules", "Schedules", "name_interval"]
 
+INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 _COLUMNS = "id, owner::text, question, mode, every, next_at, last_run"
 
 
@@ -28,6 +29,10 @@ _NEXT_TIME = (
     "update schedules set last_run = coalesce(%s, last_run), next_at = next_at + every * "
     "(1 + floor(extract(epoch from now() - next_at) / extract(epoch from every))) where id = %s"
 )
+
+
+def name_interval(every: timedelta) -> str:
+    return next((name for name, interval in INTERVALS.items() if interval == every), str(every))
 
 
 class Schedules:

@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team
+from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team, list_limits
 from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
-from nexi.team.web.administration import list_limits
 from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import build_refusal

@@ -19,12 +19,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.errors import NexiError
-from nexi.team.assembly import People, PersonUsage, Quotas, Team
+from nexi.team.assembly import People, PersonUsage, Quotas, Team, describe_limits, list_limits
 from nexi.team.limits import MAX_NAME_CHARS, MAX_RUNS_LISTED
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
 
-__all__ = ["ADMIN_PATH", "AdministrationDoor", "list_limits"]
+__all__ = ["ADMIN_PATH", "AdministrationDoor"]
 
 ADMIN_PATH = "/admin"
 SAFE = {
@@ -141,7 +141,7 @@ class AdministrationDoor:
         person, _ = self._find(fields)
         quotas = {field: _read_limit(fields.get(field, ""), label, unit) for field, (label, unit) in QUOTA_FIELDS.items()}
         self._people.set_quotas(person, replace(self._people.quotas_of(person), **quotas))
-        return "", f"{person} {quotas}"
+        return "", f"{person}: {describe_limits(quotas)}"
 
     def _revoke_token(self, fields: Fields, me: Principal) -> tuple[str, str]:
         token = fields.get("token", "")
@@ -200,15 +200,6 @@ class AdministrationDoor:
                 '<p><a href="/">Back to the page</a></p>',
             )
         )
-
-
-def list_limits(quotas: Quotas, usage: PersonUsage) -> Iterator[tuple[str, float, float | None]]:
-    """What may be limited: its name, how much is used, and how much may be."""
-    yield "runs a day", usage.runs, quotas.runs_per_day
-    yield "tokens a day", usage.tokens, quotas.tokens_per_day
-    yield "dollars a day", usage.cost, quotas.cost_per_day
-    yield "runs at once", usage.running, quotas.running
-    yield "megabytes", usage.storage_bytes / 1e6, None if quotas.storage_bytes is None else quotas.storage_bytes / 1e6
 
 
 def _read_limit(text: str, label: str, unit: int) -> Any:

@@ -2,7 +2,7 @@
 
 Above is `nexi.web.server`; below are `Team`, the guard, and the doors, which know one person each. Nobody can reach the runs,
 feeds, sessions or files of somebody else through a door, because the app that answers has only her own. Public paths are
-answered by an app of nobody.
+answered by an anonymous app.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from nexi.web.problems import Refused, build_refusal, problem_of
 __all__ = ["create_team_app"]
 
 LOGIN_PATHS = ("/login", "/login/*")
-NOBODY = "00000000-0000-0000-0000-000000000000"
+ANONYMOUS = "00000000-0000-0000-0000-000000000000"
 FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
 
@@ -153,7 +153,7 @@ class _PersonalApps:
         principal: Principal | None = scope["state"][PRINCIPAL]
         if self._wants_login and _is_page(scope["path"]) and not session_of(Headers(scope=scope)):
             return await RedirectResponse("/login", 303)(scope, receive, send)
-        async with self._apps.use(principal.person if principal else NOBODY) as app:
+        async with self._apps.use(principal.person if principal else ANONYMOUS) as app:
             scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was
             await ExceptionMiddleware(app.router, handlers=UNROUTED)(scope, receive, send)
         return None

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.app.request import request_to_dict
 from nexi.ports import ScheduleStore
+from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.types import Schedule
 from nexi.web.audience import no_team
@@ -28,7 +29,6 @@ from nexi.web.schemas import NEW_RUN
 
 __all__ = ["routes"]
 
-INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 NEW_SCHEDULE: dict[str, Any] = {
     **NEW_RUN,
     "properties": {
@@ -96,12 +96,11 @@ def _parse_first(text: str, now: datetime) -> datetime | None:
 
 
 def _schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
-    names = {interval: name for name, interval in INTERVALS.items()}
     return {
         "id": schedule.id,
         "question": schedule.question,
         "mode": schedule.mode,
-        "every": names.get(schedule.every, str(schedule.every)),
+        "every": name_interval(schedule.every),
         "next": schedule.next_at.astimezone(UTC).isoformat(timespec="seconds"),
         "last_run": schedule.last_run,
     }

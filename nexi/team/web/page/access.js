@@ -7,4 +7,4 @@ const SEEN = "nexi-access-seen";
 export const readAccess = async () => (await call("/account/access")).access;
 export const describeAccess = ({ action, by, address }) => say(`account.${action}`, { by, address });
 export const markSeen = ([newest]) => { if (newest) localStorage.setItem(SEEN, newest.at); };
-export const firstUnseen = ([newest]) => (newest && newest.at !== localStorage.getItem(SEEN) ? newest : null);
+export const listUnseen = (access) => { const seen = access.findIndex(({ at }) => at === localStorage.getItem(SEEN)); return seen < 0 ? access : access.slice(0, seen); };

@@ -37,7 +37,7 @@ function rowOf(head, about, button, label, act) {
 }
 
 function schedulePart() {
-  const every = element("select", { id: "schedule-every" }, ...INTERVALS.map((value) => element("option", { value, textContent: say(`account.${value}`), selected: value === "day" })));
+  const every = element("select", { id: "schedule-every" }, ...INTERVALS.map((value) => element("option", { value, textContent: say(`account.${value}`), defaultSelected: value === "day" })));
   return part("schedules",
     formOf("schedule-new", addSchedule, say("account.schedule_add"),
       field(say("account.question"), element("input", { id: "schedule-question", required: true, dir: "auto" })),
@@ -91,6 +91,7 @@ function showOnce(token) {
   const secret = element("input", { id: "token-secret", readOnly: true, value: token, dir: "ltr" }), copy = element("button", { type: "button", textContent: say("account.copy") });
   copy.onclick = () => attempt(async () => { await copyText(token); setPanelMessage("account", say("app.copied")); });
   $("token-once").replaceChildren(field(say("account.token_once"), secret), element("p", { className: "tools" }, copy));
+  setPanelMessage("account", "");
   secret.focus();
   secret.select();
 }
@@ -120,4 +121,5 @@ async function listAccess() {
   const access = await readAccess();
   fillRows("access-list", access.map((one) => element("li", {}, element("div", {}, element("span", { textContent: describeAccess(one), dir: "auto" }), element("p", { className: "state", textContent: formatDate(one.at) })))), say("account.access_none"));
   markSeen(access);
+  $("access-notice")?.remove();
 }
