@@ -541,6 +541,9 @@ async def test_shared_knowledge_is_found_by_those_it_is_shared_with_and_changed_
     assert await found_by(eve) == [hers] * 4
     share(True)
     assert await found_by(eve) == [all_of_it] * 4
+    owners = {CAT.source.url: "", MOON.source.url: "Ada", SUN.source.url: "Ada"}
+    assert {p.url: p.owner for p in await eve.hybrid(text, vector(text), embedder=MODEL)} == owners
+    assert {s.url: s.owner for s in await eve.sources()} == owners
     assert [p.text for p in await eve.passages(SUN.source.url)] == [c.text for c in SUN.chunks]
     assert (await found_by(bob), await found_by(ada)) == ([set()] * 4, [{MOON.source.url, SUN.source.url}] * 4)
     assert await eve.remove([MOON.source.url, SUN.source.url]) == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +94,27 @@ def test_names_of_people_who_sign_in_are_told_apart_and_hide_nothing(people: Peo
 
 
 def test_a_name_that_somebody_has_is_not_given_twice(people: People) -> None:
-    people.add("Ada of the names")
-    with pytest.raises(NexiError, match="there is already a person named Ada of the names"):
-        people.check_new_name("Ada of the names")
+    people.add_with_new_name("Ada of the names")
+    for name in ("Ada of the names", "ada OF the names", people.find("Ada of the names")):
+        with pytest.raises(NexiError, match=f"there is already a person named {name}"):
+            people.add_with_new_name(name)
+
+
+def test_of_several_who_ask_for_a_name_at_once_one_gets_it(people: People) -> None:
+    def sign_in(number: int) -> str:
+        person = people.sign_in("https://id.example", f"twin{number}", "Twin", f"{number}@x.example")
+        return people.find_names([person])[person]
+
+    def add(_: int) -> str:
+        with suppress(NexiError):
+            people.add_with_new_name("Twin")
+            return "Twin"
+        return ""
+
+    with ThreadPoolExecutor(8) as threads:
+        added, signed_in = threads.map(add, range(4)), threads.map(sign_in, range(4))
+        names = [name for name in (*added, *signed_in) if name]
+    assert (names.count("Twin"), len(set(names))) == (1, len(names))
 
 
 def test_the_audit_log_is_only_added_to(people: People, database: Database) -> None:

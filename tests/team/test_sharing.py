@@ -13,7 +13,7 @@ from nexi.team.web import schedules, shares
 from nexi.web import CONTRACTS, page
 from tests.team.test_knowledge import ask_local
 from tests.team.test_ownership import WORD, ask_as_ada, send
-from tests.team.world import ServedTeam, serving_team
+from tests.team.world import ServedTeam, ask, serving_team
 
 READING = {
     ("GET", "/v1/runs/{id}"),
@@ -181,6 +181,26 @@ async def test_a_knowledge_base_is_searched_by_those_it_is_shared_with_and_chang
     actions = [row[2] for row in served.people.read_audit(7)]
     assert actions[:3] == ["share_knowledge", "accept_knowledge", "share_knowledge"]
     assert actions.count("mute_knowledge") == 1
+
+
+async def titles_of_local_answer(client: httpx2.AsyncClient) -> list[str]:
+    run_id = await ask(client, f"Where is the {WORD}?", options={"only_local": True})
+    return [source["title"] for source in (await client.get(f"/page/runs/{run_id}")).json()["sources"]]
+
+
+async def test_an_answer_names_the_owner_of_each_shared_source_and_has_none_of_a_muted_one(
+    served: ServedTeam, make_person: Callable[..., str]
+) -> None:
+    run_id = await ask_as_ada(served, make_person)
+    (owner,) = served.team.database.fetch("select owner from runs where run = %(run)s", {"run": run_id})[0]
+    eve = make_person("Eve")
+    async with served.client_of(str(owner)) as ada, served.client_of(eve) as reader:
+        await ada.put("/v1/knowledge/shares", json={"team": True})
+        await answer_offer(reader, owner, True)
+        assert await titles_of_local_answer(reader) == ["xylophone.txt (shared by Ada)"]
+        assert await titles_of_local_answer(ada) == ["xylophone.txt"]
+        await answer_offer(reader, owner, False)
+    assert "cellar" not in await ask_local(served, eve, f"Where is the {WORD} now?")
 
 
 async def test_a_question_from_the_knowledge_base_alone_reads_what_others_share(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -46,6 +47,7 @@ __all__ = [
 SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
 SECRET_BYTES = 32
+NAMES_LOCK = 0x6E657871
 ACCESS_ACTIONS = ("link_made_by", "sign_in_by_link", "token_made_by", "exported_by")  # in the audit log, under the person's id
 
 
@@ -104,10 +106,13 @@ class People:
             self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)[0][0]
         )
 
-    def check_new_name(self, name: str) -> None:
-        """Raise NexiError where somebody has this name or id already: what is shared names its owner."""
-        if self._fetch("select 1 from people where name = %(name)s or id::text = %(name)s", name=clean_text(name)):
-            raise NexiError(f"there is already a person named {name}", fix="choose another name", code="bad_request")
+    def add_with_new_name(self, name: str, role: str = "user") -> str:
+        """A new person, by her id, with a name that only she has: what is shared names its owner. Raises NexiError."""
+        with self.database.transaction() as connection:
+            if _is_taken(connection, name):
+                raise NexiError(f"there is already a person named {name}", fix="choose another name", code="bad_request")
+            row = connection.execute("insert into people (name, role) values (%s, %s) returning id", (clean_text(name), role))
+            return str(row.fetchone()[0])
 
     def list_all(self) -> list[tuple[str, str, str, bool]]:
         """Id, name and role of everybody, and whether she is disabled."""
@@ -287,7 +292,7 @@ class People:
                 )
                 return str(found[0])
             shown = _clean_name(name or email or subject)
-            if connection.execute("select 1 from people where name = %s or id::text = %s", (shown, shown)).fetchone():
+            if _is_taken(connection, shown):
                 shown = _clean_name(f"{shown} ({email or subject})")
             (person,) = connection.execute(
                 "insert into people (name, role) select %s, case when exists (select from people where role = 'administrator') "
@@ -490,9 +495,16 @@ def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
 _LINES = "select line from facts where run = %(run)s order by n"
 
 
+def _is_taken(connection: Any, name: str) -> bool:
+    """Whether somebody has this name, in whatever case, or this id. Nobody else gets it until the transaction ends."""
+    connection.execute("select pg_advisory_xact_lock(%s)", (NAMES_LOCK,))
+    sql = "select from people where lower(name) = lower(%(name)s) or id::text = %(name)s"
+    return connection.execute(sql, {"name": clean_text(name)}).fetchone() is not None
+
+
 def _clean_name(name: str) -> str:
     """A name as it is shown: one line, nothing that turns or hides what stands beside it."""
-    return clean_text(clean_line(name)).strip()[:MAX_NAME_CHARS] or "nobody"
+    return clean_text(clean_line(unicodedata.normalize("NFKC", name))).strip()[:MAX_NAME_CHARS] or "unnamed"
 
 
 def _digest(secret: str) -> str:

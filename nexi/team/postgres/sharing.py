@@ -99,7 +99,7 @@ class PostgresKnowledgeSharing:
             "where person is distinct from %(owner)s::uuid on conflict do nothing",
             {"owner": self._owner, "people": [*ids, *([None] if audience.team else [])]},
         )
-        self._people.record(self._owner, "share_knowledge", "team" if audience.team else " ".join(ids))
+        self._people.record(self._owner, "share_knowledge", "the team" if audience.team else ", ".join(ids) or "no one")
 
     def list_owners(self) -> dict[str, str]:
         rows = self._database.fetch_as(self._owner, "select accepted_owners()")
