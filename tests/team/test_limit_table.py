@@ -8,7 +8,7 @@ from pathlib import Path
 from nexi.team import limits
 
 HANDBOOK = Path(__file__).resolve().parent.parent.parent / "docs" / "team.md"
-ROW = re.compile(r"^\| [^|]+ \| ([\d,.]+)[^|]* \| `([A-Z_]+)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| [^|]+ \| ([\d,.]+)[^|]* \| ([A-Z_]+) \|$", re.MULTILINE)
 
 
 def test_the_handbook_has_every_limit_with_its_value_in_the_order_of_the_code() -> None:
