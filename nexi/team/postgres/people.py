@@ -129,7 +129,9 @@ class People:
                 f"several people are called {words!r}", fix="use the id, which an administrator can tell you", code="not_found"
             )
         raise NexiError(
-            f"there is no one called {words!r}", fix="check the spelling; nexi admin users lists everyone", code="not_found"
+            Notice("person.unknown", "there is no one called {name}", name=words),
+            fix=Notice("person.spelling", "check the spelling; nexi admin users lists everyone"),
+            code="not_found",
         )
 
     def find_names(self, ids: Sequence[str]) -> dict[str, str]:

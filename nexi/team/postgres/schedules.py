@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from nexi.errors import NexiError
+from nexi.notices import Notice
 from nexi.ports import Clock
 from nexi.runs.log_format import encode_header
 from nexi.team.limits import MAX_DUE_SCHEDULES, MAX_SCHEDULES
@@ -129,8 +130,11 @@ class PersonalSchedules:
             most=MAX_SCHEDULES,
         )
         if not rows:
-            cause = f"{MAX_SCHEDULES} are the most that one person may have"
-            raise NexiError("you have too many schedules", cause=cause, fix="remove one first", code="quota_reached")
+            raise NexiError(
+                Notice("limit.schedules", "you have {most} schedules, the most that one person may have", most=MAX_SCHEDULES),
+                fix=Notice("limit.make_room", "remove one first"),
+                code="quota_reached",
+            )
         return Schedule(*rows[0])
 
     def remove(self, schedule: int) -> None:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.notices import Notice
 from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team, list_limits
 from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
 from nexi.web.guard import address_of, principal_of
@@ -89,7 +90,8 @@ class AccountDoor:
         """A new token of one's own; this is the only time it is shown."""
         me, wanted = principal_of(request), await read_json(request, NEW_TOKEN)
         if len(await asyncio.to_thread(self._people.list_tokens, me.person)) >= MAX_TOKENS:
-            raise build_refusal(409, "too_many_tokens", f"you have {MAX_TOKENS} tokens", fix="revoke one first")
+            message = Notice("limit.tokens", "you have {most} tokens, the most that one person may have", most=MAX_TOKENS)
+            raise build_refusal(409, "too_many_tokens", message, fix=Notice("limit.revoke", "revoke one first"))
         scopes = SCOPES[:1] if wanted.get("read_only") else SCOPES
         secret = await asyncio.to_thread(self._people.add_token, me.person, wanted["name"], scopes, wanted.get("days"))
         await asyncio.to_thread(self._people.record, me.person, "add_token", wanted["name"], address_of(request))
