@@ -51,8 +51,8 @@ def _add_user(name: str, administrator: bool) -> None:
         token = people.add_token(person, "first")
         people.record(None, "add_user", person)
         people.record(person, "token_made_by", CLI)
+        _note(f"The id, name and token of {name}; the token is not shown again:")
         _print_rows([(person, name, token)])
-        _note(f"This is {name}'s token. It is not shown again.")
 
 
 @_users_group.command("disable", context_settings=HELP)
@@ -114,8 +114,8 @@ def _link_user(person: str) -> None:
         found = people.find(person)
         people.record(None, "add_link", found)
         people.record(found, "link_made_by", CLI)
+        _note(f"At the address of the server, this signs {person} in once, within {MAX_LINK_MINUTES} minutes:")
         _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(found)}",)])
-        _note(f"It signs {person} in once, within {MAX_LINK_MINUTES} minutes, at the address of the server.")
 
 
 # tokens
@@ -157,8 +157,8 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
         token = people.add_token(found, name, ("read",) if read_only else ("read", "ask"), days)
         people.record(None, "add_token", f"{found} {name}")
         people.record(found, "token_made_by", CLI)
+        _note(f"A token for {person}, which is not shown again:")
         _print_rows([(token,)])
-        _note("The token is not shown again.")
 
 
 @_tokens_group.command("rm", context_settings=HELP)
