@@ -220,7 +220,7 @@ def test_schedules_are_kept_by_command(
     added = run("add", ada, "What is new?", "--every", "week", "--at", "2099-01-01 07:00")
     number = added.stdout.strip()
     assert added.exit_code == 0, added.output
-    assert f"{number}  {ada}  7 days, 0:00:00  2099-01-01 07:00\n" in run().stdout
+    assert f"{number}  Ada  every week  next 2099-01-01 07:00\n" in run().stdout
     assert (run("rm", number).exit_code, run("rm", number).exit_code) == (0, 1)
     with pytest.raises(NexiError, match="no schedule"):
         Schedules(database, FakeClock()).remove(int(number))
