@@ -28,12 +28,12 @@ from typing import Any
 import httpx2
 
 from nexi.app import Nexi
-from nexi.team.assembly import People, Quotas, Team
 from nexi.config import Config
+from nexi.team.assembly import People, Quotas, Team
 from nexi.team.postgres.database import Database
+from nexi.team.web.app import create_team_app
 from nexi.testing import FakeWeb
 from nexi.web.guard import GuardRules
-from nexi.team.web.app import create_team_app
 from rig.postgres import PostgresServer, list_binaries, list_binaries_with_trigrams, running_postgres
 from rig.team_history import CountingDatabase, add_past_runs, past_run_id
 
@@ -229,9 +229,9 @@ def render(
     lines = [
         "# What a long past costs on a team server",
         "",
-        f"`python -m bench.team_growth --save`, {about}. Each cell: the CPU time of the server and of Postgres together for one "
-        f"request, the time it took (each the least of {TRIES}, with the people in turns), and the rows that its statements "
-        f"read. The last column compares the CPU times of the last and the first person (allowed: {MAX_GROWTH:g}).",
+        f"`python -m bench.team_growth --save`, {about}. Each cell: the CPU time of the server and of Postgres together for "
+        f"one request, the time it took (each the least of {TRIES}, with the people in turns), and the rows that its "
+        f"statements read. The last column compares the CPU times of the last and the first person (allowed: {MAX_GROWTH:g}).",
         "",
         f"| request | {head} | last / first |",
         f"|---|{'---|' * len(subjects)}---|",

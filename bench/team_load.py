@@ -11,36 +11,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from bench.__main__ import free_port, wait_for
 from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
 from rig.postgres import PostgresServer, running_postgres
+from rig.team_fleet import MODEL_MS, PAGE_MS, TOWNS, WORKER_RUNS, TeamProcesses, cpu_seconds, running_world, year_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "bench" / "team_load.md"
-TICKS = os.sysconf("SC_CLK_TCK")
 ARRIVE_S = 60.0  # everybody asks within this time
 PATIENCE_S = 500.0
-TOWNS = 50
-MODEL_MS, PAGE_MS = 300, 100
-WORKER_RUNS = 4
 
 
 @dataclass
@@ -54,110 +45,12 @@ class Figures:
     connections: int = 0
 
 
-# what is asked, and where it is answered
-
-
-def year_of(town: int) -> int:
-    return 1700 + 3 * town
-
-
-def write_corpus(folder: Path) -> None:
-    body = "<html><head><title>{0}</title></head><body><main><h1>{0}</h1><p>{1}</p></main></body></html>"
-    pages = []
-    for town in range(TOWNS):
-        text = f"The lighthouse of Town{town} was built in {year_of(town)}. It is {20 + town} metres tall. " * 3
-        for site in ("museum", "coast"):
-            title = f"The lighthouse of Town{town}"
-            pages.append({"url": f"http://{site}{town}.test/lighthouse", "title": title, "html": body.format(title, text)})
-    (folder / "pages.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf-8")
-
-
-class Fleet:
-    """The processes of the team."""
-
-    def __init__(self, url: str, home: Path, web: str, model: str) -> None:
-        self._environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "NEXI_HOME": str(home / "nexi"),
-            "PYTHONPATH": str(ROOT),
-            "NEXI_DATABASE_URL": url,
-            "OPENAI_BASE_URL": f"{model}/v1",
-            "OPENAI_API_KEY": "none",
-            "NEXI_MODEL": "scripted",
-            "SEARXNG_URL": web,
-            "HTTP_PROXY": web,
-            "NO_PROXY": "127.0.0.1",
-        }
-        (home / "nexi").mkdir()
-        config = {"verify_judge": False, "suggestions": False, "respect_robots": False, "page_cache": False}
-        (home / "nexi" / "config.json").write_text(json.dumps(config))
-        self.servers: dict[str, subprocess.Popen[bytes]] = {}
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self._ended_cpu: Counter[str] = Counter()
-
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "nexi", *words, "--log-level", "error"]
-        return subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def start_server(self) -> None:
-        port = free_port()
-        base = f"http://127.0.0.1:{port}"
-        self.servers[base] = self._start("serve", "--port", str(port), "--drain", "5")
-        wait_for(f"{base}/readyz")
-
-    def start_worker(self) -> None:
-        port = free_port()
-        self.workers.append(self._start("work", "--max-runs", str(WORKER_RUNS), "--port", str(port)))
-        wait_for(f"http://127.0.0.1:{port}/readyz")
-
-    def kill_one_of_each(self) -> None:
-        """A machine is lost: the server stays away, the worker is started again."""
-        base = next(iter(self.servers))
-        for name, process in (("server", self.servers.pop(base)), ("worker", self.workers.pop(0))):
-            self._ended_cpu[name] += cpu_seconds(process.pid)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        self.start_worker()
-
-    def cpu(self) -> dict[str, float]:
-        servers = sum(cpu_seconds(p.pid) for p in self.servers.values()) + self._ended_cpu["server"]
-        workers = sum(cpu_seconds(p.pid) for p in self.workers) + self._ended_cpu["worker"]
-        return {"servers": servers, "workers": workers}
-
-    def memory_mb(self) -> dict[str, float]:
-        return {
-            "servers": max(memory_mb(p.pid) for p in self.servers.values()),
-            "workers": max(memory_mb(p.pid) for p in self.workers),
-        }
-
-    def stop(self) -> None:
-        for process in (*self.servers.values(), *self.workers):
-            process.kill()
-            process.wait()
-
-
-def cpu_seconds(pid: int, *, with_ended: bool = False) -> float:
-    """CPU time of a process, and with `with_ended` of the children that it has waited for."""
-    numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return sum(int(n) for n in numbers[11 : 15 if with_ended else 13]) / TICKS
-
-
-def memory_mb(pid: int) -> float:
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
-
-
 def postgres_cpu(server: PostgresServer) -> float:
-    postmaster = int((server._folder / "data" / "postmaster.pid").read_text().split()[0])
-    total = cpu_seconds(postmaster, with_ended=True)
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                if (folder / "stat").read_text().rpartition(") ")[2].split()[1] == str(postmaster):
-                    total += cpu_seconds(int(folder.name))
-            except OSError:
-                continue  # it has ended
+    main, *children = server.list_processes()
+    total = cpu_seconds(main, with_ended=True)
+    for pid in children:
+        with suppress(OSError):  # it has ended
+            total += cpu_seconds(pid)
     return total
 
 
@@ -167,7 +60,7 @@ def postgres_cpu(server: PostgresServer) -> float:
 class Person:
     """One of those who ask."""
 
-    def __init__(self, number: int, token: str, fleet: Fleet, figures: Figures, client: httpx2.AsyncClient) -> None:
+    def __init__(self, number: int, token: str, fleet: TeamProcesses, figures: Figures, client: httpx2.AsyncClient) -> None:
         self._number, self._fleet, self._figures, self._client = number, fleet, figures, client
         self._headers = {"authorization": f"Bearer {token}"}
         self._turn = number
@@ -209,7 +102,7 @@ class Person:
             self._figures.counts["runs of others refused" if stranger.status_code == 404 else "RUNS OF OTHERS SHOWN"] += 1
 
 
-async def ask_all(fleet: Fleet, tokens: list[str], figures: Figures, database: Database) -> None:
+async def ask_all(fleet: TeamProcesses, tokens: list[str], figures: Figures, database: Database) -> None:
     chance = random.Random(21)
     limits = httpx2.Limits(max_connections=400, max_keepalive_connections=50)
     async with httpx2.AsyncClient(timeout=60, limits=limits, trust_env=False) as client:
@@ -240,31 +133,13 @@ async def ask_all(fleet: Fleet, tokens: list[str], figures: Figures, database: D
             watching.cancel()
 
 
-@contextmanager
-def world(folder: Path) -> Iterator[tuple[str, str]]:
-    """(web, model) base URLs."""
-    write_corpus(folder)
-    with ExitStack() as stack:
-        web, model = free_port(), free_port()
-        for words, port in (
-            (["rig.miniweb", str(folder), "--latency-ms", str(PAGE_MS), "--url-mode", "original"], web),
-            (["rig.scripted_llm", "--latency-ms", str(MODEL_MS)], model),
-        ):
-            command = [sys.executable, "-m", *words, "--port", str(port)]
-            child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            stack.callback(child.wait)
-            stack.callback(child.kill)
-            wait_for(f"http://127.0.0.1:{port}/stats")
-        yield f"http://127.0.0.1:{web}", f"http://127.0.0.1:{model}"
-
-
 def measure(people: int, servers: int, workers: int) -> tuple[Figures, dict[str, Any]]:
     figures = Figures()
-    with tempfile.TemporaryDirectory() as folder, running_postgres() as postgres, world(Path(folder)) as (web, model):
+    with tempfile.TemporaryDirectory() as folder, running_postgres() as postgres, running_world(Path(folder)) as (web, model):
         database = Database(postgres.url).open()
         everybody = People(database)
         tokens = [everybody.add_token(everybody.add(f"Person {n}"), "load") for n in range(people)]
-        fleet = Fleet(postgres.url, Path(folder), web, model)
+        fleet = TeamProcesses(postgres.url, Path(folder), web, model)
         try:
             for _ in range(servers):
                 fleet.start_server()

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,29 @@ class PostgresServer:
 
     def stop(self, mode: str = "fast") -> None:
         self._call("pg_ctl", "-w", "-D", str(self._folder / "data"), "-m", mode, "stop")
+
+    def list_processes(self) -> list[int]:
+        """The main process first, then those that it has started."""
+        main = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = []
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit():
+                with suppress(OSError):  # it has ended
+                    if (folder / "stat").read_text().rpartition(") ")[2].split()[1] == str(main):
+                        children.append(int(folder.name))
+        return [main, *children]
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """While the block runs, no process of it does anything, and no connection ends."""
+        processes = self.list_processes()
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in processes:
+                os.kill(pid, signal.SIGCONT)
 
     def _try_distance(self) -> bool:
         """Whether a backend outlives the distance of two short vectors; the transaction leaves nothing behind."""

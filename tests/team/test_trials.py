@@ -9,7 +9,7 @@ from rig.team_trials import disturb
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "events"), [("kill", 2), ("stall", 1), ("restart", 1)])
+@pytest.mark.parametrize(("name", "events"), [("kill", 2), ("stall", 1), ("restart", 1), ("half-open", 1)])
 def test_no_run_is_lost_or_done_twice(name: str, events: int) -> None:
     if not list_binaries():
         pytest.skip(MISSING)
