@@ -249,8 +249,8 @@ def try_people(*, count: int = PEOPLE, seconds: float = PEOPLE_S, pause_s: float
     ]
     about = (
         f"{count} people for {seconds / 60:g} minutes at one server with two workers. Each uploads a small file, then does "
-        f"something every {pause_s:g} s on average: asks (1 in 12), looks at a run, lists runs, opens the history, searches the "
-        f"knowledge base. Allowed: {MAX_MB_PER_PERSON:g} MB for each active person."
+        f"something every {pause_s:g} s on average: asks (1 in 12), looks at a run, lists runs, opens the history, searches "
+        f"the knowledge base. Allowed: {MAX_MB_PER_PERSON:g} MB for each active person."
     )
     is_sound = each <= MAX_MB_PER_PERSON and not replies.refused and set(states) == {"finished"}
     return Report(about, lines, is_sound)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from nexi.app import RunRequest, SystemClock
 from nexi.app.request import request_to_dict
-from nexi.events import ModelReplied, RunFinished
+from nexi.events import ModelReplied, RunFailed, RunFinished
 from nexi.team.limits import DEFAULT_LEASE_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.people import People
@@ -65,6 +65,7 @@ class Outcome:
     two_writers: int = 0
     takeovers: list[float] = field(default_factory=list)
     recoveries: list[float] = field(default_factory=list)  # until a worker whose connections fell silent has a new run
+    failures: list[str] = field(default_factory=list)  # codes of runs that failed
     seconds: float = 0.0
 
     def is_sound(self) -> bool:
@@ -74,7 +75,8 @@ class Outcome:
     def row(self) -> str:
         figures = (self.events, self.repeated_calls, self.doubled_replies, self.two_writers)
         waits = " | ".join(map(render_waits, (self.takeovers, self.recoveries)))
-        return f"| {self.finished}/{self.jobs} | {' | '.join(map(str, figures))} | {waits} | {self.seconds:.0f} |"
+        finished = f"{self.finished}/{self.jobs}{''.join(f', {code}' for code in self.failures)}"
+        return f"| {finished} | {' | '.join(map(str, figures))} | {waits} | {self.seconds:.0f} |"
 
 
 def render_waits(waits: list[float]) -> str:
@@ -124,6 +126,7 @@ def judge(outcome: Outcome, database: Database, runs: PostgresRuns, ids: list[st
     for run_id in ids:
         facts = [fact for _, fact in runs.open_log(run_id).facts]
         outcome.finished += bool(facts) and isinstance(facts[-1], RunFinished)
+        outcome.failures += [fact.code for fact in facts[-1:] if isinstance(fact, RunFailed)]
         outcome.doubled_replies += max(0, sum(isinstance(fact, ModelReplied) for fact in facts) - replies)
     outcome.two_writers = database.fetch(
         "select count(*) from facts later join facts earlier on later.run = earlier.run and later.n = earlier.n + 1 "

@@ -175,7 +175,8 @@ def try_upgrade(*, runs: int = RUNS) -> Report:
     about = (
         f"The old version is commit {commit}, the last one before step {new_steps} of the schema, with its own commands: a "
         f"server and two workers. With {runs} runs under way a dump is made; then a server and a worker of this version start "
-        "on the same database while one old worker goes on. At the end the dump is restored into an empty database and upgraded there."
+        "on the same database while one old worker goes on. At the end the dump is restored into an empty database and "
+        "upgraded there."
     )
     is_sound = (answers, listed, two, restored_answers, restored_two) == (total, total, 0, runs, 0)
     return Report(about, lines, is_sound and old_calls > 0 and new_calls > 0 and old_steps < new_steps)
