@@ -78,7 +78,7 @@ def test_a_rare_word_is_found_by_trigrams_where_the_database_has_them() -> None:
         ada, eve = (People(database).add(name) for name in ("Ada", "Eve"))
         database.fetch("drop index history_by_trigrams, runs_by_trigrams")  # to fill an index bit by bit takes longer
         for person in (ada, eve):
-            add_past_runs(database, person, 2 * PAST)
+            add_past_runs(database, person, 4 * PAST)
         database.close()
         database = CountingDatabase(server.url)
         database.open()
@@ -86,11 +86,13 @@ def test_a_rare_word_is_found_by_trigrams_where_the_database_has_them() -> None:
         rare = hashlib.md5(b"2999", usedforsecurity=False).hexdigest()[4:12]  # of an answer
         reads = count_reads(database, lambda: state.history.find(rare, 20))
         entries = state.history.find(rare, 20).entries
+        short_reads = [count_reads(database, lambda words=words: state.history.find(words, 20)) for words in ("zq", "river zq")]
         runs = state.runs.find_runs("Number 2999 OF", 20)
         database.close()
     oldest = "how long is the river number 2999 of the map"
     assert ([entry.query for entry in entries], [run.id for run in runs]) == ([oldest], [entries[0].id])
     assert reads <= 2 * NEWEST + MAX_ROWS_READ  # the newest are counted, then searched
+    assert max(short_reads) <= 6 * NEWEST < PAST * 4  # and with a word that no index finds, so many and no more
 
 
 def test_words_are_found_among_the_newest_and_the_oldest_in_order_and_no_sign_is_special(
@@ -190,8 +192,8 @@ def test_a_database_of_before_gets_its_counters_from_what_is_kept(postgres: Any,
         "alter table runs drop column words",
         "drop index runs_by_state, runs_by_time, runs_in_progress",
         "alter table runs drop column losses",
-        "drop function word_condition",
-        "delete from schema_steps where step in (36, 37, 41)",
+        "drop function word_condition, trigram_words",
+        "delete from schema_steps where step in (36, 37, 41, 43)",
     ):
         old.fetch(statement)
     old.close()
