@@ -75,7 +75,7 @@ def add_past_runs(database: Database, owner: str, count: int, *, first: int = 1)
         "headers": [encode_header(past_run_id(owner, number), now).decode("ascii") for number in range(first, first + count)],
         "lines": [encode_fact(number, now, 0.0, fact).decode("ascii") for number, fact in enumerate(facts, start=1)],
     }
-    with database.transaction() as connection:
+    with database.transaction(wait_s=3_600) as connection:
         connection.execute("set local statement_timeout = 0")
         connection.execute("set local session_replication_role = replica")  # counters are set once, not row by row
         for statement in (_RUNS, _FACTS, _TEXTS, _PAGES, _HISTORY, _STORAGE):
@@ -97,13 +97,19 @@ class CountingDatabase(Database):
         statement: str,
         values: Mapping[str, Any] | None = None,
         *,
-        patience_s: float = 0.0,
+        patience_s: float | None = None,
         wait_s: float | None = None,
     ) -> list[tuple[Any, ...]]:
         return self._count(None, statement, values)
 
     def fetch_as(
-        self, owner: str, statement: str, values: Mapping[str, Any] | None = None, *, is_alone: bool = False
+        self,
+        owner: str,
+        statement: str,
+        values: Mapping[str, Any] | None = None,
+        *,
+        is_alone: bool = False,
+        patience_s: float | None = None,
     ) -> list[tuple[Any, ...]]:
         return self._count(owner, statement, values)
 

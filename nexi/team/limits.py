@@ -26,7 +26,7 @@ MAX_CLOCK_SKEW_S = 300  # of the identity provider
 MAX_PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
 MAX_OPEN_PEOPLE = 64  # more only while that many are busy
 MAX_RUNS_LISTED = 100
-MAX_IDENTIFY_S = 2.0  # a request waits no longer for a database that is away
+MAX_REQUEST_S = 2.0  # a request waits no longer for a database that is away; runs do
 
 # a worker
 DEFAULT_WORKER_RUNS = 4
@@ -42,7 +42,9 @@ MAX_CONNECTIONS = 8
 DEFAULT_LEASE_S = 4.0
 MAX_READY_S = 2.0
 MAX_POOL_WAIT_S = 5.0
+MIN_REPLY_S = 1.0  # however little patience there is
 MAX_REPLY_S = 10.0  # a connection may be dead without a word
 MAX_RETRY_S = 30.0  # a restart of the database takes less
 MAX_STATEMENT_S = 60.0  # a database that is slower than that is as good as none
+MAX_DELETION_S = 600.0  # of a person with everything of hers
 MAX_SLOT_S = 60.0

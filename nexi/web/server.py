@@ -189,7 +189,8 @@ def build_app(config: Config, options: ServerOptions) -> Starlette:
     if config.database_url:
         from nexi.team import Team, create_team_app, open_database
 
-        app = create_team_app(Team(config, open_database(config)), rules=rules, most_runs=options.most_runs)
+        database = open_database(config, for_requests=True)
+        app = create_team_app(Team(config, database), rules=rules, most_runs=options.most_runs)
     else:
         app = create_app(config, rules=rules, most_runs=options.most_runs, edits_settings=options.workers == 1)
     app.state.drain_s = options.drain_s

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from nexi.app import RunRequest
 from nexi.errors import StoreError
 from nexi.events import RunFinished, RunStarted
 from nexi.team.assembly import People, Team
+from nexi.team.limits import MAX_REQUEST_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
@@ -50,6 +53,47 @@ def test_a_frozen_database_is_an_error_and_no_hang(proxy: SilentProxy) -> None:
     closing.start()
     closing.join(timeout=120)
     assert not closing.is_alive()
+
+
+def test_a_transaction_on_a_silent_connection_is_an_error_and_no_hang(proxy: SilentProxy) -> None:
+    database = Database(proxy.url, wait_s=WAIT_S).open()
+
+    def change() -> None:
+        with database.transaction() as transaction:
+            proxy.silence()
+            transaction.execute("select 1")
+
+    with pytest.raises(StoreError, match="cannot be reached: Postgres does not answer"):
+        change()
+    database.close()
+
+
+def test_while_the_database_is_silent_one_request_waits_for_it_and_the_others_are_refused(proxy: SilentProxy) -> None:
+    database = Database(proxy.url, retry_s=MAX_REQUEST_S).open()
+    proxy.silence(new_ones_too=True)
+    refused: list[str] = []
+
+    def ask() -> None:
+        try:
+            database.fetch("select 1")
+        except StoreError as error:
+            refused.append(error.code)
+
+    ask()
+    waiting = threading.Thread(target=ask, daemon=True)
+    waiting.start()
+    while not database.is_probed:
+        time.sleep(0.01)
+    ask()
+    assert (refused, waiting.is_alive()) == (["database"] * 2, True)
+    waiting.join()
+    proxy.silence()  # those that are open; new ones pass
+    while True:
+        with suppress(StoreError):
+            assert database.fetch("select 1") == [(1,)]
+            break
+    assert [database.fetch("select 1") for _ in range(2)] == [[(1,)]] * 2
+    database.close()
 
 
 async def test_a_writer_on_a_silent_connection_commits_on_another_and_keeps_its_lease(

@@ -470,7 +470,7 @@ class _Writing:
             for place, (chunk, content) in enumerate(zip(page.chunks, contents, strict=True))
         ]
         if rows:
-            self._connection.cursor().executemany(_insert("chunks", rows[0]), rows)
+            self._connection.execute_many(_insert("chunks", rows[0]), rows)
         return number, True
 
     def _put_source(self, source: StoredSource, body: int) -> None:
@@ -512,7 +512,7 @@ class _Writing:
     def _put_vectors(self, vectors: Mapping[int, Vector], embeddings: Sequence[_Embedding]) -> None:
         rows = [(e.id, chunk, _format_vector(vector)) for e in embeddings for chunk, vector in vectors.items()]
         if rows:
-            self._connection.cursor().executemany(
+            self._connection.execute_many(
                 "insert into chunk_vectors values (%s, %s, %s::vector) "
                 "on conflict (embedding, chunk) do update set vector = excluded.vector",
                 rows,

@@ -19,6 +19,7 @@ from nexi import events
 from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact, ModelReplied, RunStarted
 from nexi.runs.log_format import ENDED_STATES, digests_in
+from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.database import Database, clean_text
 from nexi.types import Usage
 
@@ -179,7 +180,7 @@ class Committer:
             _FACTS,
         )
         values = {"batches": _to_json(wanted), "facts": _to_json(facts), **({"pages": _to_json(pages)} if pages else {})}
-        rows = self._database.fetch("".join(parts), {**values, **(created or {})})
+        rows = self._database.fetch("".join(parts), {**values, **(created or {})}, patience_s=MAX_RETRY_S)
         return {run for (run,) in rows}
 
     def _has_committed(self, batch: FactBatch) -> bool:
@@ -187,6 +188,7 @@ class Committer:
         found = self._database.fetch(
             "select count(*) from facts where run = %(run)s and epoch = %(epoch)s and n = any(%(numbers)s)",
             {"run": batch.run, "epoch": batch.epoch, "numbers": [row.number for row in batch.rows]},
+            patience_s=MAX_RETRY_S,
         )
         return bool(found[0][0] == len(batch.rows))
 

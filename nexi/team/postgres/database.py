@@ -24,7 +24,16 @@ from nexi.install import install_command
 from nexi.net.causes import plain_cause
 from nexi.net.limits import WaitingLine
 from nexi.notices import Notice
-from nexi.team.limits import DEFAULT_LEASE_S, MAX_CONNECTIONS, MAX_POOL_WAIT_S, MAX_REPLY_S, MAX_RETRY_S, MAX_STATEMENT_S
+from nexi.team.limits import (
+    DEFAULT_LEASE_S,
+    MAX_CONNECTIONS,
+    MAX_POOL_WAIT_S,
+    MAX_REPLY_S,
+    MAX_REQUEST_S,
+    MAX_RETRY_S,
+    MAX_STATEMENT_S,
+    MIN_REPLY_S,
+)
 
 __all__ = [
     "MAX_ROWS",
@@ -94,7 +103,9 @@ class Database:
         patience_s: float = 10.0,
         statement_s: float = MAX_STATEMENT_S,
         wait_s: float = MAX_REPLY_S,
+        retry_s: float = MAX_RETRY_S,
     ) -> None:
+        """`retry_s` is how long a statement is tried again that does not say so itself."""
         self._driver, self._pool_module = _load_driver()
         self.url, self.lease_s, self._patience_s, self._statement_s = url, lease_s, patience_s, statement_s
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
@@ -103,7 +114,9 @@ class Database:
 
         self.committer = Committer(self)
         self._pool: Any = None
-        self._wait_s = wait_s
+        self._wait_s, self._retry_s = wait_s, retry_s
+        self._is_silent = self.is_probed = False  # nobody gets a reply; one request finds out whether it is still so
+        self._replied = 0.0
         self._waits: dict[object, tuple[float, Any]] = {}  # statements under way: when to give up, and their connections
         self._watcher: threading.Thread | None = None
         self._closed = threading.Event()
@@ -180,13 +193,19 @@ class Database:
     # statements
 
     @contextmanager
-    def transaction(self, owner: str | None = None) -> Iterator[Any]:
-        """A connection in a transaction, with an owner as in `fetch_as`. Raises StoreError."""
+    def transaction(self, owner: str | None = None, *, wait_s: float | None = None) -> Iterator[_Transaction]:
+        """Several statements, with an owner as in `fetch_as`. Each gets its reply in time, which `wait_s` is for those that
+        take long, or the connection is ended. Raises StoreError."""
         try:
-            with self._pool.connection() as connection, connection.transaction():
+            with (
+                self._pool.connection() as connection,
+                self._limit_wait(connection, wait_s or self._wait_s) as extend,
+                connection.transaction(),
+            ):
                 if owner is not None:
                     connection.execute(_BECOME_PERSON, (ROLE, owner))
-                yield connection
+                yield _Transaction(connection, extend)
+                extend()
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             raise self._store_error(error) from error
 
@@ -195,32 +214,34 @@ class Database:
         statement: str,
         values: Mapping[str, Any] | None = None,
         *,
-        patience_s: float = MAX_RETRY_S,
+        patience_s: float | None = None,
         wait_s: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError.
 
         `wait_s` is for a statement that reads a great deal.
         """
-        limit_s = wait_s or min(self._wait_s, patience_s + 1.0)
 
-        def ask() -> list[tuple[Any, ...]]:
-            with (
-                self._pool.connection(timeout=min(MAX_POOL_WAIT_S, patience_s + 1.0)) as connection,
-                self._limit_wait(connection, limit_s),
-            ):
+        def ask(left_s: float) -> list[tuple[Any, ...]]:
+            with self._connect(left_s, wait_s) as connection:
                 return _rows_of(connection.execute(statement, values))
 
-        return self._try_until(ask, time.monotonic() + patience_s)
+        return self._try(ask, patience_s)
 
     def fetch_as(
-        self, owner: str, statement: str, values: Mapping[str, Any] | None = None, *, is_alone: bool = False
+        self,
+        owner: str,
+        statement: str,
+        values: Mapping[str, Any] | None = None,
+        *,
+        is_alone: bool = False,
+        patience_s: float | None = None,
     ) -> list[tuple[Any, ...]]:
         """The rows of one statement that sees and changes what belongs to one person, whatever it names. With `is_alone` no
         other such statement of hers runs meanwhile, anywhere. Raises StoreError."""
 
-        def ask() -> list[tuple[Any, ...]]:
-            with self._pool.connection() as connection, self._limit_wait(connection, self._wait_s):
+        def ask(left_s: float) -> list[tuple[Any, ...]]:
+            with self._connect(left_s) as connection:
                 with connection.pipeline(), connection.transaction():  # all of it is one round trip
                     connection.execute(_BECOME_PERSON, (ROLE, owner))
                     if is_alone:
@@ -228,31 +249,58 @@ class Database:
                     cursor = connection.execute(statement, values)
                 return _rows_of(cursor)
 
-        return self._try_until(ask, time.monotonic() + MAX_RETRY_S)
+        return self._try(ask, patience_s)
 
-    def _try_until(self, ask: Callable[[], T], deadline: float) -> T:
-        pause = 0.05
-        while True:
-            try:
-                return ask()
-            except (self._driver.OperationalError, self._driver.InterfaceError, self._pool_module.PoolTimeout) as error:
-                is_full = isinstance(error, self._driver.errors.DiskFull)  # which takes longer than anybody waits
-                if is_full or time.monotonic() > deadline or self._closing.is_set():
+    @contextmanager
+    def _connect(self, left_s: float, wait_s: float | None = None) -> Iterator[Any]:
+        """A connection for one statement, which gets its reply in time or is ended."""
+        deadline = time.monotonic() + left_s
+        with self._pool.connection(timeout=min(MAX_POOL_WAIT_S, left_s)) as connection:
+            limit_s = wait_s or min(self._wait_s, max(MIN_REPLY_S, deadline - time.monotonic()))
+            with self._limit_wait(connection, limit_s):
+                yield connection
+
+    def _try(self, ask: Callable[[float], T], patience_s: float | None) -> T:
+        """Ask again until there is a reply or the patience is over; `ask` is given the seconds that are left for it."""
+        patience_s = self._retry_s if patience_s is None else patience_s
+        pause, began = 0.05, time.monotonic()
+        deadline = began + patience_s
+        with self._wait_for_one(is_needed=patience_s <= MAX_REQUEST_S):
+            while True:
+                try:
+                    reply = ask(max(0.0, deadline - time.monotonic()) + MIN_REPLY_S)
+                except (self._driver.OperationalError, self._driver.InterfaceError, self._pool_module.PoolTimeout) as error:
+                    is_full = isinstance(error, self._driver.errors.DiskFull)  # which takes longer than anybody waits
+                    if is_full or time.monotonic() > deadline or self._closing.is_set():
+                        self._is_silent = self._is_unreachable(error) and self._replied < began
+                        raise self._store_error(error) from error
+                except self._driver.Error as error:
                     raise self._store_error(error) from error
-            except self._driver.Error as error:
-                raise self._store_error(error) from error
-            time.sleep(pause)
-            pause = min(1.0, pause * 2)
+                else:
+                    self._is_silent, self._replied = False, time.monotonic()
+                    return reply
+                time.sleep(pause)
+                pause = min(1.0, pause * 2)
+
+    @contextmanager
+    def _wait_for_one(self, *, is_needed: bool) -> Iterator[None]:
+        """While the database is silent, one request at a time finds out whether it still is; the others are refused at once,
+        or they would wait for each other in the few threads that there are. Raises StoreError."""
+        with self._guard:
+            is_probe = is_needed and self._is_silent
+            if is_probe and self.is_probed:
+                raise _away_error()
+            self.is_probed = self.is_probed or is_probe
+        try:
+            yield
+        finally:
+            if is_probe:
+                self.is_probed = False
 
     def _store_error(self, error: Exception) -> StoreError:
         code = "duplicate" if isinstance(error, self._driver.errors.UniqueViolation) else "database"
         if self._is_unreachable(error):
-            return StoreError(
-                Notice("database.away", "The database of this server cannot be reached"),
-                cause=Notice("database.silent", "Postgres does not answer"),
-                fix=Notice("fix.database", "Try again soon; if it stays, an administrator must start Postgres."),
-                code=code,
-            )
+            return _away_error()
         return StoreError(
             "The database refused", cause=_first_line(error), fix="try again; the operator's log says more", code=code
         )
@@ -264,16 +312,22 @@ class Database:
         return isinstance(error, shutting_down) or (isinstance(error, lost) and not getattr(error, "sqlstate", None))
 
     @contextmanager
-    def _limit_wait(self, connection: Any, seconds: float) -> Iterator[None]:
-        """End the connection when a statement on it gets no reply in time; its caller then sees an OperationalError."""
+    def _limit_wait(self, connection: Any, seconds: float) -> Iterator[Callable[[], None]]:
+        """End the connection when a statement on it gets no reply in time; its caller then sees an OperationalError. The block
+        is given what begins the time anew."""
         key = object()
+
+        def extend() -> None:
+            with self._guard:
+                self._waits[key] = (time.monotonic() + seconds, connection)
+
+        extend()
         with self._guard:
-            self._waits[key] = (time.monotonic() + seconds, connection)
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch_waits, name="nexi-waits", daemon=True)
                 self._watcher.start()
         try:
-            yield
+            yield extend
         finally:
             with self._guard:
                 del self._waits[key]
@@ -399,6 +453,21 @@ class Database:
             waiters: Sequence[Callable[[], None]] = tuple(self._waiters.get(run_id, ()))
         for wake in waiters:
             wake()
+
+
+class _Transaction:
+    """The connection of a transaction, as far as its statements need it."""
+
+    def __init__(self, connection: Any, extend: Callable[[], None]) -> None:
+        self._connection, self._extend = connection, extend
+
+    def execute(self, statement: str, values: Any = None) -> Any:
+        self._extend()
+        return self._connection.execute(statement, values)
+
+    def execute_many(self, statement: str, rows: Sequence[Any]) -> None:
+        self._extend()
+        self._connection.cursor().executemany(statement, rows)
 
 
 def _load_driver() -> tuple[Any, Any]:
@@ -546,6 +615,15 @@ def find_connection_cause(words: str) -> str:
     if _NO_SERVER.search(cause):
         return f"nothing answers at {host}:{port}" if port else f"nothing answers at the socket {host}"
     return cause.removeprefix("FATAL:").strip()
+
+
+def _away_error() -> StoreError:
+    return StoreError(
+        Notice("database.away", "The database of this server cannot be reached"),
+        cause=Notice("database.silent", "Postgres does not answer"),
+        fix=Notice("fix.database", "Try again soon; if it stays, an administrator must start Postgres."),
+        code="database",
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
 from nexi.types import HistoryEntry, HistoryRead
 
@@ -19,12 +20,17 @@ class PostgresHistory:
 
     def add(self, entry: HistoryEntry) -> None:
         words = f"{entry.query}\n{entry.answer}".casefold()
-        self._fetch(
+        self._database.fetch_as(
+            self._owner,
             "with before as (delete from history where owner = %(owner)s and id = %(id)s) "  # of a lost worker
             "insert into history (owner, id, entry, words) values (%(owner)s, %(id)s, %(entry)s, %(words)s)",
-            id=entry.id,
-            entry=json.dumps(entry.to_dict()),
-            words=clean_text(words),
+            {
+                "owner": self._owner,
+                "id": entry.id,
+                "entry": json.dumps(entry.to_dict()),
+                "words": clean_text(words),
+            },
+            patience_s=MAX_RETRY_S,
         )
 
     def read(self, count: int | None = None) -> HistoryRead:

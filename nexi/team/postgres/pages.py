@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.database import Database, clean_text
 from nexi.types import content_digest
 
@@ -17,7 +20,7 @@ class PostgresPages:
     async def put(self, text: str) -> str:
         digest, body = content_digest(text), text.encode("utf-8", "surrogatepass")
         await self._database.in_thread(
-            self._database.fetch,
+            partial(self._database.fetch, patience_s=MAX_RETRY_S),
             "with kept as (insert into pages (digest, body) values (%(digest)s, %(body)s) "
             "on conflict (digest) do update set used = now() returning digest) "
             "insert into page_owners (digest, owner, bytes) "

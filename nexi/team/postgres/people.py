@@ -21,9 +21,9 @@ from nexi.errors import NexiError, StoreError
 from nexi.notices import Notice
 from nexi.team.limits import (
     MAX_ACCESS_LISTED,
+    MAX_DELETION_S,
     MAX_LINK_MINUTES,
     MAX_NAME_CHARS,
-    MAX_RETRY_S,
     MAX_SESSION_DAYS,
     MAX_SESSION_IDLE_HOURS,
     MAX_STATEMENT_S,
@@ -97,7 +97,7 @@ class AccountAccess(Struct, frozen=True):
 class People:
     """Everybody of one team server. Its methods block; each raises StoreError."""
 
-    def __init__(self, database: Database, *, patience_s: float = MAX_RETRY_S) -> None:
+    def __init__(self, database: Database, *, patience_s: float | None = None) -> None:
         self.database, self._patience_s = database, patience_s
 
     def add(self, name: str, role: str = "user") -> str:
@@ -150,7 +150,7 @@ class People:
 
     def remove(self, person: str) -> None:
         """Delete a person with everything of hers. What others have read too stays theirs; the audit log keeps her id."""
-        with self.database.transaction() as connection:
+        with self.database.transaction(wait_s=MAX_DELETION_S) as connection:
             connection.execute(UNLIMITED)
             texts = connection.execute(
                 "select digest from page_owners where owner = %(person)s "

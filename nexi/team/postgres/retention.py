@@ -6,7 +6,7 @@ and deleted a week later, so that a wrong setting or a clock that jumped can be 
 
 from __future__ import annotations
 
-from nexi.team.limits import DELETION_NOTICE_DAYS
+from nexi.team.limits import DELETION_NOTICE_DAYS, MAX_STATEMENT_S
 from nexi.team.postgres.database import Database
 
 __all__ = ["prune_expired"]
@@ -35,7 +35,7 @@ and not exists (select from run_pages where run_pages.digest = pages.digest)
 def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
     """Mark what is due, delete what was marked a week ago with its pages, and return how many runs went. Raises StoreError."""
     values = {"days": keep_days, "bytes": max_mb * 1_000_000, "notice": DELETION_NOTICE_DAYS}
-    with database.transaction() as connection:
+    with database.transaction(wait_s=MAX_STATEMENT_S) as connection:
         (is_first,) = connection.execute("select pg_try_advisory_xact_lock(%s)", (RETENTION_LOCK,)).fetchone()
         if not is_first:
             return 0  # another worker is at it

@@ -34,6 +34,7 @@ from nexi.runs.log_format import (
     summarise_run,
     try_unseal,
 )
+from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.commits import FactBatch, FactRow, taken_error
 from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
 from nexi.team.postgres.pages import PostgresPages
@@ -180,6 +181,7 @@ class PostgresRunLog:
             "update runs set lease_until = null, holder = null, queued_at = '-infinity' "
             "where run = %(run)s and epoch = %(epoch)s",
             {"run": self.run_id, "epoch": self.epoch},
+            patience_s=MAX_RETRY_S,
         )
 
 

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
 from nexi.team.assembly import People, PersonPacing, Team
-from nexi.team.limits import MAX_IDENTIFY_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS
+from nexi.team.limits import MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS, MAX_REQUEST_S
 from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
 from nexi.team.web.account import AccountDoor
@@ -50,7 +50,7 @@ SETTINGS_PATH = "/page/settings"
 
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
     """The app of one server process of a team."""
-    people, metrics = People(team.database, patience_s=MAX_IDENTIFY_S), Metrics()
+    people, metrics = People(team.database, patience_s=MAX_REQUEST_S), Metrics()
     login = LoginDoor(team.config, people)
     account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
