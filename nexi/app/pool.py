@@ -23,6 +23,7 @@ class _OpenResource(Generic[T]):
 
     def __init__(self, source: AbstractAsyncContextManager[T]) -> None:
         self.users = 0
+        self.expiry: asyncio.TimerHandle | None = None  # of one that is idle
         self._closing = asyncio.Event()
         self._opened: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._hold(source))
@@ -49,16 +50,19 @@ class _OpenResource(Generic[T]):
 
 
 class PersonalPool(Generic[T]):
-    """Resources by person. Over `max_open`, the one that was used least recently and is idle is closed."""
+    """Resources by person. One that has been idle for `max_idle_s` is closed, and over `max_open`, the one that was used least
+    recently and is idle."""
 
     def __init__(
         self,
         open_resource: Callable[[str], AbstractAsyncContextManager[T]],
         *,
         max_open: int = MAX_OPEN,
+        max_idle_s: float | None = None,
         is_busy: Callable[[T], bool] = lambda _: False,
     ) -> None:
         self._open_resource, self._max_open, self._is_busy = open_resource, max_open, is_busy
+        self._max_idle_s = max_idle_s
         self._open: OrderedDict[str, _OpenResource[T]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
@@ -78,12 +82,16 @@ class PersonalPool(Generic[T]):
                 self._open[person] = await self._enter(person)
             resource = self._open[person]
             resource.users += 1
+        if resource.expiry:
+            resource.expiry.cancel()
         self._open.move_to_end(person)
         self._close_idle()
         try:
             yield resource.value
         finally:
             resource.users -= 1
+            if not resource.users:
+                self._expire(person, resource)
             self._close_idle()
 
     async def _enter(self, person: str) -> _OpenResource[T]:
@@ -95,6 +103,20 @@ class PersonalPool(Generic[T]):
             raise
         return resource
 
+    def _expire(self, person: str, resource: _OpenResource[T]) -> None:
+        """Close a resource after a while, unless it is used or busy until then."""
+        if self._max_idle_s is not None:
+            loop = asyncio.get_running_loop()
+            resource.expiry = loop.call_later(self._max_idle_s, self._close_expired, person, resource)
+
+    def _close_expired(self, person: str, resource: _OpenResource[T]) -> None:
+        if self._open.get(person) is not resource or resource.users:
+            return
+        if self._is_busy(resource.value):
+            self._expire(person, resource)
+        else:
+            self._start_closing(self._open.pop(person))
+
     def _close_idle(self) -> None:
         idle = (person for person, r in self._open.items() if not r.users and not self._is_busy(r.value))
         for person in [person for person, _ in zip(idle, range(len(self._open) - self._max_open), strict=False)]:
@@ -102,6 +124,8 @@ class PersonalPool(Generic[T]):
 
     def _start_closing(self, resource: _OpenResource[T]) -> None:
         resource.close()
+        if resource.expiry:
+            resource.expiry.cancel()
         self._closing.add(resource.task)
         resource.task.add_done_callback(self._closing.discard)
 

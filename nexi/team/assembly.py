@@ -20,7 +20,7 @@ from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.team.limits import DEFAULT_LEASE_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
+from nexi.team.limits import DEFAULT_LEASE_S, MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresPacing as PersonPacing
 from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas, describe_limits, list_limits
@@ -71,7 +71,7 @@ class Team:
         self.clock = SystemClock()
         self._local_embedders: dict[str, Embedder | None] = {}
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
-        self._nexis = PersonalPool(self.build_nexi, max_open=MAX_OPEN_PEOPLE)
+        self._nexis = PersonalPool(self.build_nexi, max_open=MAX_OPEN_PEOPLE, max_idle_s=MAX_IDLE_PERSON_S)
 
     async def close(self) -> None:
         await self._nexis.close()

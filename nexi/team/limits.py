@@ -25,6 +25,7 @@ MAX_CLOCK_SKEW_S = 300  # of the identity provider
 # a server
 MAX_PEOPLE_PER_ADDRESS = 20  # who share one, behind a proxy
 MAX_OPEN_PEOPLE = 64  # more only while that many are busy
+MAX_IDLE_PERSON_S = 60  # then what is open for somebody is closed
 MAX_RUNS_LISTED = 100
 MAX_REQUEST_S = 2.0  # a request waits no longer for a database that is away; runs do
 

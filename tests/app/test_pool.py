@@ -28,8 +28,8 @@ class World:
         assert asyncio.current_task() is task
         self.notes.append(f"close {person}")
 
-    def pool(self, max_open: int) -> PersonalPool[str]:
-        return PersonalPool(self.open, max_open=max_open, is_busy=lambda person: person in self.busy)
+    def pool(self, max_open: int, max_idle_s: float | None = None) -> PersonalPool[str]:
+        return PersonalPool(self.open, max_open=max_open, max_idle_s=max_idle_s, is_busy=lambda person: person in self.busy)
 
 
 async def visit(pool: PersonalPool[str], *people: str) -> None:
@@ -80,3 +80,20 @@ async def test_one_that_cannot_be_opened_says_why_and_holds_nothing_up() -> None
     await visit(pool, "ada")
     await pool.close()
     assert world.notes == ["open ada", "close ada"]
+
+
+async def test_after_the_last_request_of_a_person_nothing_is_kept_unless_it_is_busy() -> None:
+    world = World()
+    pool = world.pool(4, max_idle_s=0.0)
+    world.busy = {"bob"}
+    async with pool.use("cleo"):
+        await visit(pool, "ada", "bob")
+        async with asyncio.timeout(60):
+            while len(pool) > 2:
+                await asyncio.sleep(0)
+            assert pool.values == ["cleo", "bob"]
+            world.busy.clear()
+            while len(pool) > 1:
+                await asyncio.sleep(0)
+    await pool.close()
+    assert world.notes == ["open cleo", "open ada", "open bob", "close ada", "close bob", "close cleo"]

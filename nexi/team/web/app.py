@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
 from nexi.team.assembly import People, PersonPacing, Team
-from nexi.team.limits import MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS, MAX_REQUEST_S
+from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS, MAX_REQUEST_S
 from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
 from nexi.team.web.account import AccountDoor
@@ -146,7 +146,12 @@ class _PersonalApps:
     def __init__(self, team: Team, metrics: Metrics, most_runs: int, *, wants_login: bool = False) -> None:
         self._wants_login = wants_login
         self._team, self._metrics, self._most_runs = team, metrics, most_runs
-        self._apps = PersonalPool(self._open_app, max_open=MAX_OPEN_PEOPLE, is_busy=lambda app: app.state.host.active > 0)
+        self._apps = PersonalPool(
+            self._open_app,
+            max_open=MAX_OPEN_PEOPLE,
+            max_idle_s=MAX_IDLE_PERSON_S,
+            is_busy=lambda app: app.state.host.active > 0,
+        )
         self.draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
