@@ -179,3 +179,15 @@ def test_tokens_sessions_and_links_go_by_the_clock_of_the_database(
     assert people.find_by_token(token) is not None
     assert people.find_by_session(session) is not None
     assert people.use_link(link) == person
+
+
+def test_a_full_disk_is_an_error_at_once(database: Database) -> None:
+    database.fetch("create sequence if not exists attempts")
+    before = database.fetch("select nextval('attempts')")[0][0]
+    with pytest.raises(StoreError, match="could not extend file: No space left on device"):
+        database.fetch(
+            "do $$ begin perform nextval('attempts'); "
+            "raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; end $$"
+        )
+    assert database.fetch("select nextval('attempts')")[0][0] == before + 2
+    database.fetch("drop sequence attempts")

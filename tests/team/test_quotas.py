@@ -371,3 +371,21 @@ async def test_a_person_may_have_a_list_of_models_in_the_place_of_the_teams(
         assert [await status_of(plain, model) for model in ("large", "small")] == [403, 202]
         served.people.set_quotas(person, Quotas(models=()))
         assert [await status_of(client, model) for model in ("large", "small")] == [403, 403]
+
+
+async def test_a_model_of_unknown_price_elsewhere_is_refused_to_those_with_a_limit_of_dollars(
+    postgres: Any, make_person: Callable[..., str], tmp_path: Path
+) -> None:
+    person = make_person()
+    settings = {"model": "gpt-99-unpriced", "base_url": "https://models.example/v1", "api_key": "none"}
+    async with serving_team(postgres.url, tmp_path, **settings) as served, served.client_of(person) as client:
+        served.people.set_quotas(person, Quotas(cost_per_day=0.5))
+        run_id = (await client.post("/v1/runs", json={"question": QUESTION})).json()["id"]
+        async with asyncio.timeout(120):
+            while (status := (await client.get(f"/v1/runs/{run_id}")).json())["state"] == "running":
+                await asyncio.sleep(0.05)
+        facts = [fact for _, fact in served.team.state_of(person).runs.open_log(run_id).facts]
+    assert status["state"] == "failed"
+    assert [(fact.code, fact.message, fact.cause) for fact in facts if isinstance(fact, RunFailed)] == [
+        ("config", "max_cost cannot be kept for gpt-99-unpriced", "its price is unknown")
+    ]
