@@ -43,7 +43,8 @@ def git(*words: str) -> str:
 def find_old_commit() -> str:
     """The commit before the newest step of the schema."""
     (newest,) = ROOT.glob(f"nexi/**/migrations/{list_migrations()[-1][0]:03}_*.sql")
-    added = git("log", "--follow", "--diff-filter=A", "--format=%h", "--", str(newest.relative_to(ROOT))).split()
+    place = f":(glob)nexi/**/{newest.name}"  # it may have moved since
+    added = git("log", "--no-renames", "--diff-filter=A", "--format=%h", "--", place).split()
     return git("rev-parse", "--short", f"{added[-1]}^")
 
 
