@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-js check coverage eval bench bench-page mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
+.PHONY: help build demo test test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -123,6 +123,10 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 	$(BIN)/python -m bench.team --save
 	$(BIN)/python -m bench.team_knowledge --save
 	$(BIN)/python -m bench.team_load --save
+
+team-trials: $(VENV)/dev.stamp  ## try a team server with kills, restarts, silence, crowds, an upgrade and a million runs (about an hour); ONLY=kill,share; writes tests/team/trials.md and bench/team_growth.md
+	$(BIN)/python -m rig.team_trials --save $(if $(ONLY),--only $(ONLY))
+	$(if $(ONLY),,$(BIN)/python -m bench.team_growth --save)
 
 mutate: $(VENV)/dev.stamp  ## change the pure cores one place at a time and see whether their tests notice; ONLY=budget, SAMPLE=n, SAVE=1 writes tests/mutation.md
 	$(BIN)/python -m rig.mutate --show $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)

@@ -174,7 +174,7 @@ def try_upgrade(*, runs: int = RUNS) -> Report:
         f"| facts written by two at once there | {restored_two} |",
     ]
     about = (
-        f"The old version is commit {commit}, the last one before step {new_steps} of the schema, with its own commands: a "
+        f"The old version is the last commit before step {new_steps} of the schema, with its own commands: a "
         f"server and two workers. With {runs} runs under way a dump is made; then a server and a worker of this version start "
         "on the same database while one old worker goes on. At the end the dump is restored into an empty database and "
         "upgraded there."
