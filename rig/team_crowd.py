@@ -9,7 +9,7 @@ import socket
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,10 @@ class Replies:
         times = sorted(self.took[name])
         shares = (f"{1000 * times[min(len(times) - 1, int(share * len(times)))]:.0f}" for share in (0.5, 0.95, 0.99, 1.0))
         return f"| {name} | {len(times)} | {' | '.join(shares)} |" if times else f"| {name} | 0 | – | – | – | – |"
+
+
+def render_counts(statuses: Mapping[str, int] | Mapping[int, int]) -> str:
+    return ", ".join(f"{count} x {status}" for status, count in sorted(statuses.items()))
 
 
 class Member:
@@ -152,8 +156,9 @@ def try_streams(*, streams: int = STREAMS, others: int = OTHERS, seconds: float 
             p50, p99 = (1000 * times[int(share * len(times))] for share in (0.5, 0.99))
             refused = sum(replies.refused.values())
             is_sound = is_sound and not refused
-            shown = ", ".join(f"{count} x {status}" for status, count in sorted(statuses.items())) or "–"
-            rows.append(f"| {name} | {shown} | {len(times)} | {refused} | {p50:.0f} / {p99:.0f} / {1000 * times[-1]:.0f} |")
+            rows.append(
+                f"| {name} | {render_counts(statuses) or '–'} | {len(times)} | {refused} | {p50:.0f} / {p99:.0f} / {1000 * times[-1]:.0f} |"
+            )
 
         work("none", [])
         for name, addresses in (("from 8 addresses", 8), ("all from one address, as through a proxy", 1)):
@@ -243,9 +248,8 @@ def try_people(*, count: int = PEOPLE, seconds: float = PEOPLE_S, pause_s: float
         f"| {IDLE_S:g} s after the last request | {afterwards:.0f} |",
         f"| of a worker at the end | {workers_mb:.0f} |",
         "",
-        f"Refused or failed requests: {sum(replies.refused.values())}. Runs: "
-        + ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
-        + ".",
+        f"Refused or failed requests: {render_counts(replies.refused) or 'none'}. Runs: "
+        + f"{', '.join(f'{n} {state}' for state, n in sorted(states.items()))}.",
     ]
     about = (
         f"{count} people for {seconds / 60:g} minutes at one server with two workers. Each uploads a small file, then does "
