@@ -156,9 +156,8 @@ def try_streams(*, streams: int = STREAMS, others: int = OTHERS, seconds: float 
             p50, p99 = (1000 * times[int(share * len(times))] for share in (0.5, 0.99))
             refused = sum(replies.refused.values())
             is_sound = is_sound and not refused
-            rows.append(
-                f"| {name} | {render_counts(statuses) or '–'} | {len(times)} | {refused} | {p50:.0f} / {p99:.0f} / {1000 * times[-1]:.0f} |"
-            )
+            took = f"{p50:.0f} / {p99:.0f} / {1000 * times[-1]:.0f}"
+            rows.append(f"| {name} | {render_counts(statuses) or '–'} | {len(times)} | {refused} | {took} |")
 
         work("none", [])
         for name, addresses in (("from 8 addresses", 8), ("all from one address, as through a proxy", 1)):
