@@ -21,7 +21,7 @@ from rig.team_history import CountingDatabase, add_past_runs, past_run_id
 
 PAST = 3_000
 MAX_ROWS_READ = 250  # of a list of twenty
-NEWEST = 1_000  # rows that are searched before an index is
+NEWEST = 1_000  # rows that are searched before an index is, in both tables
 
 
 @pytest.fixture
