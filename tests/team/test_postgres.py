@@ -95,10 +95,10 @@ async def test_a_commit_whose_confirmation_was_lost_is_not_made_twice(
     facts: list[Fact] = [STARTED, ASKED, FINISHED]
     log, fetch = runs.create(), database.fetch
 
-    def fetch_twice(statement: str, values: Any = None) -> Any:
+    def fetch_twice(statement: str, values: Any = None, **options: Any) -> Any:
         if "insert into facts" in statement:
-            fetch(statement, values)  # it was committed, and the connection broke
-        return fetch(statement, values)
+            fetch(statement, values, **options)  # it was committed, and the connection broke
+        return fetch(statement, values, **options)
 
     monkeypatch.setattr(database, "fetch", fetch_twice)
     assert [await log.append(fact) for fact in facts] == [1, 2, 3]
