@@ -33,7 +33,7 @@ from nexi.extract.layout import Layout
 from nexi.extract.page_head import find_head_parts, read_page_head
 
 SEEN_ON = 12  # pages; a name that is rarer is not learned
-STRENGTH = 0.007
+STRENGTH = 0.015
 LEAST = 0.02
 ROUNDS = 150
 COLLAPSED = 0.3  # word F1
@@ -48,10 +48,10 @@ Vector = np.ndarray[Any, Any]
 def rows_of(page: Page) -> list[Row]:
     """The blocks of a page with their names."""
     tree = markup._parse_tree(markup._bound_markup(page.html))
-    head = read_page_head(tree, find_head_parts(tree))
+    head = read_page_head(tree, find_head_parts(tree), page.url)
     markup._drop_hidden(tree)
     layout = Layout(tree.body)
-    named = features.PageFeatures(layout, features.Scale(list), head).judge()
+    named = features.PageFeatures(layout, features.Scale(list), classifier.settle_genre(layout, head)).judge()
     want = _WORD.findall(page.text.lower())
     joined = f" {' '.join(want)} "
     runs: set[tuple[Any, ...]] = set(zip(want, want[1:], want[2:], want[3:], strict=False))

@@ -20,6 +20,14 @@ _WIDE_WINDOW = 8_192
 _USUAL = re.compile("[ -~\\n\\u3001\\u3002\\u3000\\uff0c]")  # signs that every language has among its letters
 _ODD_CATEGORIES = frozenset({"Cc", "Cn", "Co", "Cs"})
 _MAX_ODD, _MIN_USUAL = 0.01, 0.02
+# UTF-8 that was read as windows-1252 or as Latin-1, letter by letter.
+_BYTE_OF = {bytes([byte]).decode("cp1252"): byte for byte in range(128, 160) if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
+_NEXT = f"[\x80-\xbf{''.join(map(re.escape, _BYTE_OF))}]"
+_DOUBLE_STARTS = "âÃÂ"  # of quotation marks and dashes, of accented letters, of signs such as the no-break space
+_DOUBLE = re.compile(f"[\xc2-\xdf]{_NEXT}|[\xe0-\xef]{_NEXT}{{2}}|[\xf0-\xf4]{_NEXT}{{3}}")
+_MAYBE_DOUBLE = re.compile(f"[{_DOUBLE_STARTS}]{_NEXT}")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+_MIN_DOUBLE = 4  # times as many as other signs
 # What browsers decode these names as: pages are written with the signs that a vendor added to the standard.
 _WEB_CODECS = {
     "shift_jis": "cp932",
@@ -80,6 +88,25 @@ def decode_body(data: bytes, content_type: str = "") -> str:
         if text.count("\ufffd") <= _MAX_LOST * len(text):
             return text
     return data.decode(_guess_encoding(data), "replace")
+
+
+def mend_double_encoding(text: str) -> str:
+    """A text whose UTF-8 was taken for single letters and encoded again: "donâ€™t" says "don’t".
+
+    Nearly all signs beyond ASCII must read so, since a page about encodings shows such signs beside its own.
+    """
+    if not any(letter in text for letter in _DOUBLE_STARTS) or not _MAYBE_DOUBLE.search(text):
+        return text
+    mended, count = _DOUBLE.subn(_decode_again, text)
+    others = len(_BEYOND_ASCII.findall(_DOUBLE.sub("", text))) if count else 0
+    return mended if count > _MIN_DOUBLE * others else text
+
+
+def _decode_again(sequence: re.Match[str]) -> str:
+    try:
+        return bytes(_BYTE_OF.get(char, ord(char)) for char in sequence[0]).decode("utf-8")
+    except ValueError:
+        return sequence[0]
 
 
 def guess_utf16(data: bytes) -> str:

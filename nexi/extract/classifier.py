@@ -26,6 +26,8 @@ LEAST_OF_GOODS = 0.3  # a shop repeats much that is a little likely
 ARTICLE_CUT = 0.65  # an article is of one piece: what is doubtful in it is a teaser, a byline, a comment
 ARTICLE_SHARE = 0.5  # of the words kept otherwise; where a high cut leaves less, the page is no such article
 MOSTLY = 0.7
+SAME_TITLE = 0.8  # of the words of a heading that are in the page's title
+PROSE_SHARE = 0.6  # of a page that is running text
 BANNER = 0.3  # of the page's text; what has more is a wrapper
 MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
@@ -41,6 +43,7 @@ EDGE_CHARS = 60  # by which a paragraph is found though a link or a note in it d
 SHORT_CHARS = 120  # headings and items between the paragraphs of a declared article stay
 
 TEASER_LINKED, MAX_TEASER_WORDS = 0.5, 30  # a line with less of it in links, or more words, says something itself
+ONE_LINK = 0.95  # of a line that is nothing but a link
 MIN_BIOGRAPHY_WORDS = 12
 
 _WORD = re.compile(r"\w+")
@@ -88,6 +91,7 @@ def scale_of(learned: Mapping[str, float]) -> features.Scale:
 
 def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]:  # noqa: B008  # immutable
     """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
+    head = settle_genre(layout, head)
     banners = _find_banners(layout)
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
@@ -107,24 +111,38 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     return kept if _has_code(layout, head) else _drop_copies(layout.blocks, kept)  # a manual says again what holds again
 
 
+def settle_genre(layout: Layout, head: PageHead) -> PageHead:
+    """A page of running text at the address of an article is one, though it does not say so."""
+    is_silent = head.genre in (OTHER, MAYBE_ARTICLE)
+    is_prose = layout.root.paragraphs > PROSE_SHARE * max(1, layout.chars)
+    return head._replace(genre=ARTICLE) if is_silent and head.is_at_article and is_prose else head
+
+
 def _drop_asides(blocks: list[Block], kept: list[bool], head: PageHead) -> list[bool]:
     """Leave out the text of templates, and of an article the lines that lead to other pages and who wrote it."""
     is_article = head.genre in (ARTICLE, MAYBE_ARTICLE)
     return [
         keep
         and not (block.text[: len(_PLACEHOLDER)].lower() == _PLACEHOLDER and "lorem" not in head.title)
-        and not (is_article and (_is_teaser(block) or _is_biography(block, head.authors)))
+        and not (is_article and (_is_teaser(block, head) or _is_biography(block, head.authors) or _is_title(block, head.title)))
         for block, keep in zip(blocks, kept, strict=True)
     ]
 
 
-def _is_teaser(block: Block) -> bool:
-    return (
-        block.linked > TEASER_LINKED * len(block.text)
-        and block.words <= MAX_TEASER_WORDS
-        and block.box.tag in ("p", "div")
-        and _TEASER.match(block.text) is not None
-    )
+def _is_teaser(block: Block, head: PageHead) -> bool:
+    """Whether a line leads to another page: it says so, or is nothing but a link with words of its own."""
+    if block.linked <= TEASER_LINKED * len(block.text) or block.words > MAX_TEASER_WORDS or block.box.tag not in ("p", "div"):
+        return False
+    is_link = head.genre == ARTICLE and block.linked >= ONE_LINK * len(block.text) and "/" not in block.text
+    return is_link or _TEASER.match(block.text) is not None
+
+
+def _is_title(block: Block, title: frozenset[str]) -> bool:
+    """Whether a heading says the title again, which the page has apart."""
+    if block.box.tag != "h1":
+        return False
+    words = set(block.text.lower().split())
+    return len(words & title) >= SAME_TITLE * len(words)
 
 
 def _is_biography(block: Block, authors: frozenset[str]) -> bool:
@@ -190,7 +208,7 @@ def _join_words(text: str) -> str:
 
 
 def _find_banners(layout: Layout) -> set[int]:
-    """The boxes that ask for consent or an address; one with code in it is a text about such things.
+    """The boxes that ask for consent, an address or money; one with code in it is a text about such things.
 
     What a service or a forum is known to call its own parts goes however long it is.
     """
@@ -218,7 +236,7 @@ def _names_foreign(key: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _names_banner(key: str) -> bool:
-    return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter"))
+    return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter", "donate"))
 
 
 def _score_blocks(layout: Layout, head: PageHead) -> list[float]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi import urls
 from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
+from nexi.extract.charset import mend_double_encoding
 from nexi.extract.dates import PageDates, read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
@@ -79,7 +80,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     parts = find_head_parts(tree)
     about = _About(tree, parts)
     dates = about.read_dates(html, url)
-    head = read_page_head(tree, parts)
+    head = read_page_head(tree, parts, url)
     main = _main_part(tree, head, html)
     text = notes.list_notes(_write_text(main, base, html, head), cited)
     headings, code_languages = read_outline(text)
@@ -106,7 +107,7 @@ def main_text(html: str, url: str) -> str:
     if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
-    base, head = _base_url(tree, url), read_page_head(tree, find_head_parts(tree))
+    base, head = _base_url(tree, url), read_page_head(tree, find_head_parts(tree), url)
     main = _main_part(tree, head, html)
     return _write_text(main, base, html, head)
 
@@ -142,7 +143,7 @@ def _bound_markup(html: str) -> str:
 
 
 def _visible_markup(html: str) -> str:
-    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(html[:MAX_CHARS]))
+    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(mend_double_encoding(html[:MAX_CHARS])))
     if "\0" in visible:  # looking for it costs less than replacing none
         visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from nexi.extract.layout import tag_set
 
@@ -28,6 +29,10 @@ _TAG = re.compile(r"<[^<>]*>")
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]+)"')
 _POST = re.compile(r"\bsingle-post\b|\bpost-template|\bblog-item\b|\bpostid-")
 _DATES = tag_set("article:published_time pubdate datepublished")
+# A folder of posts, a year, or a last part that is a headline: "ten-tips-for-tomatoes".
+_ARTICLE_PATH = re.compile(
+    r"/(?:blogs?|posts?|p|articles?|news|stor(?:y|ies)|essays?|thoughts|insights?|archives?|(?:19|20)\d\d)/|(?:[-_][^-_/]*){3,}/?$"
+)
 _THREADS = tag_set("DiscussionForumPosting QAPage")
 _ARTICLES = tag_set(
     "Article NewsArticle BlogPosting TechArticle ReportageNewsArticle OpinionNewsArticle AnalysisNewsArticle LiveBlogPosting"
@@ -39,7 +44,7 @@ _GOODS = tag_set("Product Offer AggregateOffer ItemList CollectionPage ProductGr
 class PageHead(NamedTuple):
     """The genre of a page as one letter, the words of its title in lower case, its description, and the text of its article.
 
-    `authors` are people with a first and a last name, in lower case.
+    `authors` are people with a first and a last name, in lower case; `is_at_article` says that the address is an article's.
     """
 
     genre: str = OTHER
@@ -47,6 +52,7 @@ class PageHead(NamedTuple):
     description: str = ""
     article: str = ""
     authors: frozenset[str] = frozenset()
+    is_at_article: bool = False
 
 
 def find_head_parts(tree: Any) -> Sequence[Any]:
@@ -55,7 +61,7 @@ def find_head_parts(tree: Any) -> Sequence[Any]:
     return parts
 
 
-def read_page_head(tree: Any, parts: Sequence[Any]) -> PageHead:
+def read_page_head(tree: Any, parts: Sequence[Any], url: str) -> PageHead:
     """Read it before anything is dropped from the tree."""
     meta: dict[str, str] = {}
     types: set[str] = set()
@@ -77,7 +83,9 @@ def read_page_head(tree: Any, parts: Sequence[Any]) -> PageHead:
     genre = _find_genre(meta, types, (tree.body.getattr("class") or "").lower())
     authors.add(meta.get("author", "").lower())
     people = frozenset(author for author in authors if len(author.split()) in (2, 3))
-    return PageHead(genre, frozenset(title.split()), description, article, people)
+    return PageHead(
+        genre, frozenset(title.split()), description, article, people, _ARTICLE_PATH.search(urlsplit(url).path) is not None
+    )
 
 
 def _read_article(linked_data: str) -> str:

@@ -21,7 +21,7 @@ ARTICLE_HEAD = '<script type="application/ld+json">{"@type": "NewsArticle"}</scr
 
 def head_of(head: str, body: str = "") -> PageHead:
     tree = HTMLTree.parse(f"<html><head>{head}</head><body {body}><p>Text</p></body></html>")
-    return read_page_head(tree, find_head_parts(tree))
+    return read_page_head(tree, find_head_parts(tree), "https://times.example/")
 
 
 @pytest.mark.parametrize(
@@ -310,3 +310,39 @@ def test_of_a_page_of_news_the_article_is_left_without_teasers_pleas_comments_an
         "About 400 boats had been moored in Danvers while the pier was rebuilt, and their owners paid no fees in that time.",
         "The council expects the last crane to leave in June, when the market on the quay opens again for the summer season.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_at_article"),
+    [
+        ("/blog/walls", True),
+        ("/2026/03/walls", True),
+        ("/why-the-old-wall-fell", True),
+        ("/docs/walls", False),
+        ("/walls-and-gates", False),
+        ("/", False),
+    ],
+)
+def test_the_address_of_an_article_has_a_folder_of_posts_a_year_or_a_headline(path: str, is_at_article: bool) -> None:
+    tree = HTMLTree.parse("<body><p>Text</p></body>")
+    assert read_page_head(tree, find_head_parts(tree), f"https://times.example{path}").is_at_article == is_at_article
+
+
+def test_a_page_of_running_text_at_the_address_of_an_article_is_cut_as_one_though_it_does_not_say_so() -> None:
+    more = "<p><a href=/towers>Ten towers</a></p>"
+    page = f"<title>The wall - Times</title><h1>The wall</h1><div>{STORY}{more}{MORE}</div>"
+    at_article, elsewhere = (to_markdown(page, f"https://times.example{path}") for path in ("/blog/wall", "/wall"))
+    assert ["Part 5" in text for text in (at_article, elsewhere)] == [True, True]
+    assert ["Ten towers" in text for text in (at_article, elsewhere)] == [False, True]
+
+
+def test_the_title_is_not_said_again_in_the_text_of_an_article() -> None:
+    page = f"<head><title>The wall - Times</title>{ARTICLE_HEAD}</head><h1>The wall</h1><div>{STORY}</div>"
+    found = extract(page.encode(), "text/html", "https://times.example/wall")
+    assert (found.title, "The wall" in found.text) == ("The wall - Times", False)
+
+
+def test_a_link_that_is_written_out_as_an_address_stays_in_an_article() -> None:
+    code = "https://code.example/wall/tree"
+    page = f"<html><head>{ARTICLE_HEAD}</head><body><div>{STORY}<p><a href={code}>{code}</a></p>{MORE}</div></body></html>"
+    assert code in to_markdown(page, "")

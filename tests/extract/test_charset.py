@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evals.encodings import PAGES, WAYS, LegacyPage
-from nexi.extract import charset
+from nexi.extract import charset, extract
 
 KOREAN = "서울은 대한민국의 수도이자 최대 도시이다. 한강을 끼고 있으며 인구는 약 천만 명이다."
 JAPANESE = "高橋さんは東京の会社で働いています。日本語の文章です。これはテストです。"
@@ -93,3 +93,28 @@ def test_the_charset_of_a_page_that_declares_none_is_recognised(encoding: str, t
 @pytest.mark.parametrize("label", ["punycode", "idna", "utf-7", "unicode_escape", "zip", "rot13"])
 def test_a_codec_that_is_no_charset_of_the_web_is_never_used(label: str) -> None:
     assert charset.decode_body("Zürich & b\\u0041".encode(), f"text/plain; charset={label}") == "Zürich & b\\u0041"
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("Donâ€™t say â€œneverâ€\x9d", "Don’t say “never”"),
+        ("Donâ\x80\x99t", "Don’t"),
+        ("cafÃ© of 5 Âµm", "café of 5 µm"),
+        ("itâ€™s a ðŸ˜€ face", "it’s a 😀 face"),
+    ],
+)
+def test_text_that_was_encoded_twice_is_read_as_it_was_meant(text: str, mended: str) -> None:
+    assert charset.mend_double_encoding(text) == mended
+
+
+@pytest.mark.parametrize(
+    "text", ["NÃO e CORAÇÃO", "A “broken” page shows â€™ for ’ – that’s mojibake", "âme, château", "plain"]
+)
+def test_text_of_which_only_some_signs_look_so_stays(text: str) -> None:
+    assert charset.mend_double_encoding(text) == text
+
+
+def test_a_page_that_was_encoded_twice_is_quoted_as_it_was_meant() -> None:
+    page = "<p>The mayor didn’t say how much – about €5 – it costs.</p>".encode().decode("cp1252").encode()
+    assert extract(page, "text/html; charset=utf-8", "").text == "The mayor didn’t say how much – about €5 – it costs."
