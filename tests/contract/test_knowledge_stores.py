@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from array import array
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +19,7 @@ from nexi.errors import StoreError
 from nexi.ports import KnowledgeStore
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Chunk, IndexedPage, Passage, RunAudience, Scope, StoredSource, Vector, content_digest
+from rig.qdrant import running_qdrant
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 Make = Callable[[pytest.FixtureRequest], KnowledgeStore]
@@ -59,12 +64,28 @@ def empty_team_collection(database: Any) -> None:
     )
 
 
+def make_on_server(request: pytest.FixtureRequest, person: str = "") -> KnowledgeStore:
+    """A store of its own on a real Qdrant server, which all tests share."""
+    from nexi.stores.qdrant import QdrantStore
+
+    return QdrantStore.at(request.getfixturevalue("qdrant_server"), prefix=f"nexi_{uuid4().hex}", person=person)
+
+
 MAKERS: dict[str, Make] = {
     "sqlite": lambda request: SqliteStore(request.getfixturevalue("tmp_path") / "home" / "knowledge.db"),
     "qdrant": make_qdrant,
     "qdrant of a team": make_team_qdrant,
     "postgres": make_postgres,
 }
+QDRANT = os.environ.get("NEXI_QDRANT", "")  # the server's binary, which `make test-qdrant` names
+if QDRANT:
+    MAKERS |= {"qdrant server": make_on_server, "qdrant server of a team": partial(make_on_server, person="ada")}
+
+
+@pytest.fixture(scope="session")
+def qdrant_server() -> Iterator[str]:
+    with running_qdrant(Path(QDRANT)) as url:
+        yield url
 
 
 @pytest.fixture(params=MAKERS)
