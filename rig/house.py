@@ -2,6 +2,7 @@
 
   python -m rig.house                      the figures of today beside those of the start and the targets
   python -m rig.house --list participles   what is behind a figure, with file and line (others: see --help)
+  python -m rig.house nexi/llm/extractive --list literals    the numbers of one package
   python -m rig.house --save               the same table in docs/house-figures.md
 
 Only syntax trees and tokens are read, nothing is imported. A bare participle is a one-word name such as `told`, `listed`,
@@ -24,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SAVED = ROOT / "docs" / "house-figures.md"
-LISTS = ("participles", "one-word", "duplicates", "public", "constants", "circles")
+LISTS = ("participles", "one-word", "duplicates", "public", "constants", "circles", "literals")
 
 PARTICIPLE = re.compile(r"(?:ed|en|ing|able|ible)$")
 IRREGULAR = """
@@ -279,6 +280,16 @@ def count_comments(sources: list[Source]) -> tuple[int, int]:
     return comments, code
 
 
+def find_literals(sources: list[Source]) -> list[Place]:
+    """Numbers in the code but 0, 1, 2 and -1; the index of an element is none, the end of a slice is one."""
+    places = []
+    for s in sources:
+        indices = {id(n.slice) for n in s.walk() if isinstance(n, ast.Subscript)}
+        numbers = (n for n in s.walk() if isinstance(n, ast.Constant) and type(n.value) in (int, float))
+        places += [Place(s.path, n.lineno, repr(n.value)) for n in numbers if n.value not in (0, 1, 2) and id(n) not in indices]
+    return places
+
+
 def count_broad_excepts(sources: list[Source]) -> int:
     handlers = [node for s in sources for node in s.walk() if isinstance(node, ast.ExceptHandler)]
     return sum(h.type is None or any(isinstance(n, ast.Name) and n.id in BROAD for n in ast.walk(h.type)) for h in handlers)
@@ -337,6 +348,8 @@ def list_offenders(sources: list[Source], kind: str) -> list[str]:
         return [str(place) for place in find_public_names(sources)[kind == "constants"]]
     if kind == "circles":
         return [f"{len(circle)}: {' '.join(circle)}" for circle in find_circles(sources)]
+    if kind == "literals":
+        return list(map(str, find_literals(sources)))
     fits = is_participle if kind == "participles" else is_one_word
     return [str(place) for place, _ in find_functions(sources) if fits(place.name)]
 
