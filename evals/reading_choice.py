@@ -1,63 +1,48 @@
 """Learns how the built-in model chooses its sentence and rates its answer where the reading model is installed.
 
-    python -m evals.reading_choice [--save] [--data DIR]
+    python -m evals.reading_choice [--only choice|rating] [--save] [--data DIR] [--kept FILE] [--most N]
 
-Asks the questions of the mini-webs dev and docs and the everyday questions over both, in process. A softmax over the candidates
-of a question learns the weights by words (`nexi/llm/extractive/choice.json`); those that are best by them are compared with the
-question by the reading model, and a second one learns the weights of `reading.json`. A logistic regression over whole answers
-learns those of `rating.json`: right ones; wrong ones; those to the same questions over the same pages without the sentences
-that answer; and those over the pages of another question. The everyday questions that no page answers are in none of them.
+Asks the questions of the mini-webs and the everyday questions, in process. A softmax over the candidates of a question learns
+the weights by words (`nexi/llm/extractive/choice.json`); those that are best by them are compared with the question by the
+reading model, and a second one learns the weights of `reading.json`, both from dev, docs and the everyday questions. A logistic
+regression over whole answers learns those of `rating.json`: right ones; wrong ones; those to the same questions over the same
+pages without the sentences that answer; those over the pages of another question; and those to the everyday questions that no
+page answers.
 `python -m evals.unit_choice` learns what manuals need. Folds keep questions about one page together, so that the tables show
-weights which never saw the page of a question. `--most N` takes N questions of each mini-web. Takes about ten minutes of CPU.
+weights which never saw the page of a question. Takes about ten minutes of CPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import math
 import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from evals.answers import DATA, ROOT, find_source
-from evals.everyday import QUESTIONS, load_scorer
+from evals.everyday import QUESTIONS
+from evals.everyday import load_scorer as load_everyday_scorer
 from evals.sentence_choice import FOLDS, SEED, Example, MiniWeb, holds_answer, learn
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
-from nexi.llm.extractive import composition
-from nexi.llm.extractive._choice import (
-    MAX_CANDIDATES,
-    MAX_COMPARED,
-    READING,
-    WORDS,
-    Compare,
-    describe_candidates,
-    describe_text,
-    sum_points,
-)
+from nexi.llm.extractive._choice import READING, WORDS, Compare, describe_candidates, describe_text
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, rank_sentences
-from nexi.llm.extractive._units import rate_choices
-from nexi.llm.extractive.answerability import (
-    MIN_CHANCE_LIKELY,
-    MIN_CHANCE_YES,
-    MIN_UNIT_LIKELY,
-    RATING,
-    answer_score,
-    describe_rating,
-)
-from nexi.llm.extractive.composition import compose_answer
+from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED
+from nexi.llm.extractive._outdated import leave_out_outdated
+from nexi.llm.extractive._weights import sum_points
+from nexi.llm.extractive.answerability import RATING, describe_rating
+from nexi.llm.extractive.composition import draft_answer
 from nexi.llm.extractive.passages import split_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
@@ -70,47 +55,81 @@ TOPS = (1, 2, 3)
 CHOICE_HEADS = ("questions", "asked", "order", *(f"first {top}" for top in TOPS))
 RATING_HEADS = ("answers to", "are", "asked", "withheld", "rated yes")
 Weights = np.ndarray[Any, Any]
-HEAD = """# Choosing the sentence with the reading model
+WEBS, CHOICE_WEBS = ("dev", "docs", "multi"), ("dev", "docs")
+MAX_LOST = 0.05  # of the right answers on unseen pages, that a rating may withhold
+LOST = (0.03, 0.05, 0.08, 0.12, 0.2)
+MIN_RIGHT = 0.9  # of the answers that are rated yes, over their own pages
+HEADINGS = {
+    "choice": """# Choosing the sentence with the reading model
 
-Made by `python -m evals.reading_choice --save`. In how many per cent of the questions one of the first sentences answers, and
-how many answers are withheld and rated yes; both by weights that never saw a question about the same page ({folds} folds).
+Made by `python -m evals.reading_choice --save`. In how many per cent of the questions one of the first sentences answers, by
+weights that never saw a question about the same page ({folds} folds).
+""",
+    "rating": """# Rating an answer with the reading model
 
-"""
+Made by `python -m evals.reading_choice --save`: how many answers are withheld and rated yes, by weights that never saw a
+question about the same page ({folds} folds). "cut": over the same pages without the sentences that answer; "elsewhere": over
+the pages of another question; "unanswerable": everyday questions whose pages do not say it. The bounds are those at which
+{lost:.0f} % of the right answers are withheld, and from which {right:.0f} % of the answers over their own pages are right.
+""",
+}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the pages that were read for it; `holds` says whether a text of a page answers it."""
+    """A question with the pages that were read for it on a web; `holds` says whether a text of a page answers it."""
 
     kind: str
+    web: str
     question: Mapping[str, Any]
     pages: Sequence[PageView]
-    holds: Callable[[str], bool]
 
     @property
     def gold(self) -> set[str]:
         return {*self.question.get("gold_urls", ()), *(self.question.get("also_urls") or ()), *self.question.get("urls", ())}
 
+    @property
+    def group(self) -> str:
+        """What keeps questions about one page together."""
+        return min(self.gold, default=self.question["id"])
 
-def take(asked: Iterator[Asked], most: int) -> Iterator[Asked]:
+    @property
+    def is_answerable(self) -> bool:
+        return bool(self.question.get("answerable", True)) and "," not in self.kind
+
+    def holds(self, text: str) -> bool:
+        if not self.is_answerable:
+            return False
+        if "answers" in self.question:
+            return holds_answer(text, self.question["answers"])
+        return bool(load_scorer().met(self.question, text)[1])
+
+
+load_scorer = cache(load_everyday_scorer)
+
+
+def load_asked(data: Path, kept: Path | None = None, most: int = 10_000) -> list[Asked]:
+    """The questions of the webs and the everyday ones; from a file that keeps their pages."""
+    if kept and kept.exists():
+        return [
+            Asked(*row)
+            for row in msgspec.msgpack.decode(kept.read_bytes(), type=list[tuple[str, str, dict[str, Any], list[PageView]]])
+        ]
+    webs = {web: MiniWeb(source) for web in WEBS if (source := find_source(data, web))}
+    everyday = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    wanted = [(web, web, question) for web, served in webs.items() for question in take(served.questions, most)]
+    wanted += [(f"everyday {question['web']}", question["web"], question) for question in everyday]
+    asked = [
+        Asked(kind, web, question, webs[web].ask(question["question"])[1]) for kind, web, question in wanted if web in webs
+    ]
+    if kept:
+        kept.write_bytes(msgspec.msgpack.encode([(a.kind, a.web, a.question, a.pages) for a in asked]))
+    return asked
+
+
+def take(questions: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
     """At most so many questions, always the same ones."""
-    every = list(asked)
-    return iter(every if most >= len(every) else random.Random(SEED).sample(every, most))
-
-
-def ask_web(served: MiniWeb, web: str) -> Iterator[Asked]:
-    for question in served.questions:
-        answers = question["answers"]
-        yield Asked(web, question, served.ask(question["question"])[1], lambda text, a=answers: holds_answer(text, a))
-
-
-def ask_everyday(served: MiniWeb, web: str) -> Iterator[Asked]:
-    scorer = load_scorer()
-    for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
-        question = json.loads(line)
-        if question["web"] == web:
-            pages = served.ask(question["question"])[1]
-            yield Asked(f"everyday {web}", question, pages, lambda text, q=question: q["answerable"] and scorer.met(q, text)[1])
+    return list(questions) if most >= len(questions) else random.Random(SEED).sample(list(questions), most)
 
 
 def without_answer(asked: Asked) -> Asked:
@@ -125,18 +144,18 @@ def without_answer(asked: Asked) -> Asked:
         return "\n".join(map(" ".join, left))
 
     pages = [replace(page, text=cut(page.text)) for page in asked.pages]
-    return Asked(f"{asked.kind}, cut", asked.question, pages, lambda text: False)
+    return Asked(f"{asked.kind}, cut", asked.web, asked.question, pages)
 
 
 class Described:
     """A question with its candidates: what speaks for each by its words, and which of them answer."""
 
-    def __init__(self, asked: Asked, compare: Compare = compare_texts) -> None:
+    def __init__(self, asked: Asked, compare: Compare) -> None:
         question = asked.question["question"]
         ranking = SentenceRanking(read_question(question), asked.pages)
         candidates = [s for s in ranking.ranked if s.is_quotable][:MAX_CANDIDATES]
         rows = describe_candidates(ranking, candidates)
-        self.kind, self.group = asked.kind, min(asked.gold, default="")
+        self.kind, self.group = asked.kind, asked.group
         self.names = list(rows[0]) if rows else []
         self.features = np.array([list(row.values()) for row in rows])
         self.answers = np.array([self._answers(asked, ranking, s) for s in candidates], bool)
@@ -163,23 +182,33 @@ def learn_both(described: Sequence[Described]) -> tuple[Weights, Weights]:
     return words, learn([d.by_reading(words) for d in weighed])
 
 
-def describe_answer(asked: Asked, compare: Compare = compare_texts) -> tuple[dict[str, float], bool] | None:
-    """What the rating looks at, and whether the answer is right."""
-    question = read_question(asked.question["question"])
-    ranking = rank_sentences(question, tuple(asked.pages))
-    if not any(s.is_quotable for s in ranking.ranked):
+class Rated(NamedTuple):
+    """An answer as the rating sees it; `row` has what speaks for it, and `right` says whether it is right."""
+
+    kind: str
+    group: str
+    row: Mapping[str, float]
+    right: bool
+
+
+def rate_asked(asked: Asked, compare: Compare) -> Rated | None:
+    """The answer that would be given, whatever its rating; None where no sentence of the pages bears on the question."""
+    ranking = rank_sentences(read_question(asked.question["question"]), tuple(asked.pages))
+    usable = leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable])
+    if not usable:
         return None
-    with patch.object(composition, "rate_ranking", return_value="likely"):
-        draft = compose_answer(question, asked.pages, compare)
+    draft = draft_answer(ranking, usable, compare)
+    texts = [text for text, _ in draft.lines]
     numbers = {number for _, number in draft.lines}
     cited = {score.canonical(page.url) for page in asked.pages if page.number in numbers}
-    text = " ".join((draft.short, *(line for line, _ in draft.lines)))
-    right = bool(cited & asked.gold) and bool(asked.holds(re.sub(r"[`*]", "", text)))
-    return describe_rating(answer_score(question, ranking), ranking, rate_choices(ranking, compare)[0]), right
+    right = bool(cited & asked.gold) and asked.holds(re.sub(r"[`*]", "", " ".join((draft.short, *texts))))
+    kind = asked.kind if asked.is_answerable or "," in asked.kind else f"{asked.kind}, unanswerable"
+    return Rated(kind, asked.group, describe_rating(ranking, draft.best, texts), right)
 
 
-def fit_rating(rows: Sequence[tuple[str, Mapping[str, float], bool]]) -> dict[str, float]:
+def fit_rating(rated: Sequence[Rated]) -> dict[str, float]:
     """The weights of a logistic regression, by Newton's method; every kind of question counts alike."""
+    rows = [(r.kind, r.row, r.right) for r in rated]
     names = [name for name in rows[0][1] if name != "bias"]
     values = np.array([[row[name] for name in names] for _, row, _ in rows])
     counts = Counter(kind for kind, _, _ in rows)
@@ -223,68 +252,114 @@ def measure_choice(described: Sequence[Described]) -> list[tuple[object, ...]]:
 def vary(asked: Sequence[Asked]) -> Iterator[Asked]:
     """Each question, the same without its answer, and a third of them over the pages of another question."""
     for number, each in enumerate(asked):
-        other = asked[(number + len(asked) // 2) % len(asked)]
         yield each
-        if each.question.get("answerable", True):
+        if each.is_answerable:
             yield without_answer(each)
-            if number % 3 == 0:
-                yield Asked(f"{each.kind}, elsewhere", each.question, other.pages, lambda text: False)
+            other = asked[(number + len(asked) // 2) % len(asked)]
+            if number % 3 == 0 and other.pages:
+                yield Asked(f"{each.kind}, elsewhere", each.web, each.question, other.pages)
 
 
-def measure_rating(rows: Sequence[tuple[str, str, Mapping[str, float], bool]]) -> list[tuple[object, ...]]:
+def rate_apart(rated: Sequence[Rated]) -> list[float]:
+    """The points of each answer by weights that never saw its page."""
+    fold = fold_groups(r.group for r in rated)
+    learned = [fit_rating([r for r in rated if fold[r.group] != i]) for i in range(FOLDS)]
+    return [sum_points(r.row, learned[fold[r.group]]) for r in rated]
+
+
+def find_least(points: Sequence[float], share: float) -> float:
+    """The points that all but a share of right answers have."""
+    return float(np.quantile(points, share))
+
+
+def find_sure(rated: Sequence[Rated], points: Sequence[float], share: float) -> float:
+    """The least points from which such a share of the answers to questions over their own pages is right."""
+    own = sorted(((p, r.right) for r, p in zip(rated, points, strict=True) if "," not in r.kind), reverse=True)
+    right = np.cumsum([good for _, good in own]) / np.arange(1, len(own) + 1)
+    enough = [p for (p, _), is_right in zip(own, right, strict=True) if is_right >= share]
+    return min(enough, default=own[0][0])
+
+
+def find_thresholds(rated: Sequence[Rated], points: Sequence[float]) -> dict[str, float]:
+    """From which points an answer is likely and certain, on unseen pages; units of manuals have a bound of their own."""
+    right = [(p, r) for r, p in zip(rated, points, strict=True) if r.right]
+    likely = {
+        name: find_least([p for p, r in right if bool(r.row.get("unit")) == is_unit] or [0.0], MAX_LOST)
+        for name, is_unit in (("likely", False), ("likely unit", True))
+    }
+    return {**likely, "yes": find_sure(rated, points, MIN_RIGHT)}
+
+
+def measure_rating(rated: Sequence[Rated], points: Sequence[float], known: Mapping[str, float]) -> list[tuple[object, ...]]:
     """How many answers are withheld and rated yes, by weights that never saw the page."""
-    fold = fold_groups(group for _, group, _, _ in rows)
-    learned = [fit_rating([(kind, row, right) for kind, g, row, right in rows if fold[g] != i]) for i in range(FOLDS)]
     table: list[tuple[object, ...]] = []
-    for kind, right in sorted({(kind, right) for kind, _, _, right in rows}, reverse=True):
-        own = [(group, row) for its, group, row, good in rows if (its, good) == (kind, right)]
-        chances = [1 / (1 + math.exp(-sum_points(row, learned[fold[group]]))) for group, row in own]
-        least = [MIN_UNIT_LIKELY if row["unit"] else MIN_CHANCE_LIKELY for _, row in own]
-        withheld = 100 * np.mean([chance < low for chance, low in zip(chances, least, strict=True)])
-        table.append(
-            (kind, "right" if right else "wrong", len(own), withheld, 100 * np.mean(np.array(chances) >= MIN_CHANCE_YES))
-        )
+    for kind, right in sorted({(r.kind, r.right) for r in rated}, reverse=True):
+        own = [(r, p) for r, p in zip(rated, points, strict=True) if (r.kind, r.right) == (kind, right)]
+        withheld = [p < known["likely unit" if r.row.get("unit") else "likely"] for r, p in own]
+        sure = [p >= known["yes"] and not low for (_, p), low in zip(own, withheld, strict=True)]
+        table.append((kind, "right" if right else "wrong", len(own), 100 * np.mean(withheld), 100 * np.mean(sure)))
     return table
 
 
-def main() -> int:
+def trade_off(rated: Sequence[Rated], points: Sequence[float]) -> list[tuple[object, ...]]:
+    """How many questions without an answer are withheld at which price, on unseen pages."""
+    right = [p for r, p in zip(rated, points, strict=True) if r.right]
+    rows: list[tuple[object, ...]] = []
+    for lost in LOST:
+        least = find_least(right, lost)
+        kinds = {k: [p < least for r, p in zip(rated, points, strict=True) if k in r.kind] for k in ("unanswerable", "cut")}
+        rows.append((100 * lost, *(100 * np.mean(withheld) for withheld in kinds.values())))
+    return rows
+
+
+def learn_rating(rated: Sequence[Rated]) -> tuple[dict[str, float], str]:
+    """The weights of a rating with its thresholds, and the table of unseen pages."""
+    points = rate_apart(rated)
+    known = find_thresholds(rated, points)
+    tables = (
+        render_table(RATING_HEADS, measure_rating(rated, points, known)),
+        render_table(("right answers withheld", "unanswerable", "cut"), trade_off(rated, points)),
+    )
+    return {**fit_rating(rated), **known}, "\n\n".join(tables)
+
+
+def main(compare: Compare = compare_texts) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the mini-webs")
-    parser.add_argument(
-        "--most", type=int, default=10_000, metavar="N", help="N questions of each mini-web, always the same ones"
-    )
+    parser.add_argument("--kept", type=Path, help="a file that keeps the pages of the questions from one run to the next")
+    parser.add_argument("--most", type=int, default=10_000, metavar="N", help="N questions of each mini-web")
+    parser.add_argument("--only", choices=("choice", "rating"), help="learn one of both")
     parser.add_argument("--save", action="store_true", help="write the learned files and the tables")
     options = parser.parse_args()
-    sources = {web: find_source(options.data, web) for web in ("dev", "docs")}
-    if not all(sources.values()) or compare_texts("one", ["two"]) is None:
+    asked = load_asked(options.data, options.kept, options.most)
+    if not asked or compare("one", ["two"]) is None:
         print("reading_choice: the mini-webs or the reading model are missing")
         return 0
-    webs = {web: MiniWeb(source) for web, source in sources.items() if source}
-    asked = {
-        web: list(itertools.chain(take(ask_web(webs[web], web), options.most), ask_everyday(webs[web], web))) for web in webs
-    }
-    described = [Described(a) for own in asked.values() for a in own if a.question.get("answerable", True)]
-    described = [d for d in described if len(d.features)]
-    words, reading = learn_both(described)
-    names = described[0].names
-    rows = [
-        (a.kind, min(a.gold, default=""), *answer)
-        for own in asked.values()
-        for a in vary(own)
-        if a.question.get("answerable", True) and a.pages and (answer := describe_answer(a))
-    ]
-    learned = {
-        WORDS: dict(zip(names, words.tolist(), strict=True)),
-        READING: dict(zip((*names, "nearness"), reading.tolist(), strict=True)),
-        RATING: fit_rating([(kind, row, right) for kind, _, row, right in rows]),
-    }
-    tables = (render_table(CHOICE_HEADS, measure_choice(described)), render_table(RATING_HEADS, measure_rating(rows)))
-    print(*tables, json.dumps(learned), sep="\n\n")
+    learned: dict[str, Mapping[str, float]] = {}
+    tables: dict[str, str] = {}
+    if options.only != "rating":
+        described = [Described(a, compare) for a in asked if a.is_answerable and a.web in CHOICE_WEBS and a.pages]
+        described = [d for d in described if len(d.features)]
+        words, reading = learn_both(described)
+        names = described[0].names
+        near = np.concatenate([d.by_reading(words).features[:, -1] for d in described])
+        learned[WORDS] = dict(zip(names, words.tolist(), strict=True))
+        learned[READING] = {
+            **dict(zip((*names, "nearness"), reading.tolist(), strict=True)),
+            "usual nearness": float(near.mean()),
+        }
+        tables["choice"] = render_table(CHOICE_HEADS, measure_choice(described))
+    if options.only != "choice":
+        own = [a for a in asked if a.pages and ", over" not in a.kind]
+        learned[RATING], tables["rating"] = learn_rating([r for a in vary(own) if (r := rate_asked(a, compare))])
+    print(*tables.values(), json.dumps(learned), sep="\n\n")
     if options.save:
         for name, weights in learned.items():
             rounded = {feature: round(weight, 3) for feature, weight in weights.items()}
             (PACKAGE / name).write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
-        TABLE.write_text(HEAD.format(folds=FOLDS) + "\n\n".join(tables) + "\n", encoding="utf-8")
+        for name, table in tables.items():
+            head = HEADINGS[name].format(folds=FOLDS, lost=100 * MAX_LOST, right=100 * MIN_RIGHT)
+            TABLE.with_name(f"reading_{name}.md").write_text(f"{head}\n{table}\n", encoding="utf-8")
     return 0
 
 

@@ -31,8 +31,9 @@ import numpy as np
 from evals.answers import DATA, ROOT, find_source
 from nexi.extract import extract
 from nexi.llm.extractive import _choice, model
-from nexi.llm.extractive._choice import MAX_CANDIDATES, describe_candidates
+from nexi.llm.extractive._choice import describe_candidates
 from nexi.llm.extractive._evidence import SentenceRanking
+from nexi.llm.extractive._limits import MAX_CANDIDATES
 from nexi.llm.extractive.passages import ContentWords
 from nexi.types import Hit, Message, PageView, SearchOutcome, ToolResult
 from rig import miniweb, score

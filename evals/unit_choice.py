@@ -1,6 +1,6 @@
 """Learns how the built-in model chooses what it quotes of manuals: entries, lists, code, a few sentences in a row.
 
-    python -m evals.unit_choice [--save] [--data DIR]
+    python -m evals.unit_choice [--save] [--data DIR] [--kept FILE]
 
 Asks the questions of the mini-web docs and the everyday questions over it, in process. A softmax over the units of a question
 learns from the words which units to compare (`nexi/llm/extractive/units.json`) and, among those, which one answers
@@ -14,27 +14,27 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evals.answers import DATA, find_source
-from evals.reading_choice import PACKAGE, Asked, ask_everyday, ask_web
-from evals.sentence_choice import FOLDS, SEED, Example, MiniWeb, learn
+from evals.answers import DATA
+from evals.reading_choice import PACKAGE, Asked, load_asked
+from evals.sentence_choice import FOLDS, SEED, Example, learn
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
-from nexi.llm.extractive._units import MAX_COMPARED, UNIT_READING, UNIT_WORDS, describe_units, pick_apart, unit_text
+from nexi.llm.extractive._units import MAX_COMPARED_UNITS, UNIT_READING, UNIT_WORDS, describe_units, pick_apart, unit_text
 from nexi.llm.extractive.questions import read_question
 from rig import score
 
 WEB = "docs"
 TABLE = Path(__file__).with_name("unit_choice.md")
-TOPS = (1, 2, 3, MAX_COMPARED)
-SEEN_TWICE = 2 * MAX_COMPARED  # units that the weights of the second choice are learned from
+TOPS = (1, 2, 3, MAX_COMPARED_UNITS)
+SEEN_TWICE = 2 * MAX_COMPARED_UNITS  # units that the weights of the second choice are learned from
 HEADS = ("questions", "asked", "order", *(f"first {top}" for top in TOPS))
 HEAD = """# Choosing what is quoted of a manual
 
@@ -51,7 +51,7 @@ class Described:
     def __init__(self, asked: Asked, compare: Compare) -> None:
         question = asked.question["question"]
         ranking = SentenceRanking(read_question(question), asked.pages)
-        self.asked, self.group = asked, min(asked.gold, default="")
+        self.asked, self.group = asked, asked.group
         self.units, rows = describe_units(ranking)
         self.names = list(rows[0]) if rows else []
         self.features = np.array([list(row.values()) for row in rows])
@@ -88,7 +88,7 @@ def measure(described: Sequence[Described]) -> list[tuple[object, ...]]:
         for d in described:
             if d.asked.kind == kind:
                 words, reading = learned[fold[d.group]]
-                example = d.by_reading(words, MAX_COMPARED)
+                example = d.by_reading(words, MAX_COMPARED_UNITS)
                 shares["words"].append([bool(example.answers[:top].any()) for top in TOPS])
                 order = np.argsort(-(example.features @ reading), kind="stable")
                 shares["read, unseen pages"].append([bool(example.answers[order[:top]].any()) for top in TOPS])
@@ -96,27 +96,28 @@ def measure(described: Sequence[Described]) -> list[tuple[object, ...]]:
     return rows
 
 
-def name_weights(names: Sequence[str], weights: Weights) -> Mapping[str, float]:
+def name_weights(names: Sequence[str], weights: Weights) -> dict[str, float]:
     return {name: round(float(w), 3) for name, w in zip(names, weights, strict=True)}
 
 
-def main(ask: Callable[[Path], list[Asked]] | None = None, compare: Compare = compare_texts) -> int:
+def main(compare: Compare = compare_texts) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the mini-webs")
+    parser.add_argument("--kept", type=Path, help="a file that keeps the pages of the questions from one run to the next")
     parser.add_argument("--save", action="store_true", help="write the learned files and the table")
     options = parser.parse_args()
-    source = find_source(options.data, WEB)
-    if source is None or compare("one", ["two"]) is None:
+    asked = [a for a in load_asked(options.data, options.kept) if a.web == WEB and a.is_answerable]
+    if not asked or compare("one", ["two"]) is None:
         print("unit_choice: the mini-web or the reading model is missing")
         return 0
-    asked = ask(source) if ask else [a for ask_all in (ask_web, ask_everyday) for a in ask_all(MiniWeb(source), WEB)]
-    described = [Described(a, compare) for a in asked if a.question.get("answerable", True)]
-    described = [d for d in described if len(d.units)]
+    described = [d for a in asked if len((d := Described(a, compare)).units)]
     table = render_table(HEADS, measure(described))
     words, reading = learn_both(described)
     names = described[0].names
     print(table)
     learned = {UNIT_WORDS: name_weights(names, words), UNIT_READING: name_weights([*names, "nearness"], reading)}
+    near = np.concatenate([d.by_reading(words, MAX_COMPARED_UNITS).features[:, -1] for d in described])
+    learned[UNIT_READING] |= {"usual nearness": round(float(near.mean()), 3)}
     print(json.dumps(learned))
     if options.save:
         for name, weights in learned.items():

@@ -286,7 +286,8 @@ def find_literals(sources: list[Source]) -> list[Place]:
     for s in sources:
         indices = {id(n.slice) for n in s.walk() if isinstance(n, ast.Subscript)}
         numbers = (n for n in s.walk() if isinstance(n, ast.Constant) and type(n.value) in (int, float))
-        places += [Place(s.path, n.lineno, repr(n.value)) for n in numbers if n.value not in (0, 1, 2) and id(n) not in indices]
+        counted = (n for n in numbers if n.value not in (0, 1, 2) and id(n) not in indices)
+        places += [Place(s.path, n.lineno, repr(n.value)) for n in sorted(counted, key=lambda n: (n.lineno, n.col_offset))]
     return places
 
 

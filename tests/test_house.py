@@ -92,6 +92,7 @@ def test_a_small_package_has_the_figures_that_one_counts_by_hand(package: Path) 
         ("public", ["pkg/desk.py:9: Page", "pkg/desk.py:21: load_page", "pkg/lamp.py:7: Lamp"]),
         ("constants", ["pkg/desk.py:5: LIMIT"]),
         ("circles", ["2: pkg.desk pkg.lamp"]),
+        ("literals", ["pkg/desk.py:5: 3", "pkg/desk.py:6: 4"]),
     ],
 )
 def test_what_is_behind_a_figure_is_listed_with_its_place(
@@ -99,6 +100,16 @@ def test_what_is_behind_a_figure_is_listed_with_its_place(
 ) -> None:
     house.main([str(package), "--list", kind])
     assert capsys.readouterr().out.splitlines() == places
+
+
+def test_the_end_of_a_slice_is_a_number_of_the_code_and_an_index_is_none() -> None:
+    source = house.Source("a.py", "a", "first = rows[3][:5] + 0.5 * (7 - 1) + -1 + 2 + True\n")
+    assert [place.name for place in house.find_literals([source])] == ["5", "0.5", "7"]
+
+
+def test_answers_without_a_model_depend_on_few_numbers_that_were_not_learned() -> None:
+    places = house.find_literals(house.read_package(house.ROOT / "nexi" / "llm" / "extractive"))
+    assert len(places) <= 25, "\n".join(map(str, places))
 
 
 @pytest.mark.parametrize("name", ["told", "_asked", "waiting", "frozen", "usable", "_unknown"])

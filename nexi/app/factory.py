@@ -693,7 +693,7 @@ def find_reading_problem() -> StoreError | None:
 
 def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
     """Whether pages answer a question."""
-    from nexi.llm.extractive.answerability import rate_pages as rate
+    from nexi.llm.extractive.composition import rate_pages as rate
 
     return rate(question, pages, compare_texts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.extractive.answerability import rate_pages
+from nexi.llm.extractive.composition import rate_pages
 from nexi.types import PageView
 
 MOON = PageView(

@@ -10,8 +10,7 @@ from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._units import describe_units, find_units, pick_apart
-from nexi.llm.extractive.answerability import rate_pages
-from nexi.llm.extractive.composition import compose_answer
+from nexi.llm.extractive.composition import compose_answer, rate_pages
 from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView

@@ -7,27 +7,19 @@ given, it compares the question with the candidates that are best by their words
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
-from importlib import resources
 
 from msgspec import Struct
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
-from nexi.llm.extractive._related import find_similarity, general_rarity
+from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED, MAX_COMPARED_CHARS, MAX_WORDS
+from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
-MAX_CANDIDATES = 60
-USUAL_NEARNESS = 0.84  # of the sentences of a page to a question that it answers
-MIN_OTHERS = 4
-MAX_COMPARED = 12  # of the candidates, by a reading model
-MAX_COMPARED_CHARS = 450  # of one candidate
 WORDS, READING = "choice.json", "reading.json"  # the weights without and with a reading model
-LONG_SENTENCE = 45
-MANY_NAMES = 3
 _FOCUS = re.compile(
     r"\b(?:what|which)\s+((?:(?!(?:is|are|was|were|did|do|does|has|had|have|can|could|would|will)\b)[\w-]+\s+){1,3})", re.I
 )
@@ -73,20 +65,14 @@ def describe_text(ranking: SentenceRanking, s: Scored) -> str:
     return f"{ranking.subjects[s.page]}. {label}{s.sentence.text}"[:MAX_COMPARED_CHARS]
 
 
-def sum_points(row: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    return sum(weights.get(name, 0.0) * value for name, value in row.items())
-
-
 def share_chances(
     candidates: Sequence[Scored], rows: Sequence[Mapping[str, float]], weights: Mapping[str, float]
 ) -> list[Candidate]:
     points = [sum_points(row, weights) for row in rows]
     best = max(points, default=0.0)
     powers = [math.exp(value - best) for value in points]
-    others = [USUAL_NEARNESS] * max(
-        0, MIN_OTHERS - len(rows)
-    )  # a page of one sentence has nothing that it could stand out from
-    usual = (sum(row.get("nearness", 0.0) for row in rows) + sum(others)) / max(1, len(rows) + len(others))
+    # A page of one sentence has nothing that it could stand out from but what is usual.
+    usual = (sum(row.get("nearness", 0.0) for row in rows) + weights.get("usual nearness", 0.0)) / (1 + len(rows))
     rated = [
         Candidate(s, power / sum(powers), near, {**row, "stands_out": near - usual})
         for s, power, row in zip(candidates, powers, rows, strict=True)
@@ -101,18 +87,13 @@ def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) 
     return [describe.of_sentence(s) for s in candidates]
 
 
-@cache
-def load_weights(name: str) -> Mapping[str, float]:
-    text = resources.files("nexi.llm.extractive").joinpath(name).read_text(encoding="utf-8")
-    learned: dict[str, float] = json.loads(text)
-    return learned
-
-
 def defines(ranking: SentenceRanking, text: str, asked: Collection[str]) -> bool:
     """Whether a text begins with what is asked about and says what it is."""
     match = _DEFINES.match(text)
-    subject = set(ranking.words.stems(match[1])) if match else set()
-    return bool(subject) and 2 * len(subject.intersection(asked)) >= len(subject)
+    subject = ranking.words.stems(match[1]) if match else []
+    if not match or not subject or ("," in match[1] and subject[0] not in asked):  # "Because of MVCC, it is"
+        return False
+    return 2 * len(set(subject).intersection(asked)) >= len(set(subject))
 
 
 def enumerates(sentence: PassageSentence) -> bool:
@@ -126,9 +107,7 @@ class _Features:
     def __init__(self, ranking: SentenceRanking, candidates: Sequence[Scored]) -> None:
         self.ranking = ranking
         self.top = max((s.score for s in candidates), default=0.0) or 1.0
-        raw = {word: weight * general_rarity(word) for word, weight in ranking.question.weights.items()}
-        whole = sum(raw.values()) or 1.0
-        self.weights = {word: value / whole for word, value in raw.items()}
+        self.weights = ranking.question.word_shares
         focus = _FOCUS.search(ranking.question.text)
         self.form = ranking.question.form
         self.focus = (ranking.words.stems(focus[1]) if focus else [])[-1:]
@@ -151,14 +130,14 @@ class _Features:
             "words": sum(w for word, w in self.weights.items() if word in own),
             "share": sum(word in own for word in self.weights) / max(1, len(self.weights)),
             "missing": sum(w for word, w in self.weights.items() if word not in near),
-            "new_names": min(MANY_NAMES, sum(1 for _ in find_new_names(ranking, s.sentence))) / MANY_NAMES,
+            "new_names": float(next(find_new_names(ranking, s.sentence), "") != ""),
             "page": ranking.page_prior(s.page) - 1,
             "first_page": float(s.page == 0),
             "wanted": wanted,
             "wanted_date": wanted * (ranking.wants == "date"),
             "focus": float(bool(self.focus) and self.focus[0] in own),
             "place": s.place / max(1, len(page)),
-            "long": float(len(s.sentence.text.split()) > LONG_SENTENCE),
+            "length": len(s.sentence.text.split()) / MAX_WORDS,
             "defines": float(self.form in ("definition", "topic") and defines(ranking, s.sentence.text, self.weights.keys())),
             "enumerates": float(self.form == "list" and enumerates(s.sentence)),
         }

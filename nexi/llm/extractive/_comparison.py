@@ -10,6 +10,7 @@ import re
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import COUNTRIES, RELATIONS
+from nexi.llm.extractive._limits import MAX_HEAD_WORDS, SAME
 from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
@@ -20,7 +21,6 @@ _LATER = re.compile(r"\b(?:later|last|younger|youngest|recent|recently|newer|aft
 _LONGER = re.compile(r"\blived? longer\b|\blonger li(?:fe|ved)\b", re.I)
 _MORE = re.compile(r"\b(more|most|fewer|fewest|less)\s+(\w+)", re.I)
 _SAME_RELATION = re.compile(rf"\bsame ({'|'.join(RELATIONS)})\b", re.I)
-_RELATION_WORDS = 9  # after a cue such as "directed", within which the names stand
 _BOTH = re.compile(r"\b(?:both|same)\b", re.I)
 _DATE = re.compile(
     rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?:(?P<m>{'|'.join(MONTHS)}) )?(?:(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?, )?"
@@ -37,7 +37,6 @@ _LIFE_DAY = re.compile(
     r"|\b(?:born|died)\b(?: (?:on|in|about|around|c\.))?,? (?:[\w.,]+ ){0,6}?\(?[^.;]{0,12}\b\d{3,4}\b"
 )
 _LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
-MIN_SIMILARITY = 0.75  # from which a text says a word in other words
 _COMPARING = frozenset(ContentWords().stems("both same located used found"))
 
 
@@ -50,6 +49,7 @@ _HEDGE = re.compile(
     re.I,
 )
 _PAST = re.compile(r"\b(?:was|were|had|did)\b", re.I)
+_Value = tuple[int, int]  # of a thing: what it has and how much more, such as months and days
 _SMALL = frozenset(ContentWords().stems("never cannot without non neither both itself"))
 
 
@@ -92,7 +92,7 @@ def compare_sides(question: Question, one: Side, other: Side) -> str:
     if earlier == later:
         return ""
     died = re.search(r"\bdied?\b", question.text, re.I) is not None
-    first, second = _event_year(one.text, died), _event_year(other.text, died)
+    first, second = _event_date(one.text, died), _event_date(other.text, died)
     return _answer_by_value(one, other, first, second, want_more=later)
 
 
@@ -114,32 +114,32 @@ def confirm_statement(question: Question, text: str, about: str) -> str:
     return ""
 
 
-def _answer_by_value(one: Side, other: Side, first: float | None, second: float | None, *, want_more: bool) -> str:
+def _answer_by_value(one: Side, other: Side, first: _Value | None, second: _Value | None, *, want_more: bool) -> str:
     if first is None or second is None or first == second:
         return ""
     return f"{(one if (first > second) == want_more else other).name}."
 
 
-def _count_things(text: str, noun: str) -> float | None:
+def _count_things(text: str, noun: str) -> _Value | None:
     """How many of something a text counts: 100 of "75-100 species"."""
     wanted = set(ContentWords().stems(noun))
     for match in re.finditer(r"(\d[\d,]*)(?:\s*[-–]\s*(\d[\d,]*))?\s+(?:\w+\s+){0,2}?(\w+)", text):
         if wanted & set(ContentWords().stems(match[3])):
-            return float((match[2] or match[1]).replace(",", "") or 0)
+            return (int((match[2] or match[1]).replace(",", "")), 0)
     return None
 
 
-def find_dates(text: str) -> list[float]:
-    """The dates of a text as years with fractions, in order."""
-    found = []
+def find_dates(text: str) -> list[_Value]:
+    """The dates of a text as months and days, in order."""
+    dates: list[_Value] = []
     for match in _DATE.finditer(text):
         month = MONTHS.index(match["m"].lower()) if match["m"] else 0
         day = int(match["d1"] or match["d2"] or 0) if match["m"] else 0
-        found.append(int(match["y"]) + month / 12 + day / 400)
-    return found
+        dates.append((int(match["y"]) * len(MONTHS) + month, day))
+    return dates
 
 
-def _event_year(text: str, died: bool) -> float | None:
+def _event_date(text: str, died: bool) -> _Value | None:
     known = find_dates(text)
     if died:
         alone = re.search(r"\bdied\b", text, re.I) and len(known) == 1
@@ -147,9 +147,9 @@ def _event_year(text: str, died: bool) -> float | None:
     return known[0] if known else None
 
 
-def _life_span(text: str) -> float | None:
-    known = find_dates(text)
-    return known[1] - known[0] if len(known) > 1 and 0 < known[1] - known[0] < 125 else None
+def _life_span(text: str) -> _Value | None:
+    (born, born_day), (died, died_day) = (*find_dates(text), (0, 0), (0, 0))[:2]
+    return (died - born, died_day - born_day) if died > born else None
 
 
 def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
@@ -167,13 +167,13 @@ def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     if not asked or "same" in question.text.lower():
         return ""
     said = [frozenset(words.stems(f"{side.text} {side.opening}")) for side in (one, other)]
-    shares = [sum(find_similarity(word, stems) >= MIN_SIMILARITY for word in asked) / len(asked) for stems in said]
+    shares = [sum(find_similarity(word, stems) > SAME for word in asked) / len(asked) for stems in said]
     return "Yes." if min(shares) == 1 else "No." if max(shares) == 1 and min(shares) == 0 else ""
 
 
 def _find_related_names(text: str, relation: str) -> frozenset[str]:
     """The names that stand in a relation: those after "directed by" for a director."""
-    cue = re.search(rf"\b(?:{'|'.join(RELATIONS[relation])})\b((?:\s+\S+){{1,{_RELATION_WORDS}}})", text, re.I)
+    cue = re.search(rf"\b(?:{'|'.join(RELATIONS[relation])})\b((?:\s+\S+){{1,{MAX_HEAD_WORDS}}})", text, re.I)
     found = re.split(r"\b(?:starring|from|about|in|on)\b|[.;(]", cue[1])[0] if cue else ""
     return frozenset(name for name in find_names(found) if len(name.split()) > 1)
 

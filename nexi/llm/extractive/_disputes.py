@@ -13,12 +13,11 @@ from functools import partial
 from nexi.checking.conflicts import find_difference
 from nexi.checking.origins import are_copies
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.llm.extractive._limits import MAX_COMPARED
 from nexi.llm.extractive._outdated import has_same_subject
 from nexi.llm.extractive._quotation import quote_sentence
 
 __all__ = ["Settled", "settle_values"]
-
-MAX_COMPARED = 6  # sentences, the best ones
 
 # The sentences that no better supported one contradicts, and the two of a dispute that is not settled.
 Settled = tuple[list[Scored], list[Scored]]

@@ -6,7 +6,6 @@ a sentence stands under, and whether it holds the kind of thing that was asked f
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,26 +14,16 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_SENTENCE_CHARS, MIN_NAME_CHARS, MIN_SENTENCE_WORDS
+from nexi.llm.extractive._related import find_rarity
+from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
-from nexi.llm.extractive.questions import Question, Wants
+from nexi.llm.extractive.questions import RANKING, Question, Wants
 from nexi.text.languages import LANGUAGES
 from nexi.text.references import name_subject
 from nexi.text.wordforms import normalise_word
 from nexi.text.words import find_words
-from nexi.types import PageView, SearchOutcome
-
-# What a word of the question is worth where it stands; in the sentence itself it is worth 1.
-NEAR, LABEL, TITLE = 0.45, 0.6, 0.25
-PAIR = 0.35  # two words of the question side by side, on top
-LENGTH = 0.006  # what each word of a sentence costs
-WANTED = 0.3  # a thing of the wanted kind
-FRAGMENT = 0.4  # what is left of a label, a line of code, or a few words
-# What a page promises as a whole: how much of the question it holds, being about its subject, coming first.
-COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
-MIN_NAME = 4  # a subject of one or two letters is no name
-HIT_ABOUT, HIT_NAMED = 0.25, 0.6
-MAX_COLUMNS = 8  # of a row that are quoted where the question asks for some of them
-MAX_HEADS_CHARS = 2_000  # of a table whose rows are quoted with all their heads
+from nexi.types import Hit, PageView, SearchOutcome
 
 _YEAR = r"(?<![A-Za-z\d])(?:1\d{3}|20\d{2})s?(?![^\W年])|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
@@ -72,7 +61,7 @@ class Scored(Struct, frozen=True):
     def is_quotable(self) -> bool:
         if self.sentence.kind == "head":
             return False
-        return self.score > 0 and (self.sentence.kind != "label" or len(self.sentence.text.split()) > 5)
+        return self.score > 0 and (self.sentence.kind != "label" or len(self.sentence.text.split()) >= MIN_SENTENCE_WORDS)
 
 
 class SentenceRanking:
@@ -81,6 +70,7 @@ class SentenceRanking:
     def __init__(self, question: Question, pages: Sequence[PageView]) -> None:
         self.question = question
         self.pages = tuple(pages)
+        self.weights = load_weights(RANKING)
         self.words = ContentWords(question.language)
         self.subjects = [find_page_subject(name_subject(p.title, p.text) or p.title) for p in pages]
         self.sentences = [self._name_rows(read_sentences(p.text)) for p in pages]
@@ -89,14 +79,15 @@ class SentenceRanking:
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
         self.rarity = self._word_rarity()
+        self._held = [[frozenset(self.rarity.keys() & stems) for stems in page] for page in self._stems]
         scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
 
     def words_by_place(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words in a sentence, beside it, in the heading above it and in the title of its page."""
-        beside = {stem for i in self._neighbours(scored.page, scored.place) for stem in self._stems[scored.page][i]}
-        label = frozenset(self.words.stems(scored.sentence.label))
-        return scored.covered, frozenset(self.rarity.keys() & beside), label, self._titles[scored.page]
+        held = self._held[scored.page]
+        beside = frozenset[str]().union(*(held[i] for i in self._neighbours(scored.page, scored.place)))
+        return scored.covered, beside, frozenset(self.words.stems(scored.sentence.label)), self._titles[scored.page]
 
     def shared_pairs(self, scored: Scored) -> int:
         """How many words stand side by side in a sentence as they do in the question."""
@@ -113,6 +104,10 @@ class SentenceRanking:
     def stems_of(self, page: int, place: int, last: int = 0) -> frozenset[str]:
         """The words of one sentence, or of several up to `last`."""
         return self._join_stems(page, range(place, last or place + 1))
+
+    def held_by(self, page: int, place: int, last: int) -> frozenset[str]:
+        """The words of the question in sentences from `place` up to `last`."""
+        return frozenset[str]().union(*self._held[page][place:last])
 
     def words_around(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words of the sentence before, of the one after, of the whole paragraph and of the page's title."""
@@ -153,7 +148,7 @@ class SentenceRanking:
                 if sentence.heads not in columns:
                     columns[sentence.heads] = self._asked_columns(sentence.heads)
                 chosen = [n for n in columns[sentence.heads] if n < len(sentence.cells) and sentence.cells[n]]
-                if chosen or sum(map(len, sentence.heads)) <= MAX_HEADS_CHARS:
+                if chosen or sum(map(len, sentence.heads)) <= MAX_SENTENCE_CHARS:
                     sentence = name_cells(sentence, chosen)
             out.append(sentence)
         return out
@@ -164,7 +159,7 @@ class SentenceRanking:
         shares = [sum(asked.get(stem, 0.0) for stem in set(self.words.stems(head))) for head in heads]
         best = max(shares[1:], default=0.0)
         columns = [n for n, share in enumerate(shares) if n and share == best]
-        return columns if best and len(columns) <= MAX_COLUMNS else []
+        return columns if best and len(columns) <= MAX_ALTERNATIVES else []
 
     def _join_stems(self, page: int, places: Iterable[int]) -> frozenset[str]:
         return frozenset(stem for place in places for stem in self._stems[page][place])
@@ -178,7 +173,7 @@ class SentenceRanking:
         wanted = self.question.weights
         seen = self.sentences_with()
         total = sum(map(len, self._stems))
-        return {s: w * math.log(1 + (total - seen[s] + 0.5) / (seen[s] + 0.5)) for s, w in wanted.items()}
+        return {s: w * find_rarity(seen[s], total) for s, w in wanted.items()}
 
     def page_cover(self, *numbers: int) -> float:
         """How much of the question pages and their titles say anywhere, by rarity."""
@@ -190,26 +185,29 @@ class SentenceRanking:
 
     def page_words(self, number: int) -> frozenset[str]:
         """The words of the question that a page or its title says."""
-        return frozenset(self.rarity.keys() & self._titles[number].union(*self._stems[number]))
+        return frozenset(self.rarity.keys() & self._titles[number]).union(*self._held[number])
 
     def page_prior(self, number: int) -> float:
         """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
-        title, cover = self._titles[number], self.page_cover(number)
+        return 1 + sum_points(self.describe_page(number), self.weights)
+
+    def describe_page(self, number: int) -> dict[str, float]:
+        title = self._titles[number]
         about = len(title & self.rarity.keys()) / len(title) if title else 0.0
-        return 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
+        return {"cover": self.page_cover(number), "about": about, "first": 1 / (1 + number)}
 
     def _score_page(self, number: int) -> list[Scored]:
         page, prior = self.sentences[number], self.page_prior(number)
-        held = [frozenset(self.rarity.keys() & stems) for stems in self._stems[number]]
+        held = self._held[number]
         labels = {label: frozenset(self.words.stems(label)) for label in {s.label for s in page}}
         out = []
         for place, sentence in enumerate(page):
             label = labels[sentence.label]
             if held[place] or label & self.rarity.keys():
                 near = frozenset[str]().union(*(held[i] for i in self._neighbours(number, place)))
-                score = prior * self._words_score(held[place], near, label, self._titles[number])
-                score += prior * self._pairs_score(self._stems[number][place])
-                score *= self._form_score(sentence, is_fact(page, place))
+                score = weigh_words(self.rarity, (held[place], near, label, self._titles[number]))
+                score += self.weights["pair"] * self.weigh_pairs(number, place)
+                score *= prior * self._form_score(sentence, is_fact(page, place))
                 out.append(Scored(score, number, place, sentence, held[place]))
         return out
 
@@ -218,23 +216,22 @@ class SentenceRanking:
         page = self.sentences[number]
         return [i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block]
 
-    def _words_score(self, own: frozenset[str], near: frozenset[str], label: frozenset[str], title: frozenset[str]) -> float:
-        return weigh_words(self.rarity, (own, near, label, title))
-
-    def _pairs_score(self, stems: Sequence[str]) -> float:
-        asked = self.question.pairs
-        found = asked.intersection(pairwise(stems))
-        return PAIR * sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
+    def weigh_pairs(self, page: int, place: int) -> float:
+        """What the words of a sentence say that stand side by side as in the question."""
+        found = self.question.pairs.intersection(pairwise(self._stems[page][place]))
+        return sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
 
     def _form_score(self, sentence: PassageSentence, is_whole: bool) -> float:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
-        length = len(sentence.text.split())
-        form = 1 / (1 + LENGTH * length)
-        if holds_wanted(self, sentence):
-            form *= 1 + WANTED
-        return form * (
-            FRAGMENT if sentence.kind in ("label", "code") or (length < 4 and sentence.kind != "row" and not is_whole) else 1.0
-        )
+        form = 1 + self.weights["wanted"] * holds_wanted(self, sentence)
+        form *= self.weights["fragment"] if is_fragment(sentence, is_whole) else 1.0
+        return form / (1 + self.weights["length"] * len(sentence.text.split()))
+
+
+def is_fragment(sentence: PassageSentence, is_whole: bool) -> bool:
+    """Whether a sentence is a label, a line of code or a few words that say little alone."""
+    is_short = len(sentence.text.split()) < MIN_NAME_CHARS and sentence.kind != "row" and not is_whole
+    return is_short or sentence.kind in ("label", "code")
 
 
 def is_fact(page: Sequence[PassageSentence], place: int) -> bool:
@@ -257,7 +254,8 @@ def rank_sentences(question: Question, pages: tuple[PageView, ...]) -> SentenceR
 
 def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) -> float:
     """The weight of words in a sentence, beside it, above it and in a title, each where it counts most."""
-    shares = tuple(zip(places, (1.0, NEAR, LABEL, TITLE), strict=True))
+    known = load_weights(RANKING)
+    shares = tuple(zip(places, (1.0, known["near"], known["label"], known["title"]), strict=True))
     return sum(w * max((share for have, share in shares if word in have), default=0.0) for word, w in weights.items())
 
 
@@ -311,19 +309,27 @@ def flatten_words(text: str) -> str:
 
 def is_named(about: str, text: str) -> bool:
     """Whether a text names a subject, word for word."""
-    return len(flatten_words(about)) > MIN_NAME and flatten_words(about) in flatten_words(text)
+    return len(flatten_words(about)) > MIN_NAME_CHARS and flatten_words(about) in flatten_words(text)
 
 
 def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str]:
     """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
-    words, best = ContentWords(question.language), dict[str, float]()
-    total = sum(question.weights.values()) or 1.0
+    best: dict[str, float] = {}
     for outcome in outcomes:
         for place, hit in enumerate(outcome.hits):
-            title = set(words.stems(find_page_subject(hit.title)))
-            have = title.union(words.stems(hit.snippet))
-            cover = sum(w for s, w in question.weights.items() if s in have) / total
-            about = len(title & question.weights.keys()) / len(title) if title else 0.0
-            named = HIT_NAMED * is_named(find_page_subject(hit.title), question.text)
-            best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + named + 1 / (1 + place))
+            score = sum_points(describe_hit(question, hit, place), load_weights(RANKING))
+            best[hit.url] = max(best.get(hit.url, 0.0), score)
     return sorted(best, key=lambda url: -best[url])
+
+
+def describe_hit(question: Question, hit: Hit, place: int) -> dict[str, float]:
+    """What speaks for a hit: the words it shares with the question, its title, and how high the backend has it."""
+    words, subject = ContentWords(question.language), find_page_subject(hit.title)
+    title = set(words.stems(subject))
+    have = title.union(words.stems(hit.snippet))
+    return {
+        "hit cover": sum(w for s, w in question.weights.items() if s in have) / (sum(question.weights.values()) or 1.0),
+        "hit about": len(title & question.weights.keys()) / len(title) if title else 0.0,
+        "hit named": float(is_named(subject, question.text)),
+        "hit place": 1 / (1 + place),
+    }

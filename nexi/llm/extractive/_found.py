@@ -14,21 +14,13 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from nexi.llm.extractive._related import find_similarity, general_rarity
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_PAGES_READ, MAX_WORDS, MIN_SENTENCE_WORDS
+from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, read_sentences
 from nexi.llm.extractive.questions import Question
 from nexi.text.chunking import heading_path
 from nexi.text.excerpts import PASSAGE_GAP, LongText
 from nexi.types import Hit, PageView
-
-MAX_PASSAGES = 4
-MAX_OTHERS = 6  # of one page that was read; a search returns three
-MAX_WORDS = 60  # of one passage
-MAX_HEAD_WORDS = 12
-MAX_TITLE_WORDS = 6  # a longer title is a sentence, and no name to put before another
-PAGE_PRIOR = 0.5  # what it adds that a passage is of the first page; of the second it is half of that
-LATER = 0.003  # what each sentence before a stretch costs it
-MIN_QUOTED_CHARS = 30  # less is not told from chance by the check
 
 _NAME_IN_CODE = re.compile(r"^[`@-]|\w\(")
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+")
@@ -64,16 +56,14 @@ def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageV
     if question.language or not is_about_code(every):
         return []
     words = ContentWords()
-    raw = {stem: weight * general_rarity(stem) for stem, weight in question.weights.items()}
-    weights = {stem: weight / (sum(raw.values()) or 1.0) for stem, weight in raw.items()}
-    rated = [_rate_passage(weights, words, *passage) for passage in read if passage[-1]]
+    rated = [_rate_passage(question.word_shares, words, *passage) for passage in read if passage[-1]]
     return sorted(rated, key=lambda passage: -passage.score)
 
 
 def _other_passages(question: Question, text: str, known: str) -> list[str]:
     """The passages of a page that say most of a question, without those that are known."""
     long = LongText(text)
-    best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_OTHERS]]
+    best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_ALTERNATIVES]]
     return [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in best if c.text not in known]
 
 
@@ -92,11 +82,11 @@ def _rate_passage(
     best, first, last = -1.0, 0, 0
     for start in range(len(sentences)):
         end = _end_of_stretch(sentences, start)
-        cover = sum(weight * max(one[stem] for one in said[start:end]) for stem, weight in weights.items()) - LATER * start
+        cover = sum(weight * max(one[stem] for one in said[start:end]) for stem, weight in weights.items())
         if cover > best:
             best, first, last = cover, start, end
     sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in said)
-    return FoundPassage(PAGE_PRIOR / (1 + place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
+    return FoundPassage(1 / (2 + place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
 
 
 def _end_of_stretch(sentences: Sequence[PassageSentence], start: int) -> int:
@@ -115,7 +105,7 @@ def quote_passages(passages: Sequence[FoundPassage], pages: Sequence[PageView]) 
     quoted: set[str] = set()
     for passage in passages:
         said = {sentence.text for sentence in passage.sentences[passage.first : passage.last] if sentence.kind != "label"}
-        if len(paragraphs) < MAX_PASSAGES and passage.url in numbers and not said <= quoted:
+        if len(paragraphs) < MAX_PAGES_READ and passage.url in numbers and not said <= quoted:
             paragraph = _render_stretch(passage, f" [{numbers[passage.url]}]")
             paragraphs += [paragraph] if paragraph else []
             quoted |= said if paragraph else set()
@@ -143,7 +133,7 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
                 named_page = page if not is_new or page.casefold() not in shown.casefold() else ""
                 above = ", ".join(name for name in (named_page, shown if is_new else "") if name)
                 text, page = f"{above}: {sentence.text}" if above else sentence.text, ""
-                texts += [_cut_words(text) + mark] if len(text) >= MIN_QUOTED_CHARS else []
+                texts += [_cut_words(text) + mark] if len(text.split()) >= MIN_SENTENCE_WORDS else []
                 head, names = label, ""
             blocks += [" ".join(texts)] if texts else []
             has_sentence = has_sentence or bool(texts)
@@ -158,7 +148,7 @@ def _name_page(passage: FoundPassage) -> str:
     if unquote(passage.url).endswith(f"/{passage.title}"):
         return ""
     name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(passage.title)[0].strip("` ")))
-    return name if len(name.split()) <= MAX_TITLE_WORDS and not _SENTENCE_END.search(name) else ""
+    return name if len(name.split()) <= MIN_SENTENCE_WORDS and not _SENTENCE_END.search(name) else ""
 
 
 def fence_code(lines: Sequence[str], text: str) -> str:

@@ -12,15 +12,13 @@ import re
 from collections.abc import Sequence
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.llm.extractive._limits import MAX_CANDIDATES, SAME
 from nexi.text.references import find_other_things
 from nexi.text.scope import MAX_HEAD_CHARS, DocumentScope, Period, asks_for_past, find_periods, is_newer, read_scope
 from nexi.types import PageView
 
 __all__ = ["has_same_subject", "leave_out_outdated", "scope_of"]
 
-MIN_SHARED, MIN_SHARED_ELSEWHERE = 2, 4  # words of two sentences about the same thing, in versions and in other documents
-MAX_COMPARED = 60  # of the best sentences with those of newer pages
-SAME_IN_FAMILY, SAME_ELSEWHERE = 0.6, 0.75  # the share of the shorter sentence's words that the other one has
 _DIGITS = re.compile(r"\d[\d.,]*")
 
 
@@ -43,7 +41,7 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
     contents = {m: _list_contents(ranking, m) for m in {m for others in newer for m in others}} if not wants_past else {}
     outdated = {
         (s.page, s.place)
-        for s in in_time[:MAX_COMPARED]
+        for s in in_time[:MAX_CANDIDATES]
         for m in newer[s.page]
         if m in contents and _says_again(ranking, s, m, contents[m], is_version=scopes[m].is_of_family(scopes[s.page]))
     }
@@ -71,10 +69,8 @@ def _says_again(
 ) -> bool:
     """Whether a newer page has a sentence about the same thing as this one; one of another document must have another value."""
     own, text = _content(ranking.stems_of(s.page, s.place)), s.sentence.text
-    least, share = (MIN_SHARED, SAME_IN_FAMILY) if is_version else (MIN_SHARED_ELSEWHERE, SAME_ELSEWHERE)
     for place, other in enumerate(contents):
-        shared = len(own & other)
-        if shared < least or shared < share * min(len(own), len(other)):
+        if not _are_alike(own, other):
             continue
         said = ranking.sentences[newer][place].text
         times = find_periods(text), find_periods(said)
@@ -87,9 +83,13 @@ def _says_again(
 
 def has_same_subject(ranking: SentenceRanking, one: Scored, other: Scored) -> bool:
     """Whether sentences of two versions of a document say the same thing, with whatever value."""
-    own, others = (_content(ranking.stems_of(s.page, s.place)) for s in (one, other))
-    shared = len(own & others)
-    return shared >= MIN_SHARED and shared >= SAME_IN_FAMILY * min(len(own), len(others))
+    return _are_alike(*(_content(ranking.stems_of(s.page, s.place)) for s in (one, other)))
+
+
+def _are_alike(own: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two sentences have most words in common, and more than one."""
+    shared = len(own & other)
+    return shared > 1 and shared >= SAME * min(len(own), len(other))
 
 
 def _content(stems: frozenset[str]) -> frozenset[str]:

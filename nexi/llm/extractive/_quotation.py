@@ -14,6 +14,13 @@ from urllib.parse import unquote
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, flatten_words
 from nexi.llm.extractive._found import fence_code
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
+from nexi.llm.extractive._limits import (
+    MAX_BLOCK_WORDS,
+    MAX_HEAD_WORDS,
+    MAX_LINE_WORDS,
+    MAX_WORDS,
+    MIN_SENTENCE_WORDS,
+)
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import name_subject
 from nexi.types import PageView
@@ -21,11 +28,6 @@ from nexi.types import PageView
 __all__ = ["fit_sentences", "join_quotations", "quote_sentence", "quote_unit", "quote_with_context", "shorten_sentence"]
 
 
-MAX_SENTENCE_WORDS = 58
-MAX_HEAD_WORDS = 8
-MIN_SENTENCE_WORDS = 7  # a shorter one is not cut
-MAX_LIST_WORDS = 90  # of a list or a block of code beside its sentence
-MAX_ITEM_WORDS = 25  # a longer item is quoted by its first sentence
 _IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
 _AGENCY = re.compile(r"^(?:[A-Z][^()\n]{0,60})?\([A-Z][\w. ]{1,20}\)\s*(?:[—–]|--?)\s+(?=\S)")
 _BLOCK_KINDS = ("item", "row", "code")
@@ -58,7 +60,7 @@ def quote_with_context(evidence: SentenceRanking, s: Scored, quoted: Sequence[Sc
         block = [fence_code([line.text for line in page[first:last]], evidence.pages[s.page].text)]
     else:
         block = list(_list_items(page[first:last]))
-    room = MAX_LIST_WORDS if evidence.question.form in ("list", "how", "topic") else MAX_SENTENCE_WORDS
+    room = MAX_BLOCK_WORDS if evidence.question.form in ("list", "how", "topic") else MAX_WORDS
     return [*texts, *block] if texts and sum(len(text.split()) for text in (*texts, *block)) <= room else [own]
 
 
@@ -129,7 +131,7 @@ def _list_items(sentences: Sequence[PassageSentence]) -> Iterator[str]:
     for _, group in groupby(sentences, key=lambda sentence: sentence.block):
         parts = [sentence.text for sentence in group]
         whole = " ".join(parts)
-        yield f"- {whole if len(whole.split()) <= MAX_ITEM_WORDS else parts[0]}"
+        yield f"- {whole if len(whole.split()) <= MAX_LINE_WORDS else parts[0]}"
 
 
 def is_item(text: str) -> bool:

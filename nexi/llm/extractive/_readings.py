@@ -12,14 +12,12 @@ from nexi.llm.extractive._choice import Compare, rate_candidates
 from nexi.llm.extractive._comparison import tells_life, tells_life_day
 from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES
 from nexi.llm.extractive._outdated import has_same_subject, scope_of
 from nexi.text.references import find_namesakes
 from nexi.text.scope import asks_for_now, asks_for_past, find_periods
 
 __all__ = ["Reading", "find_readings"]
-
-MAX_READINGS = 5
-MIN_SHARE = 0.4  # of the best score, for a sentence that answers for another reading
 
 Reading = tuple[str, tuple[Scored, ...]]  # a name and its sentence; two where pages give different values
 
@@ -34,7 +32,7 @@ def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> l
         return []
     usable = [s for s in ranking.ranked if s.is_quotable]
     readings = _find_namesakes(ranking, usable, compare) or _find_periods(ranking, usable)
-    return readings[:MAX_READINGS] if len(readings) > 1 else []
+    return readings[:MAX_ALTERNATIVES] if len(readings) > 1 else []
 
 
 def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:

@@ -7,16 +7,15 @@ sentences it occurs in, then related stems with their similarity in hundredths.
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 
-__all__ = ["general_rarity", "related_stems"]
+from nexi.llm.extractive._limits import MIN_NAME_CHARS, SAME
+
+__all__ = ["find_rarity", "find_similarity", "general_rarity", "has_same_root", "related_stems"]
 
 
 TOTAL = "*"  # the line that holds the number of all sentences
-MIN_PREFIX = 4
-PREFIX_SHARE = 0.6
-SAME_ROOT = 0.7  # how similar two words with the same beginning are taken to be
 
 
 @cache
@@ -25,19 +24,23 @@ def _load_lines() -> dict[str, str]:
     return {stem: rest for stem, _, rest in (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))}
 
 
-@lru_cache(maxsize=4096)
+def find_rarity(seen: int, total: int) -> float:
+    """What a word says that stands in so many of all sentences, as BM25 weighs it."""
+    return math.log((2 * total + 2) / (2 * seen + 1))
+
+
+@cache
 def general_rarity(stem: str) -> float:
     """What a word says by how rare it is in general English."""
     lines = _load_lines()
-    total, seen = int(lines[TOTAL]), int(lines.get(stem, "0").split(" ", 1)[0])
-    return math.log(1 + (total - seen + 0.5) / (seen + 0.5))
+    return find_rarity(int(lines.get(stem, "0").split(" ", 1)[0]), int(lines[TOTAL]))
 
 
-@lru_cache(maxsize=4096)
+@cache
 def related_stems(stem: str) -> dict[str, float]:
     """Stems that mean nearly the same, each with its similarity below 1."""
     parts = _load_lines().get(stem, "").split(" ")[1:]
-    return {word: int(similarity) / 100 for word, similarity in zip(parts[::2], parts[1::2], strict=True)}
+    return {word: float(f".{similarity}") for word, similarity in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def find_similarity(stem: str, stems: frozenset[str]) -> float:
@@ -46,13 +49,13 @@ def find_similarity(stem: str, stems: frozenset[str]) -> float:
         return 1.0
     related = related_stems(stem)
     best = max((related[other] for other in related.keys() & stems), default=0.0)
-    return max(best, SAME_ROOT) if any(_has_same_root(stem, other) for other in stems) else best
+    return max(best, SAME) if any(has_same_root(stem, other) for other in stems) else best
 
 
-def _has_same_root(one: str, other: str) -> bool:
+def has_same_root(one: str, other: str) -> bool:
     """Whether two words differ by their endings only, such as "Islam" and "Islamic"."""
-    if one[:MIN_PREFIX] != other[:MIN_PREFIX] or len(one) < MIN_PREFIX:
+    if one[:MIN_NAME_CHARS] != other[:MIN_NAME_CHARS] or len(one) < MIN_NAME_CHARS:
         return False
-    least = PREFIX_SHARE * max(len(one), len(other))
+    least = SAME * max(len(one), len(other))
     same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return same >= least

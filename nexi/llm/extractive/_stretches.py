@@ -11,14 +11,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_WORDS
 from nexi.llm.extractive.passages import is_label, split_sentences
 from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
 from nexi.text.plain import strip_markdown
 
 __all__ = ["Line", "Stretch", "count_words", "read_stretches", "render_lines"]
-
-MAX_PROSE_WORDS = 60  # of a stretch of prose; a longer paragraph becomes several
-MAX_ITEMS = 40  # of a list or a table
 
 _NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")
 _FURNITURE = re.compile(r"\s*\[(?:update|edit|citation needed|clarification needed|when\?|who\?|by whom\?)\]|\s*[¶]$", re.I)
@@ -128,14 +126,14 @@ def _split_lines(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
     lead = max(0, other - 1) if other < len(lines) else other
     piece: list[Line] = []
     for line in lines[:lead]:
-        if piece and count_words([*piece, line]) > MAX_PROSE_WORDS:
+        if piece and count_words([*piece, line]) > MAX_WORDS:
             yield piece
             piece = []
         piece.append(line)
     if piece:
         yield piece
     if lines[lead:]:
-        yield lines[lead : lead + MAX_ITEMS]
+        yield lines[lead : lead + MAX_CANDIDATES]
 
 
 def render_lines(lines: Sequence[Line], number: int) -> str:
@@ -149,7 +147,7 @@ def render_lines(lines: Sequence[Line], number: int) -> str:
             glue = " "
         elif line.kind == "item":
             mark = line.mark if line.mark[:1].isdigit() else "-"
-            text, glue = f"{'  ' * min(line.level // 2, 3)}{mark} {line.text} [{number}]", "\n"
+            text, glue = f"{'  ' * min(line.level // 2, 2)}{mark} {line.text} [{number}]", "\n"
         elif line.kind == "code":
             text, glue = f"```{line.mark}\n{line.text}\n```", "\n"
         else:

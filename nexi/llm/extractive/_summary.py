@@ -11,17 +11,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from nexi.llm.extractive._evidence import SentenceRanking
+from nexi.llm.extractive._limits import MAX_BLOCK_WORDS, MAX_CANDIDATES, MAX_SECTION_WORDS, MIN_SENTENCE_WORDS
 from nexi.llm.extractive.passages import ContentWords, read_sentences
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.text.whole import asks_about_whole
 from nexi.types import PageView
 
-MAX_WORDS = 600
-LEAD_WORDS = 80
-MAX_SUMMARY_WORDS = 150
-MIN_SENTENCE_WORDS = 5  # of a sentence of a summary
-WORDS_PER_TOKEN = 0.6
-_ASKED = re.compile(r"^\W*(?:\w+ )?(?:question|query|task|topic)\W*:\s*(\S.*)$", re.I | re.M)
+_ASKED = re.compile(r"^[^\w\n]*(?:\w+ )?(?:question|query|task|topic)\W*:\s*(\S.*)$", re.I | re.M)
 _BETWEEN = re.compile(r"^---\s*\n(.*)\n---\s*$", re.S | re.M)
 _PAGE = re.compile(r"^\[(\d{1,4})\] (\S+)\n---\n", re.M)
 _PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
@@ -35,7 +31,7 @@ def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens
     texts = [*instructions, *given]
     material = _longest_text(given or instructions)
     evidence = SentenceRanking(_asked_in(texts), page_views(material) or [PageView("", text=material)])
-    room = max(1, min(MAX_WORDS, int(max_tokens * WORDS_PER_TOKEN)))
+    room = max(1, min(MAX_SECTION_WORDS, max_tokens // 2))
     chosen, used = [], 0
     for scored in evidence.ranked:
         length = len(scored.sentence.text.split())
@@ -43,7 +39,9 @@ def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens
             chosen.append(scored)
             used += length
     lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(chosen, key=lambda s: (s.page, s.place))]
-    return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead_sentences(evidence, min(room, LEAD_WORDS))
+    return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead_sentences(
+        evidence, min(room, MAX_BLOCK_WORDS)
+    )
 
 
 def is_about_pages(question: str, pages: Sequence[PageView]) -> bool:
@@ -53,7 +51,7 @@ def is_about_pages(question: str, pages: Sequence[PageView]) -> bool:
 
 def summarise_pages(pages: Sequence[PageView]) -> list[tuple[str, int]]:
     """What pages say, in sentences of their own: the first of each section, then the second ones, in the order of the page."""
-    return [line for page in pages for line in _open_sections(page, MAX_SUMMARY_WORDS // len(pages))]
+    return [line for page in pages for line in _open_sections(page, MAX_SECTION_WORDS // 2 // len(pages))]
 
 
 def _open_sections(page: PageView, room: int) -> list[tuple[str, int]]:
@@ -95,7 +93,7 @@ def page_views(text: str) -> list[PageView]:
 def _asked_in(texts: Sequence[str]) -> Question:
     """The question a prompt names, or its first words."""
     for text in texts:
-        if found := _ASKED.search(text[:20_000]):
+        if found := _ASKED.search(text):
             return read_question(found[1])
     return read_question(next((t for t in texts if t.strip()), ""))
 
@@ -107,5 +105,5 @@ def _longest_text(texts: Sequence[str]) -> str:
 
 
 def _lead_sentences(evidence: SentenceRanking, room: int) -> str:
-    words = " ".join(s.text for page in evidence.sentences for s in page[:20] if s.kind != "label").split()
+    words = " ".join(s.text for page in evidence.sentences for s in page[:MAX_CANDIDATES] if s.kind != "label").split()
     return " ".join(words[:room])

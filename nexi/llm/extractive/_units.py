@@ -13,22 +13,24 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from nexi.llm.extractive._choice import Candidate, Compare, defines, load_weights, rate_candidates, share_chances, sum_points
+from nexi.llm.extractive._choice import Candidate, Compare, defines, rate_candidates, share_chances
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, weigh_words
+from nexi.llm.extractive._limits import (
+    MAX_BLOCK_WORDS,
+    MAX_CANDIDATES,
+    MAX_COMPARED,
+    MAX_COMPARED_CHARS,
+    MAX_WORDS,
+    MIN_SENTENCE_WORDS,
+)
 from nexi.llm.extractive._outdated import leave_out_outdated
-from nexi.llm.extractive._related import find_similarity, general_rarity
+from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
 __all__ = ["choose_sides", "describe_units", "find_units", "pick_apart", "rate_choices", "unit_text"]
 
-MAX_UNIT_WORDS = 60
-MAX_LIST_WORDS = 90  # the same of a list, a table or code with the sentence before it
-MAX_DESCRIBED = 60  # units, the best by the words they share with the question
-MAX_DEFINITIONS = 20  # beyond those
-MAX_COMPARED, MAX_COMPARED_SIDE = 6, 5
-MAX_COMPARED_CHARS = 320
-SHORT = 6  # words
-FEW_WORDS = 5  # of a question that is answered with a unit, without its small words
+MAX_COMPARED_UNITS = MAX_COMPARED // 2
 UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
 _BLOCKS = ("item", "row", "code")
 
@@ -48,7 +50,7 @@ def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Cand
 
     A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
     """
-    is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) <= FEW_WORDS
+    is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) < MIN_SENTENCE_WORDS
     units = rate_units(ranking, compare) if compare and is_broad else []
     return units or rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
 
@@ -56,7 +58,7 @@ def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Cand
 def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
     """The units that promise most by their chance to answer, best first; none where no model can tell."""
     units, rows = describe_units(ranking)
-    compared = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED]
+    compared = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
     nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in compared])
     if nearness is None:
         return []
@@ -77,7 +79,7 @@ def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) 
         counts = [_names_side(ranking, s, own - other) * (not _names_side(ranking, s, other - own)) for s in pool]
         counts = [count + defines(ranking, s.sentence.text, own) if count else 0 for count, s in zip(counts, pool, strict=True)]
         named = sorted((i for i, count in enumerate(counts) if count), key=lambda i: (-counts[i], pool[i].page, pool[i].place))
-        nearest = [pool[i] for i in named[:MAX_COMPARED_SIDE]]
+        nearest = [pool[i] for i in named[:MAX_COMPARED_UNITS]]
         nearness = compare(f"what is {choice}", [unit_text(ranking, s) for s in nearest])
         if not nearness:
             return []
@@ -126,7 +128,7 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
                 last += 1
             lead = place - 1 - (place > 1 and page[place - 1].kind == "head")  # the head of a table
             first = lead if lead >= 0 and page[lead].kind not in _BLOCKS else place
-            if (last > place + 1 or kind == "code") and _count_words(page[first:last]) <= MAX_LIST_WORDS:
+            if (last > place + 1 or kind == "code") and _count_words(page[first:last]) <= MAX_BLOCK_WORDS:
                 yield Unit(first, last)
         else:
             while last < len(page) and page[last].block == page[place].block and _fits(page[place : last + 1]):
@@ -138,7 +140,7 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
 
 
 def _stands_alone(sentence: PassageSentence) -> bool:
-    return sentence.kind != "head" and (sentence.kind != "label" or len(sentence.text.split()) >= SHORT)
+    return sentence.kind != "head" and (sentence.kind != "label" or len(sentence.text.split()) >= MIN_SENTENCE_WORDS)
 
 
 def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
@@ -148,7 +150,7 @@ def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
         end = last + 1
         while page[last].kind == "code" and end < len(page) and page[end].kind == "code":
             end += 1
-        limit = MAX_LIST_WORDS if last == label + 1 else MAX_UNIT_WORDS
+        limit = MAX_BLOCK_WORDS if last == label + 1 else MAX_WORDS
         if _count_words(page[label:end]) > limit:
             break
         last = end
@@ -156,7 +158,7 @@ def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
 
 
 def _fits(sentences: Sequence[PassageSentence]) -> bool:
-    return _count_words(sentences) <= MAX_UNIT_WORDS
+    return _count_words(sentences) <= MAX_WORDS
 
 
 def _count_words(sentences: Sequence[PassageSentence]) -> int:
@@ -167,26 +169,29 @@ def describe_units(ranking: SentenceRanking) -> tuple[list[Scored], list[dict[st
     """The units that share most with the question and those that say what its subject is, and what speaks for each."""
     scored = sorted(_score_units(ranking), key=lambda unit: -unit.score)
     describe = _Describer(ranking, scored)
-    definitions = (unit for unit in scored[MAX_DESCRIBED:] if describe.defines(unit))
-    units = [*scored[:MAX_DESCRIBED], *itertools.islice(definitions, MAX_DEFINITIONS)]
+    definitions = (unit for unit in scored[MAX_CANDIDATES:] if describe.defines(unit))
+    units = [*scored[:MAX_CANDIDATES], *itertools.islice(definitions, MAX_COMPARED)]
     return units, [describe.of_unit(unit) for unit in units]
 
 
 def _score_units(ranking: SentenceRanking) -> Iterator[Scored]:
+    labels: dict[str, frozenset[str]] = {}
     for number, page in enumerate(ranking.sentences):
         prior = ranking.page_prior(number)
         title = frozenset(ranking.words.stems(ranking.subjects[number]))
         for unit in find_units(page):
             head = page[unit.first]
             label = head.text if head.kind == "label" else head.label
-            stems = ranking.stems_of(number, unit.first, unit.last)
-            covered = frozenset(ranking.rarity.keys() & stems)
-            above = frozenset(ranking.words.stems(label))
-            if covered or above & ranking.rarity.keys():
+            covered = ranking.held_by(number, unit.first, unit.last)
+            if label not in labels:
+                labels[label] = frozenset(ranking.rarity.keys() & ranking.words.stems(label))
+            if covered or labels[label]:
                 text = "\n".join(sentence.text for sentence in page[unit.first : unit.last])
                 whole = PassageSentence(text, head.block, label, head.kind)
-                score = prior * weigh_words(ranking.rarity, (stems, frozenset(), above, title))
-                yield Scored(score / (1 + 0.004 * len(text.split())), number, unit.first, whole, covered, unit.last)
+                score = prior * weigh_words(ranking.rarity, (covered, frozenset(), labels[label], title))
+                yield Scored(
+                    score / (1 + ranking.weights["length"] * len(text.split())), number, unit.first, whole, covered, unit.last
+                )
 
 
 class _Describer:
@@ -195,9 +200,7 @@ class _Describer:
     def __init__(self, ranking: SentenceRanking, units: Sequence[Scored]) -> None:
         self.ranking = ranking
         self.top = max((unit.score for unit in units), default=0.0) or 1.0
-        raw = {word: weight * general_rarity(word) for word, weight in ranking.question.weights.items()}
-        whole = sum(raw.values()) or 1.0
-        self.weights = {word: value / whole for word, value in raw.items()}
+        self.weights = ranking.question.word_shares
 
     def of_unit(self, unit: Scored) -> dict[str, float]:
         ranking, page = self.ranking, self.ranking.sentences[unit.page]
@@ -214,8 +217,8 @@ class _Describer:
             "missing": sum(weight for word, weight in self.weights.items() if word not in near),
             "page": ranking.page_prior(unit.page) - 1,
             "place": unit.place / max(1, len(page)),
-            "length": length / MAX_UNIT_WORDS,
-            "short": float(length < SHORT),
+            "length": length / MAX_WORDS,
+            "short": float(length < MIN_SENTENCE_WORDS),
             "defines": float(self.defines(unit)),
             "code": float(form in ("how", "topic") and "code" in kinds),
             "list": float(form == "list" and (kinds.count("item") > 1 or kinds.count("row") > 1)),

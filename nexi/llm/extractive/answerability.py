@@ -13,90 +13,80 @@ its chance among them, which words of the question are missing around it, and th
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.llm.extractive._choice import Candidate, Compare, load_weights, sum_points
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, rank_sentences, weigh_words
-from nexi.llm.extractive._readings import find_readings
-from nexi.llm.extractive._summary import is_about_pages
-from nexi.llm.extractive._units import rate_choices
+from nexi.llm.extractive._choice import Candidate
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
+from nexi.llm.extractive._limits import MAX_CANDIDATES
+from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive.passages import PassageSentence
 from nexi.llm.extractive.questions import Question, read_question
-from nexi.types import Answered, PageView
+from nexi.types import Answered
 
-__all__ = ["are_missed", "rate_pages", "rate_ranking"]
+__all__ = ["answer_score", "are_missed", "describe_rating", "rate_answer", "rate_words"]
 
 
-MIN_LIKELY = -0.75  # below: not answered
-MIN_YES = 1.5
-MAX_MISSED = -3.5  # far below what a page about the question's subject scores, answer or not
 MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
-MAX_SENTENCES = 40  # the best ones; further down nothing answers
-COMMON_SENTENCES = 100
-MEASURE = 0.2
-WORDS_RATING = "words-rating.json"  # the weights of the five figures
-RATING = "rating.json"  # those of an answer that was chosen by a reading model
-MIN_CHANCE_LIKELY, MIN_UNIT_LIKELY = 0.1, 0.048  # that such an answer is right, of a sentence and of a unit of a manual
-MIN_CHANCE_YES = 0.38
+# The weights of the five figures, and of an answer that a reading model has chosen; both files have the points or the chance
+# from which an answer is "likely" and "yes".
+WORDS_RATING, RATING = "words-rating.json", "rating.json"
 _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
 _URL = re.compile(r"https?://|\bfile:")
 
 
-def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
-    """Whether pages answer a question; a question of several parts is likely answered where one of them is."""
-    readable = [page for page in pages if page.text and not page.error]
-    if not readable:
-        return "no"
-    if is_about_pages(question, readable):
-        return "yes"
-    read = read_question(question)
-    ranking = rank_sentences(read, tuple(readable))
-    if find_readings(ranking, compare) and rate_ranking(read, ranking) != "no":
-        return "depends"
-    candidates = rate_choices(ranking, compare) if compare else []
-    return rate_ranking(read, ranking, candidates[0] if candidates else None)
+def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
+    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages."""
+    question = ranking.question
+    if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
+        return rate_words(question, ranking)  # no one sentence answers a question of two parts
+    known = load_weights(RATING)
+    points = sum_points(describe_rating(ranking, best, lines), known)
+    likely = known["likely unit" if best.scored.last else "likely"]
+    return "no" if points < likely else "yes" if points >= known["yes"] else "likely"
 
 
-def rate_ranking(question: Question, ranking: SentenceRanking, best: Candidate | None = None) -> Answered:
-    """The same for pages that were ranked already; `best` is the sentence that was chosen."""
-    rating = _rate_whole(question, ranking, best)
-    parts = _AND.split(question.text) if rating == "no" else []
-    for part in map(read_question, parts if len(parts) > 1 else ()):
-        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= MIN_LIKELY:
-            return "likely"
-    return rating
-
-
-def _rate_whole(question: Question, ranking: SentenceRanking, best: Candidate | None) -> Answered:
+def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
+    """Whether the words of pages promise an answer; a question of several parts is likely answered where one of them is."""
     if _URL.search(question.text):
         return "likely"
-    score = answer_score(question, ranking)
-    has_parts = _AND.search(question.text) is not None  # which no one sentence answers: the words of the pages decide
-    if best and best.nearness and not has_parts:
-        chance = 1 / (1 + math.exp(-sum_points(describe_rating(score, ranking, best), load_weights(RATING))))
-        likely = MIN_UNIT_LIKELY if best.scored.last else MIN_CHANCE_LIKELY
-        return "yes" if chance >= MIN_CHANCE_YES else "likely" if chance >= likely else "no"
-    if score < MIN_LIKELY and not _is_short(question):
-        return "no"
-    return "yes" if score >= MIN_YES else "likely"
+    known, score = load_weights(WORDS_RATING), answer_score(question, ranking)
+    if score >= known["likely"] or _is_short(question):
+        return "yes" if score >= known["yes"] else "likely"
+    parts = _AND.split(question.text)
+    for part in map(read_question, parts if len(parts) > 1 else ()):
+        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= known["likely"]:
+            return "likely"
+    return "no"
 
 
-def describe_rating(score: float, ranking: SentenceRanking, best: Candidate) -> dict[str, float]:
-    """What speaks for the answer that begins with a sentence, by name."""
-    misses = ranking.wants in ("person", "date", "number", "place") and not holds_wanted(ranking, best.scored.sentence)
+def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> dict[str, float]:
+    """What speaks for an answer that consists of these lines and begins with a sentence or a unit, by name."""
+    question = ranking.question
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
-    asks = {f"asks {kind}": float(ranking.question.wants == kind) for kind in ("person", "date", "number", "yesno")}
-    held = {"nearness": best.nearness, "chance": best.chance, "score": score, "wanted": float(not misses), "bias": 1.0}
-    unit = {"unit": 1.0, "unit nearness": best.nearness} if best.scored.last else {"unit": 0.0, "unit nearness": 0.0}
-    return {**held, **own, **asks, **unit}
+    asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
+    said = frozenset(ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.subjects[best.scored.page]))))
+    wanted = any(holds_wanted(ranking, PassageSentence(line)) for line in lines)
+    is_unit = float(best.scored.last > 0)
+    return {
+        **own,
+        **asks,
+        "nearness": best.nearness,
+        "chance": best.chance,
+        "score": answer_score(question, ranking),
+        "wanted": float(wanted or ranking.wants not in ("person", "date", "number", "place")),
+        "unsaid": sum(share for word, share in question.word_shares.items() if word not in said),
+        "unit": is_unit,
+        "unit nearness": is_unit * best.nearness,
+        "bias": 1.0,
+    }
 
 
 def are_missed(question: Question, ranking: SentenceRanking) -> bool:
     """Whether pages tell of something else than the question asks about, so that a search missed it."""
-    return not _is_short(question) and answer_score(question, ranking) < MAX_MISSED
+    return not _is_short(question) and answer_score(question, ranking) < load_weights(WORDS_RATING)["missed"]
 
 
 def _is_short(question: Question) -> bool:
@@ -105,37 +95,31 @@ def _is_short(question: Question) -> bool:
 
 def answer_score(question: Question, ranking: SentenceRanking) -> float:
     """How well the best sentences answer a question, as log odds."""
-    best = [s for s in ranking.ranked if s.score > 0][:MAX_SENTENCES]
-    weights = word_weights(question, ranking)
+    return sum_points({**describe_words(question, ranking), "bias": 1.0}, load_weights(WORDS_RATING))
+
+
+def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, float]:
+    """The five figures by name; all are 0 where no sentence has a word of the question."""
+    best = [s for s in ranking.ranked if s.score > 0][:MAX_CANDIDATES]
+    weights = _weigh_asked(question, ranking)
     if not best or not any(weights.values()):
-        return load_weights(WORDS_RATING)["bias"]
+        return dict.fromkeys(("best", "together", "names", "subject", "pairs"), 0.0)
     share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
-    figures = {
+    return {
         "best": share,
         "together": _share_together(ranking, best, weights),
         "names": _share_of_names(question, ranking, weights, share),
         "subject": float(any(is_named(subject, question.text) for subject in ranking.subjects)),
         "pairs": max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs)),
-        "bias": 1.0,
     }
-    return sum_points(figures, load_weights(WORDS_RATING))
 
 
-def word_weights(question: Question, ranking: SentenceRanking) -> dict[str, float]:
-    """What each word of the question counts; together they are 1.
-
-    Rarity is taken over the pages and as many common sentences more, so that on a short page no word counts for nothing. The
-    word after "how" asks for a measure and need not stand in an answer.
-    """
+def _weigh_asked(question: Question, ranking: SentenceRanking) -> dict[str, float]:
+    """What each word counts that an answer should have: not the one after "how", which asks for a measure; together 1."""
     measures = {stem for word in _MEASURE.findall(question.text) for stem in ranking.words.stems(word)}
-    seen = ranking.sentences_with()
-    total = sum(map(len, ranking.sentences)) + COMMON_SENTENCES
-    raw = {
-        word: (MEASURE if word in measures else weight) * math.log(1 + (total - seen[word] + 0.5) / (seen[word] + 0.5))
-        for word, weight in question.weights.items()
-    }
-    whole = sum(raw.values()) or 1.0
-    return {word: value / whole for word, value in raw.items()}
+    asked = {word: share for word, share in question.word_shares.items() if word not in measures} or question.word_shares
+    whole = sum(asked.values())
+    return {word: share / whole for word, share in asked.items()}
 
 
 def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:

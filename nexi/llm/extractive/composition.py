@@ -18,7 +18,6 @@ from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
 from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import (
-    MIN_NAME,
     Scored,
     SentenceRanking,
     find_page_subject,
@@ -28,10 +27,20 @@ from nexi.llm.extractive._evidence import (
     rank_sentences,
 )
 from nexi.llm.extractive._lexicon import RELATIONS
+from nexi.llm.extractive._limits import (
+    ENOUGH,
+    MAX_BLOCK_WORDS,
+    MAX_CANDIDATES,
+    MAX_COMPARED,
+    MAX_HEAD_WORDS,
+    MAX_QUESTION_CHARS,
+    MAX_SENTENCES,
+    MAX_WORDS,
+    MIN_NAME_CHARS,
+    MIN_SENTENCE_WORDS,
+)
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import (
-    MAX_HEAD_WORDS,
-    MAX_SENTENCE_WORDS,
     fit_sentences,
     quote_sentence,
     quote_unit,
@@ -39,35 +48,20 @@ from nexi.llm.extractive._quotation import (
     shorten_sentence,
 )
 from nexi.llm.extractive._readings import Reading, find_readings
+from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
-from nexi.llm.extractive.answerability import are_missed, rate_ranking
-from nexi.llm.extractive.questions import Question, find_names, narrow_queries
+from nexi.llm.extractive.answerability import are_missed, rate_answer, rate_words
+from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
 from nexi.types import Answered, Hit, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
-MAX_WORDS = 60  # of an answer without its lists and code: about two sentences
-MAX_MANUAL_WORDS = 100  # of an answer that quotes units of a manual
-ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
-MIN_GAIN = 0.05  # the share that a second page must add
-CERTAIN = 0.9  # the chance from which nothing is added
-MIN_CHANCE, MIN_MANUAL_CHANCE = 0.12, 0.02  # of a sentence that is added
-MIN_NEXT_CHANCE = 0.05  # the same of the sentence after the best one, where that says more of the question
-MAX_SENTENCES, MAX_MANUAL_SENTENCES = 3, 6
 MAX_PAGES = 2
-ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
-ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
-BESIDE = 0.15  # a neighbour of the best sentence often goes on with it
-LIFE = 0.6  # what telling when or where someone was born or died adds, where that was asked
-SPENT = 0.7  # a second page should add to what the first one says
-BOTH_NAMED = 1.5  # the question names both pages of a pair
-_LEAD_SENTENCES = 4
-_OPENING_SENTENCES = 8
-_OPENING = 40
-_LINKING_SENTENCES = 3
+ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
+CERTAIN = 0.9  # the chance from which nothing is added
+MIN_CHANCE = 0.1  # of a sentence that is added
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
-_DEFINED = re.compile(r"\b(?:is|are|was|were|means?|refers?)\b")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -87,44 +81,70 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     evidence = rank_sentences(question, tuple(_prefer_language(question, pages)))
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
-        return ExtractiveAnswer()
-    if (readings := find_readings(evidence, compare)) and rate_ranking(question, evidence) != "no":
+        return ExtractiveAnswer(answered=rate_words(question, evidence))
+    if (readings := find_readings(evidence, compare)) and rate_words(question, evidence) != "no":
         return ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends")
     usable = leave_out_outdated(evidence, quotable)
-    graph = _Subjects(evidence, usable)
-    if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
+    sides = _Subjects(evidence, usable).sides()
+    if sides and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
-    candidates = rate_choices(evidence, compare)
-    answered = rate_ranking(question, evidence, candidates[0])
     if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
         return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
-    is_unit = candidates[0].scored.last > 0
-    if not is_unit and answered != "no":
+    draft = draft_answer(evidence, usable, compare)
+    answered = rate_answer(evidence, draft.best, [text for text, _ in draft.lines])
+    if answered != "no":
+        return ExtractiveAnswer(draft.lines, draft.short, answered)
+    if draft.best.scored.last:
+        return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=answered)
+    room = MAX_WORDS - len(NOT_ANSWERED.split())
+    nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
+    return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=answered)
+
+
+class Draft(Struct, frozen=True):
+    """An answer that was not rated yet, and the sentence or unit that answers most likely."""
+
+    best: Candidate
+    lines: tuple[tuple[str, int], ...]
+    short: str = ""
+
+
+def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> Draft:
+    """The answer that the pages give to a question that no two sentences settle."""
+    question, candidates = evidence.question, rate_choices(evidence, compare)
+    best, is_unit = candidates[0], candidates[0].scored.last > 0
+    if not is_unit:
         settled, disputed = settle_values(evidence, [c.scored for c in candidates])
-        if disputed and candidates[0].scored in disputed:
-            return ExtractiveAnswer(_quote_lines(evidence, disputed), DISAGREE.strip(), answered)
+        if best.scored in disputed:
+            return Draft(best, _quote_lines(evidence, disputed), DISAGREE.strip())
         if outvoted := {(c.scored.page, c.scored.place) for c in candidates if c.scored not in settled}:
             candidates = [c for c in candidates if c.scored in settled]
             usable = [s for s in usable if (s.page, s.place) not in outvoted]
-            graph = _Subjects(evidence, usable)
-    is_compared = question.sets_side_by_side and answered != "no"
-    if compare and is_compared and (one_each := choose_sides(evidence, compare, as_units=is_unit)):
-        return ExtractiveAnswer(_quote_sides(evidence, candidates, one_each), answered=answered)
+    if compare and question.sets_side_by_side and (sides := choose_sides(evidence, compare, as_units=is_unit)):
+        return Draft(best, _quote_sides(evidence, candidates, sides))
     if is_unit:
-        return ExtractiveAnswer(_quote_units(evidence, candidates if answered != "no" else candidates[:1]), answered=answered)
-    if answered == "no":
-        room = MAX_WORDS - len(NOT_ANSWERED.split())
-        return ExtractiveAnswer(_quote_lines(evidence, [c.scored for c in candidates[:MAX_PAGES]], room), answered=answered)
-    is_read = candidates[0].nearness > 0
+        return Draft(best, _quote_units(evidence, candidates))
+    graph = _Subjects(evidence, usable)
+    is_read = best.nearness > 0
     is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
     if not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
-        return ExtractiveAnswer(_fill_room(evidence, pair, usable), answered=answered)
+        return Draft(best, _fill_room(evidence, pair, usable))
     if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
-        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable), answered=answered)
+        return Draft(best, _fill_room(evidence, usable[:1], usable))
     chosen = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
     if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(chosen, candidates)):
-        return ExtractiveAnswer(_fill_room(evidence, [chosen[0], other], chosen), answered=answered)
-    return ExtractiveAnswer(_quote_lines(evidence, chosen), answered=answered)
+        return Draft(best, _fill_room(evidence, [chosen[0], other], chosen))
+    return Draft(best, _quote_lines(evidence, chosen))
+
+
+def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
+    """Whether pages answer a question: as they answer it without a model."""
+    readable = [page for page in pages if page.text and not page.error]
+    if not readable:
+        return "no"
+    if is_about_pages(question, readable):
+        return "yes"
+    return compose_answer(read_question(question), readable, compare).answered
 
 
 def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple[Scored, str] | None:
@@ -157,7 +177,7 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
     """A line for each reading; where pages give different values, with both of them."""
     lines: list[tuple[str, int]] = []
     for label, sentences in readings:
-        quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_SENTENCE_WORDS) for s in sentences]
+        quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_WORDS) for s in sentences]
         numbers = [evidence.pages[s.page].number for s in sentences]
         cited = [f"{quote} [{number}] " for quote, number in zip(quotes[:-1], numbers, strict=False)]
         lead = DISAGREE if cited else ""
@@ -170,7 +190,7 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
 
     Where a page says what the thing asked about is, the rest comes from that page too.
     """
-    if evidence.question.form == "definition" and _says_what_it_is(units[0]):
+    if evidence.question.form == "definition" and units[0].features.get("defines"):
         units = [unit for unit in units if unit.scored.page == units[0].scored.page]
     lines: list[tuple[Scored, list[str]]] = []
     chance = 0.0
@@ -178,16 +198,11 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
         texts = quote_unit(evidence, unit.scored, [s for s, _ in lines])
         pages = {s.page for s, _ in lines} | {unit.scored.page}
         words = _count_words(text for _, others in lines for text in others) + _count_words(texts)
-        if not lines or (chance < CERTAIN and words <= MAX_MANUAL_WORDS and len(pages) <= MAX_PAGES):
+        if not lines or (chance < CERTAIN and words <= MAX_BLOCK_WORDS and len(pages) <= MAX_PAGES):
             lines.append((unit.scored, texts))
             chance += unit.chance
     lines.sort(key=lambda line: (line[0].page != units[0].scored.page, line[0].page))
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
-
-
-def _says_what_it_is(unit: Candidate) -> bool:
-    """Whether a unit that defines begins with its subject: "Because of MVCC, it is necessary" says nothing of what that is."""
-    return bool(unit.features.get("defines")) and "," not in _DEFINED.split(unit.scored.sentence.text, maxsplit=1)[0]
 
 
 def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
@@ -195,7 +210,7 @@ def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> 
 
     Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
     """
-    most, least = (MAX_MANUAL_SENTENCES, MIN_MANUAL_CHANCE) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
+    most, least = (2 * MAX_SENTENCES, 0.0) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
     chosen, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
         said = frozenset[str]().union(*(s.covered for s in chosen))
@@ -215,7 +230,9 @@ def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) 
 
 def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[PageView]:
     """The pages in the language of the question, where it is not English and there are any."""
-    same = [page for page in pages if question.language and detect_language(page.text[:4000]) == question.language]
+    same = [
+        page for page in pages if question.language and detect_language(page.text[:MAX_QUESTION_CHARS]) == question.language
+    ]
     return same or pages
 
 
@@ -239,8 +256,8 @@ def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, sa
     """Whether a sentence says more of the question: the next one, or one of a further page where this page lacks the words."""
     s = candidate.scored
     if s.page == anchor.page:
-        return s.place == anchor.place + 1 and bool(s.covered - said) and candidate.chance >= MIN_NEXT_CHANCE
-    return s.score >= ENOUGH_ELSEWHERE * anchor.score and bool(s.covered - said - evidence.page_words(anchor.page))
+        return s.place == anchor.place + 1 and bool(s.covered - said) and candidate.chance >= MIN_CHANCE / 2
+    return s.score >= CERTAIN * anchor.score and bool(s.covered - said - evidence.page_words(anchor.page))
 
 
 def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -268,7 +285,7 @@ def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int 
     lines: list[tuple[Scored, list[str]]] = []
     for s in chosen:
         texts = quote_with_context(evidence, s, [o for o, _ in lines])
-        texts[0] = shorten_sentence(texts[0], evidence, MAX_SENTENCE_WORDS)
+        texts[0] = shorten_sentence(texts[0], evidence, MAX_WORDS)
         before = [text for _, others in lines for text in others]
         if any(_says_the_same(text, other) for text in texts for other in before):
             continue
@@ -312,7 +329,7 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     name = graph.next_name()
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
-    reads_on = partial and rate_ranking(question, evidence) != "no"
+    reads_on = partial and rate_words(question, evidence) != "no"
     named = (hit.url for hit in hits if reads_on and hit.url not in known and graph.is_mentioned(hit.title))
     return NextStep(tuple(url for url in graph.linked_urls() if url not in known), tuple(queries), tuple(named))
 
@@ -340,7 +357,7 @@ class _Subjects:
         lead = next((lead for n in pages if (lead := self._lead_sentence(n))), None)
         if lead is None:
             return None
-        opening = " ".join(s.text for s in self.evidence.sentences[lead.page][:_OPENING_SENTENCES])
+        opening = " ".join(s.text for s in self.evidence.sentences[lead.page][:MAX_COMPARED])
         if self.evidence.question.wants == "yesno" and self.flat[lead.page] in flatten_words(name):
             name = self.evidence.subjects[lead.page]  # "Eatza Pizza restaurants" asks whether Eatza Pizza is one
         return Side(name, lead.sentence.text, opening), lead
@@ -352,22 +369,22 @@ class _Subjects:
 
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
-        best: tuple[float, list[Scored]] = (0.0, [])
+        best: tuple[tuple[bool, float], list[Scored]] = ((False, 0.0), [])
         named = [n for n, is_named in enumerate(self.named) if is_named]
         best_page = self.usable[0].page
         for first in dict.fromkeys((*named, best_page) if self.needs_another_page(best_page) else named):
             for second in range(len(self.flat)):
                 pair = self._pair_pages(first, second)
-                score = sum(s.score for s in pair) * (BOTH_NAMED if self.named[first] and self.named[second] else 1.0)
-                if pair and score > best[0]:
-                    best = (score, pair)
+                rank = (self.named[first] and self.named[second], sum(s.score for s in pair))
+                if pair and rank > best[0]:
+                    best = (rank, pair)
         return best[1]
 
     def needs_another_page(self, page: int) -> bool:
         """Whether a page leaves a part of the question unsaid that another page says."""
         cover = self.evidence.page_cover
         others = [n for n in range(len(self.flat)) if n != page]
-        return cover(page) < ONE_PAGE and any(cover(page, n) - cover(page) >= MIN_GAIN for n in others)
+        return cover(page) < ONE_PAGE and any(cover(page, n) > cover(page) for n in others)
 
     def find_other_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> Scored | None:
         """The best sentence of the page that says most of what the page of the chosen ones leaves out."""
@@ -381,7 +398,7 @@ class _Subjects:
         cues = {w for word, cue in RELATIONS.items() if re.search(rf"\b{word}\b", question.text, re.I) for w in cue}
         known = flatten_words(" ".join((question.text, *self.evidence.subjects)))
         pages = [n for n, named in enumerate(self.named) if named and cues]
-        sentences = (s.text for page in pages for s in self.evidence.sentences[page][:_OPENING])
+        sentences = (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES])
         return next((name for text in sentences if (name := _name_after(text, cues, known))), "")
 
     def is_mentioned(self, title: str) -> bool:
@@ -397,7 +414,7 @@ class _Subjects:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
         about = [n for n, named in enumerate(self.named) if named] or [s.page for s in self.usable[:1]]
         partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
-        best = [s for s in self.usable if s.page in partial][:_LINKING_SENTENCES]
+        best = [s for s in self.usable if s.page in partial][:MAX_SENTENCES]
         asked = flatten_words(self.evidence.question.text)
         return list(
             dict.fromkeys(
@@ -410,7 +427,7 @@ class _Subjects:
 
     def _pair_pages(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
-        if first == second or len(about) <= MIN_NAME or about in self.flat[first]:
+        if first == second or len(about) <= MIN_NAME_CHARS or about in self.flat[first]:
             return []
         both_named = self.named[first] and self.named[second]
         own = (s for s in self.usable if s.page == first)
@@ -424,13 +441,11 @@ class _Subjects:
         """The sentence of a page that adds most to what the link already says; its lead when none stands out."""
         rarity = self.evidence.rarity
         spent = link.covered | set(self.evidence.words.stems(self.evidence.subjects[link.page]))
-
         life = find_life_sign(self.evidence.question)
-        bonus = LIFE * max(rarity.values(), default=0.0)
 
-        def value(s: Scored) -> float:
+        def value(s: Scored) -> tuple[bool, float]:
             tells_life = life is not None and life.search(s.sentence.text) is not None
-            return s.score - SPENT * sum(rarity[c] for c in s.covered & spent) + bonus * tells_life
+            return tells_life, s.score - sum(rarity[c] for c in s.covered & spent)
 
         found = [s for s in self.usable if s.page == page]
         lead = self._lead_sentence(page)
@@ -440,7 +455,7 @@ class _Subjects:
 
     def _find_mention(self, first: int, second: int) -> Scored | None:
         """A sentence near the beginning of a page that names what another page is about, whatever else it says."""
-        opening = enumerate(self.evidence.sentences[first][:_OPENING])
+        opening = enumerate(self.evidence.sentences[first][:MAX_CANDIDATES])
         found = (Scored(0.0, first, place, s, frozenset()) for place, s in opening if s.kind == "prose")
         return next((s for s in found if self._mentions_subject(s, second)), None)
 
@@ -457,16 +472,17 @@ class _Subjects:
 
     def _is_about(self, page: int, choice: str) -> bool:
         wanted = flatten_words(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else flatten_words(choice)
-        return len(self.flat[page]) > 3 and (self.flat[page] in wanted or wanted in self.flat[page])
+        return len(self.flat[page]) >= MIN_NAME_CHARS and (self.flat[page] in wanted or wanted in self.flat[page])
 
     def _lead_sentence(self, page: int) -> Scored | None:
         """The sentence that introduces a page's subject; with a date if one of the first has it."""
-        names = {word for word in self.flat[page].split() if len(word) >= MIN_NAME} or set(self.flat[page].split()[:1])
+        names = {word for word in self.flat[page].split() if len(word) >= MIN_NAME_CHARS} or set(self.flat[page].split()[:1])
         start = [
             Scored(0.0, page, place, s, frozenset())
             for place, s in enumerate(self.evidence.sentences[page])
-            if len(s.text.split()) > (5 if s.kind == "prose" else MAX_HEAD_WORDS) and names & set(flatten_words(s.text).split())
-        ][:_LEAD_SENTENCES]
+            if len(s.text.split()) >= (MIN_SENTENCE_WORDS if s.kind == "prose" else MAX_HEAD_WORDS)
+            and names & set(flatten_words(s.text).split())
+        ][:MAX_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
 
     def _sentence_text(self, s: Scored) -> str:
@@ -480,7 +496,7 @@ def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:
     """The links of a page whose label a sentence says, in the order of the page."""
     for match in _LINK.finditer(markdown):
         label = strip_markdown(match[1])
-        if len(label) >= MIN_NAME and label in sentence:
+        if len(label) >= MIN_NAME_CHARS and label in sentence:
             yield label, match[2]
 
 
@@ -489,7 +505,7 @@ def _name_after(text: str, cues: set[str], known: str) -> str:
     words = re.findall(r"[\w'’-]+", text)
     for place, word in enumerate(words):
         if word.lower() in cues:
-            rest = " ".join(words[place + 1 : place + 9])
+            rest = " ".join(words[place + 1 : place + 1 + MAX_HEAD_WORDS])
             for name in find_names(rest):
                 if flatten_words(name) not in known and len(name.split()) > 1:
                     return name
@@ -510,7 +526,7 @@ def _fill_room(
     cited = {s.page for s in chosen}
     said = frozenset[str]().union(*(s.covered for s in chosen))
     anchor = chosen[0]
-    for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _is_beside(s, anchor))):
+    for s in usable:
         text = quote_sentence(evidence, s, quoted)
         fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
         enough = _min_share(evidence, s, cited, said) * anchor.score
@@ -531,8 +547,4 @@ def _min_share(evidence: SentenceRanking, s: Scored, cited: set[int], said: froz
     if s.page in cited or not evidence.rarity.keys() <= said:
         return ENOUGH
     leads_back = any(is_named(evidence.subjects[page], s.sentence.text) for page in cited)
-    return math.inf if leads_back else ENOUGH_ELSEWHERE
-
-
-def _is_beside(s: Scored, anchor: Scored) -> bool:
-    return s.page == anchor.page and abs(s.place - anchor.place) == 1
+    return math.inf if leads_back else CERTAIN

@@ -11,6 +11,14 @@ import re
 from collections.abc import Sequence
 
 from nexi.llm.extractive._evidence import SentenceRanking
+from nexi.llm.extractive._limits import (
+    MAX_ALTERNATIVES,
+    MAX_CANDIDATES,
+    MAX_PAGES_READ,
+    MAX_SECTION_WORDS,
+    MAX_WORDS,
+    MIN_SENTENCE_WORDS,
+)
 from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.passages import ContentWords, PassageSentence
 from nexi.llm.extractive.questions import read_question
@@ -19,13 +27,7 @@ from nexi.types import PageView
 __all__ = ["adds_answer", "choose_passages"]
 
 
-MAX_WORDS = 330  # of all passages: about 500 tokens
-MAX_WINDOWS = 6
-WINDOW = (1, 1)  # sentences before and after the one that speaks to the question best
-MAX_PAGES = 3
-MAX_SENTENCE_WORDS = 70
-MAX_OPENING, MIN_OPENING_WORDS = 2, 8
-OPENING_SENTENCES = 60  # among which a page says what it is about
+MAX_OPENING = 2  # sentences
 GAP = " … "
 _CITATION = re.compile(r"\[\d+\]")
 _YES_OR_NO = re.compile(r"(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may)\b", re.IGNORECASE)
@@ -70,16 +72,16 @@ def _choose_places(ranking: SentenceRanking, quoted: Sequence[str]) -> dict[int,
     usable = [s for s in ranking.ranked if _is_readable(s.sentence)]
     first = [s for s in usable if any(_is_quoted(s.sentence.text, text) for text in quoted)]
     chosen: dict[int, set[int]] = {}
-    left, windows = MAX_WORDS, 0
+    left, windows = MAX_SECTION_WORDS, 0
     for scored in dict.fromkeys((*first, *usable)):
         is_known = scored.place in chosen.get(scored.page, ())
-        if is_known or (len(chosen) == MAX_PAGES and scored.page not in chosen):
+        if is_known or (len(chosen) == MAX_PAGES_READ and scored.page not in chosen):
             continue
-        if windows == MAX_WINDOWS and scored not in first:
+        if windows == MAX_ALTERNATIVES and scored not in first:
             break
         windows += 1
         opening = _find_opening(ranking, scored.page)
-        around = range(scored.place - WINDOW[0], scored.place + WINDOW[1] + 1)
+        around = (scored.place - 1, scored.place + 1)
         for place in (scored.place, *opening, *around):
             left -= _take_place(ranking, chosen.setdefault(scored.page, set()), scored.page, place, left)
     return chosen
@@ -99,19 +101,19 @@ def _take_place(ranking: SentenceRanking, chosen: set[int], page: int, place: in
 
 def _find_opening(ranking: SentenceRanking, page: int) -> list[int]:
     """Where a page says what it is about: sentences that begin with its subject, else its first ones."""
-    sentences = ranking.sentences[page][:OPENING_SENTENCES]
+    sentences = ranking.sentences[page][:MAX_CANDIDATES]
     subject = re.escape(ranking.subjects[page])
     says = re.compile(rf"(?:(?:the|an?) )?{subject}\b[^.;]*?\b(?:is|are|was|were)\b", re.IGNORECASE)
     prose = [
         place
         for place, sentence in enumerate(sentences)
-        if sentence.kind == "prose" and _is_readable(sentence) and len(sentence.text.split()) >= MIN_OPENING_WORDS
+        if sentence.kind == "prose" and _is_readable(sentence) and len(sentence.text.split()) >= MIN_SENTENCE_WORDS
     ]
     return ([place for place in prose if subject and says.match(sentences[place].text)] or prose)[:MAX_OPENING]
 
 
 def _is_readable(sentence: PassageSentence) -> bool:
-    return sentence.kind != "label" and len(sentence.text.split()) <= MAX_SENTENCE_WORDS
+    return sentence.kind != "label" and len(sentence.text.split()) <= MAX_WORDS
 
 
 def _is_quoted(sentence: str, text: str) -> bool:

@@ -19,10 +19,11 @@ from nexi.errors import LLMError
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_PAGES_READ, MAX_QUESTION_CHARS, MAX_ROUNDS
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
-from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
+from nexi.llm.extractive.questions import Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.text.references import find_namesakes
 from nexi.text.scope import DocumentScope, order_versions, read_scope
@@ -31,12 +32,7 @@ from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall
 __all__ = ["Extractive"]
 
 
-FIRST_PAGES = 4
-NAMESAKE_PAGES = 8  # where hits are about several things of one name
 MORE_PAGES = 2
-MAX_READS = 3
-MAX_PICKED = 5
-CONTEXT_QUESTIONS = 3
 NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
@@ -142,7 +138,7 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     if searching and (queries := _choose_queries(turn, step_on.queries)):
         return _call_reply(searching, {"queries": queries}, step)
     further = list(dict.fromkeys((*step_on.links[:MORE_PAGES], *step_on.named[:MORE_PAGES])))
-    if reading and further and turn.reads < MAX_READS:
+    if reading and further and turn.reads < MAX_ROUNDS:
         whole = {"get_full": True} if reading == "web_get" else {}
         return _call_reply(reading, {"urls": further, **whole}, step)
     return None
@@ -164,10 +160,10 @@ def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
 
 def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
-    if turn.reads == 0 or (turn.reads < MAX_READS and not turn.quotable_pages):
+    if turn.reads == 0 or (turn.reads < MAX_ROUNDS and not turn.quotable_pages):
         hits = [(hit.title, hit.snippet) for outcome in turn.latest for hit in outcome.hits]
-        return NAMESAKE_PAGES if find_namesakes(turn.question.text, hits) else FIRST_PAGES
-    return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
+        return MAX_PAGES_READ * (2 if find_namesakes(turn.question.text, hits) else 1)
+    return MORE_PAGES if turn.reads < min(turn.searches, MAX_ROUNDS) else 0
 
 
 def _choose_queries(turn: _ExtractiveQuestion, leads: Sequence[str]) -> list[str]:
@@ -228,7 +224,7 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     asked_before = [
         m.content[:MAX_QUESTION_CHARS] for i, m in enumerate(messages[:at]) if m.role == "user" and i not in results
     ]
-    question = read_question(messages[at].content if messages else "", " ".join(asked_before[-CONTEXT_QUESTIONS:]))
+    question = read_question(messages[at].content if messages else "", " ".join(asked_before[-MAX_ROUNDS:]))
     names = {call.id: call.name for m in messages for call in m.tool_calls}
     here = [messages[i] for i in results if i > at]
     stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
@@ -322,7 +318,9 @@ def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dic
             fix="configure a model: nexi config setup",
             code="unsupported",
         )
-    return {"pick": pick_parts([m.content for m in messages], min(MAX_PICKED, int(wanted.get("maxItems", MAX_PICKED))))}
+    return {
+        "pick": pick_parts([m.content for m in messages], min(MAX_ALTERNATIVES, int(wanted.get("maxItems", MAX_ALTERNATIVES))))
+    }
 
 
 def _call_reply(name: str, arguments: Mapping[str, Any], step: int) -> Reply:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.llm.extractive._limits import MAX_LINE_WORDS, MAX_PAGES_READ, MAX_QUERY_CHARS, MAX_SENTENCE_CHARS
 from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
@@ -25,9 +27,7 @@ from nexi.text.words import has_unspaced
 __all__ = ["ContentWords", "PassageSentence", "is_about_code", "read_sentences"]
 
 
-MAX_LABEL_WORDS = 24
-MAX_SENTENCE_CHARS = 1500
-MIN_CODE = 0.1  # the share of sentences with code from which a text is about code
+MIN_CODE_SHARE = 0.1  # of sentences, from which a text is about code
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
 _CODE = re.compile(r"`|\b[a-z]+\d*_\w+|\w\(\)")
@@ -54,8 +54,12 @@ def split_sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_bounds(text, MAX_SENTENCE_CHARS)]
 
 
-def read_sentences(markdown: str) -> list[PassageSentence]:
-    """The sentences of a page in order, each with its paragraph and the label above it; a row or a line of code is one."""
+@lru_cache(maxsize=2 * MAX_PAGES_READ)
+def read_sentences(markdown: str) -> tuple[PassageSentence, ...]:
+    """The sentences of a page in order, each with its paragraph and the label above it; a row or a line of code is one.
+
+    The pages of a question are read again when others come to them, so that the last pages are remembered.
+    """
     out: list[PassageSentence] = []
     label = ""
     for number, block in enumerate(parse_blocks(markdown)):
@@ -82,7 +86,7 @@ def read_sentences(markdown: str) -> list[PassageSentence]:
                 else:
                     parts = [plain] if kind == "formula" else split_sentences(plain)
                     out += (PassageSentence(part, number, label, "item" if kind == "item" else "prose") for part in parts)
-    return out
+    return tuple(out)
 
 
 def name_cells(row: PassageSentence, columns: Collection[int] = ()) -> PassageSentence:
@@ -105,11 +109,11 @@ def _join_cells(cells: Sequence[str]) -> str:
 
 def is_about_code(sentences: Sequence[PassageSentence]) -> bool:
     """Whether sentences are of a manual or another text about code."""
-    return sum(s.kind == "code" or _CODE.search(s.text) is not None for s in sentences) > MIN_CODE * len(sentences)
+    return sum(s.kind == "code" or _CODE.search(s.text) is not None for s in sentences) > MIN_CODE_SHARE * len(sentences)
 
 
 def is_label(text: str) -> bool:
-    return text[-1] not in ".!?:;,。" and len(text) < 240 and len(text.split()) <= MAX_LABEL_WORDS
+    return text[-1] not in ".!?:;,。" and len(text) < MAX_QUERY_CHARS and len(text.split()) <= MAX_LINE_WORDS
 
 
 class ContentWords:
@@ -155,6 +159,6 @@ def _stems_of(word: str) -> Iterable[str]:
         low = normalise_word(low)
     if low in STOP or not low:
         return ()
-    humps = _HUMP.findall(word) if low != word and not word.istitle() and len(word) > 3 else ()
+    humps = _HUMP.findall(word) if low != word and not word.istitle() else ()
     parts = [p.lower() for p in humps if len(p) > 2] if len(humps) > 1 else []
     return [stem(low), *(stem(part) for part in parts if part not in STOP)]

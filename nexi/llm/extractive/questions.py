@@ -13,13 +13,14 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
+from nexi.llm.extractive._limits import MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
 from nexi.llm.extractive._related import general_rarity
+from nexi.llm.extractive._weights import load_weights
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
 from nexi.text.words import drop_stop_words, find_words
 
 __all__ = [
-    "MAX_QUESTION_CHARS",
     "Question",
     "Wants",
     "extract_keywords",
@@ -33,9 +34,7 @@ __all__ = [
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
 Form = Literal["list", "how", "definition", "topic", ""]  # of the answer; a topic is named and nothing is asked about it
 
-MAX_QUESTION_CHARS = 2000
-MAX_QUERY_CHARS = 300
-_LONGEST_NAMES, _RAREST_WORDS = 2, 3
+RANKING = "ranking.json"  # the weights by which sentences are ranked before one is chosen
 _CODE_HINT = re.compile(r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b")
 _PERSON = re.compile(
     r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
@@ -136,6 +135,13 @@ class Question(Struct, frozen=True):
         return bool(self.choices) and (_VERSUS.search(self.text) is not None or self.form == "topic")
 
     @property
+    def word_shares(self) -> dict[str, float]:
+        """What each word counts by how rare it is in English; together they are 1."""
+        raw = {word: weight * general_rarity(word) for word, weight in self.weights.items()}
+        whole = sum(raw.values()) or 1.0
+        return {word: value / whole for word, value in raw.items()}
+
+    @property
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Words that stand side by side in the question."""
         return frozenset(pairwise(self.stems))
@@ -148,9 +154,10 @@ def read_question(text: str, context: str = "") -> Question:
     words = ContentWords(language)
     stems = words.stems(strip_question_words(text, language)) or words.stems(text)
     filler = {s for w in FILLER for s in words.stems(w)}
-    weights = {s: 0.3 if s in filler else 1.0 for s in stems}
+    little = load_weights(RANKING)["little"]  # what a word that says little counts, and one of an earlier question
+    weights = {s: little if s in filler else 1.0 for s in stems}
     for stem in words.stems(context[:MAX_QUESTION_CHARS]):
-        weights.setdefault(stem, 0.4)
+        weights.setdefault(stem, little)
     wants = _WANTS_ABROAD[find_asked_kind(text, language)] if language else what_is_wanted(text)
     return Question(text, tuple(stems), weights, _find_choices(text), wants, language)
 
@@ -168,9 +175,9 @@ def narrow_queries(question: Question) -> list[str]:
     """
     words = ContentWords(question.language)
     names = sorted((n for n in find_names(question.text) if words.stems(n)), key=len, reverse=True)
-    rarest = sorted(question.weights, key=lambda stem: -question.weights[stem] * general_rarity(stem))[:_RAREST_WORDS]
+    rarest = sorted(question.weights, key=lambda stem: -question.weights[stem] * general_rarity(stem))[:MAX_SENTENCES]
     rare = " ".join(word for word in find_words(question.text) if not set(rarest).isdisjoint(words.stems(word)))
-    return [query for query in dict.fromkeys((*names[:_LONGEST_NAMES], rare)) if query and query != question.text]
+    return [query for query in dict.fromkeys((*names[:2], rare)) if query and query != question.text]
 
 
 def extract_keywords(question: Question) -> str:

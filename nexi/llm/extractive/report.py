@@ -11,15 +11,29 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
 from nexi.llm.extractive._aspects import load_aspects
-from nexi.llm.extractive._choice import MAX_COMPARED_CHARS, Compare
+from nexi.llm.extractive._choice import READING, Compare
 from nexi.llm.extractive._evidence import find_page_subject
+from nexi.llm.extractive._limits import (
+    ENOUGH,
+    MAX_ALTERNATIVES,
+    MAX_BLOCK_WORDS,
+    MAX_COMPARED,
+    MAX_COMPARED_CHARS,
+    MAX_LINE_WORDS,
+    MAX_SECTION_WORDS,
+    MIN_SENTENCE_WORDS,
+    SAME,
+)
+from nexi.llm.extractive._related import has_same_root
 from nexi.llm.extractive._stretches import Line, Stretch, count_words, read_stretches, render_lines
+from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords
-from nexi.llm.extractive.questions import what_is_wanted
+from nexi.llm.extractive.questions import RANKING, what_is_wanted
 from nexi.text.languages import detect_language
 from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
@@ -28,30 +42,8 @@ from nexi.types import PageView
 __all__ = ["TOO_BROAD", "write_report"]
 
 
-MAX_COMPARED = 14  # stretches for each part, by their rare words and by all of them
-MAX_SECTION_WORDS = 260  # where no length was asked for
-MIN_WORDS, MIN_SENTENCE_WORDS = 7, 5  # of a stretch, and of one that is a sentence
-MIN_SHARE = 0.4  # of what a part asks for, by rarity, that a stretch must hold where no model reads
-MIN_PAGE_SHARE = 0.35  # of it, that its page must hold
-MIN_NEARNESS, MIN_BARE_NEARNESS = 0.85, 0.9  # to its part; of a stretch with none of the words that were asked for
-MIN_PAGE_NEARNESS = 0.84  # of the opening of a page to the question
-MARGIN, WIDE_MARGIN = 0.008, 0.03  # below the best of its section; where a long report was asked for
-WORDS_SHARE, OWN_PAGE, OPENING, LISTED = (
-    0.035,
-    0.012,
-    0.012,
-    0.05,
-)  # what is added for words, a page of that name, how it begins
-REFERS_BACK = 0.01  # what is taken off where a stretch begins with a reference to what came before it
-OTHER_PAGE = 0.25  # of the margin that stretches of other pages than the best have
-MAX_PARAGRAPH_WORDS = 110  # of a paragraph that is quoted whole
-MANY_WORDS = 800  # of a report, from which its sections are wide
-WEAK = 0.1  # what a word counts that says little
-ABOVE, TITLE, ASPECT = 0.9, 0.6, 0.6  # what a word counts in a heading, in the title, as another word for it
-MAX_OUTLINE_PAGES = 5
-MAX_LEAD_WORDS = 22  # of what introduces a list
-MIN_LIST_LINES = 3  # with what introduces the list
-SAME_SHARE = 0.7  # of common words, from which a stretch repeats another
+# The weights of what speaks for a stretch, and the points that it needs; without and with a reading model.
+WORDS, READ = "report-words.json", "report.json"
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
 NOT_ANSWERED = "None of the pages that were read answers this question."
 
@@ -104,9 +96,13 @@ def write_report(
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
     if not readable or (len(parts) == 1 and what_is_wanted(question)):
         return ""
-    writer = _ReportWriter(question, parts, readable, compare, words)
-    sections = writer.choose_quotations()
-    title = f"# {title or ' '.join(question.split())}"
+    return render_report(ReportWriter(question, parts, readable, compare, words), headings, title)
+
+
+def render_report(writer: ReportWriter, headings: Mapping[str, str], title: str = "") -> str:
+    """The sections under their headings, then the parts that no page answers."""
+    parts, sections = writer.parts, writer.choose_quotations()
+    title = f"# {title or ' '.join(writer.question.split())}"
     if not any(sections):
         outline = writer.render_outline()
         return f"{title}\n\n{TOO_BROAD}\n\n{outline}" if outline else f"{title}\n\n{NOT_ANSWERED}"
@@ -122,7 +118,7 @@ def write_report(
     return "\n\n".join(blocks)
 
 
-class _ReportWriter:
+class ReportWriter:
     """The stretches of the pages, and how well each answers each part."""
 
     def __init__(
@@ -130,8 +126,8 @@ class _ReportWriter:
     ) -> None:
         self.question, self.parts, self.pages = question, parts, pages
         self.compare = None if detect_language(question) not in ("", "en") else compare  # it knows English only
-        self.margin = WIDE_MARGIN if words >= MANY_WORDS else MARGIN
         self.room = words // len(parts) if words else MAX_SECTION_WORDS
+        self.margin = "wide margin" if self.room > MAX_SECTION_WORDS else "margin"
         self.words = ContentWords()
         self.subjects = [_NUMBER.sub("", find_page_subject(page.title)) for page in pages]
         self.titles = [frozenset(self.words.stems(subject)) for subject in self.subjects]
@@ -170,44 +166,55 @@ class _ReportWriter:
 
     def _is_near(self, quotation: _Quotation, best: _Quotation) -> bool:
         is_other = quotation.stretch.page != best.stretch.page
-        return quotation.score >= best.score - self.margin * (OTHER_PAGE if is_other else 1.0)
+        return quotation.score >= best.score - load_weights(self._file)["other page" if is_other else self.margin]
 
     def _complete_paragraph(self, stretch: Stretch) -> list[Stretch]:
         """The stretches of the same paragraph where it is short, the given one first."""
         paragraph = [s for s in self.by_page[stretch.page] if s.block == stretch.block]
-        if sum(count_words(s.lines) for s in paragraph) > MAX_PARAGRAPH_WORDS:
+        if sum(count_words(s.lines) for s in paragraph) > MAX_BLOCK_WORDS:
             return [stretch]
         return [stretch, *(s for s in paragraph if s != stretch and not s.text.endswith(":"))]
 
+    @cached_property
+    def _file(self) -> str:
+        """The file of the weights: with a reading model, or for words alone where there is none."""
+        return READ if self.compare and self.compare(self.question, [self.question]) else WORDS
+
     def _rate_part(self, part: int) -> list[_Quotation]:
         """The stretches that answer a part, with their scores."""
-        asked = dict.fromkeys(self.words.stems(self.parts[part]))
-        weights = self._weigh_words(asked)
-        pages = self._find_pages(part, weights)
-        usable = [s for s in self.stretches if s.page in pages and _states_something(s)]
-        shares = {(s.page, s.place): self._measure_share(weights, s) for s in usable}
-        plain = {word: math.sqrt(weight) for word, weight in weights.items()}
-        by_rare = sorted(usable, key=lambda s: -shares[s.page, s.place])[:MAX_COMPARED]
-        by_all = sorted(usable, key=lambda s: -self._measure_share(plain, s))[:MAX_COMPARED]
-        likely = sorted({(s.page, s.place): s for s in (*by_rare, *by_all)}.values(), key=lambda s: (s.page, s.place))
-        nearness = self.compare(self.parts[part], list(map(self._describe, likely))) if self.compare and likely else None
-        if nearness is None:
-            return [
-                _Quotation(self._add_up(weights, s, shares[s.page, s.place]), part, s)
-                for s in likely
-                if shares[s.page, s.place] >= MIN_SHARE and self._has_asked(part, weights, s)
-            ]
-        return [
-            _Quotation(self._add_up(weights, s, near + WORDS_SHARE * shares[s.page, s.place]), part, s)
-            for s, near in zip(likely, nearness, strict=True)
-            if near >= (MIN_NEARNESS if self._has_asked(part, weights, s) else MIN_BARE_NEARNESS)
-        ]
+        known = load_weights(self._file)
+        rated = [_Quotation(sum_points(row, known), part, stretch) for stretch, row in self.describe_part(part)]
+        return [quotation for quotation in rated if quotation.score >= known["least"]]
 
-    def _add_up(self, weights: Mapping[str, float], stretch: Stretch, score: float) -> float:
-        """A score with what speaks for a stretch and against it besides its words."""
-        score += OWN_PAGE * self._is_named(stretch.page) + LISTED * self._introduces(weights, stretch)
-        score += OPENING * (self._asks_subject(weights, stretch.page) and stretch.place == self.openings[stretch.page])
-        return score - REFERS_BACK * bool(_REFERS_BACK.match(stretch.text) and len(stretch.lines) < MIN_LIST_LINES)
+    def describe_part(self, part: int) -> list[tuple[Stretch, dict[str, float]]]:
+        """The stretches that say most of a part by their rare words and by all of them, and what speaks for each."""
+        weights = self._weigh_words(dict.fromkeys(self.words.stems(self.parts[part])))
+        plain = {word: math.sqrt(weight) for word, weight in weights.items()}
+        pages = self._find_pages(part, plain)
+        usable = [s for s in self.stretches if s.page in pages and _states_something(s)]
+        likely: dict[tuple[int, int], Stretch] = {}
+        for words in (weights, plain):
+            points = {(s.page, s.place): sum_points(self._share_places(words, s), load_weights(READ)) for s in usable}
+            best = sorted(usable, key=lambda s: -points[s.page, s.place])[:MAX_COMPARED]
+            likely |= {(s.page, s.place): s for s in best}
+        chosen = [likely[place] for place in sorted(likely)]
+        rows = [self._describe_stretch(part, weights, s) for s in chosen]
+        if self._file == READ and self.compare and chosen:
+            nearness = self.compare(self.parts[part], list(map(self._describe, chosen))) or [0.0] * len(chosen)
+            rows = [{**row, "nearness": near} for row, near in zip(rows, nearness, strict=True)]
+        return list(zip(chosen, rows, strict=True))
+
+    def _describe_stretch(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
+        page = stretch.page
+        return {
+            **self._share_places(weights, stretch),
+            "own page": float(self._is_named(page)),
+            "listed": float(self._introduces(weights, stretch)),
+            "opening": float(self._asks_subject(weights, page) and stretch.place == self.openings[page]),
+            "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
+            "lacks asked": float(not self._has_asked(part, weights, stretch)),
+            "bias": 1.0,
+        }
 
     def _weigh_words(self, asked: Iterable[str]) -> dict[str, float]:
         """How much each word of a part says: words in few stretches say more."""
@@ -215,30 +222,31 @@ class _ReportWriter:
         seen: Counter[str] = Counter()
         for stems in self.stems.values():
             seen.update(word for word in asked if stems & self.forms[word])
-        return {w: math.log(1 + total / (1 + seen[w])) ** 2 * (WEAK if w in _WEAK else 1.0) for w in asked}
+        little = load_weights(RANKING)["little"]
+        return {w: math.log(1 + total / (1 + seen[w])) ** 2 * (little if w in _WEAK else 1.0) for w in asked}
 
     def _find_pages(self, part: int, weights: Mapping[str, float]) -> frozenset[int]:
         """The pages that have the names of a part and most of its words; those with most names where none has all."""
         names = [frozenset(self.words.stems(n)) for n in _NAME.findall(self.parts[part]) if not n.endswith(_ADJECTIVE)]
         have = [sum(bool(name & words) for name in names) for words in self.vocabulary]
-        total = sum(map(math.sqrt, weights.values()))
+        total, most = sum(weights.values()), max(have, default=0)
         shares = [
-            sum(math.sqrt(weight) for word, weight in weights.items() if words & (self.forms[word] | _aspect(word)))
+            sum(weight for word, weight in weights.items() if words & (self.forms[word] | _aspect(word)))
             for words in self.vocabulary
         ]
-        most = max(have, default=0)
-        return frozenset(
-            n for n, share in enumerate(shares) if have[n] == most and (not total or share >= MIN_PAGE_SHARE * total)
-        )
+        return frozenset(n for n, share in enumerate(shares) if have[n] == most and share >= ENOUGH * total)
 
-    def _measure_share(self, weights: Mapping[str, float], stretch: Stretch) -> float:
+    def _share_places(self, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
+        """How much of a part a stretch says itself, and what only the headings, the title or another word for it say."""
         own, above = self.stems[stretch.page, stretch.place], self.above[stretch.page, stretch.place]
-        title, score = self.titles[stretch.page], 0.0
+        shares = dict.fromkeys(("own", "above", "title", "aspect"), 0.0)
+        whole = sum(weights.values()) or 1.0
         for word, weight in weights.items():
-            forms, aspect = self.forms[word], _aspect(word)
-            by_strength = ((own & forms, 1.0), (above & forms, ABOVE), (title & forms, TITLE), ((own | above) & aspect, ASPECT))
-            score += weight * next((share for shared, share in by_strength if shared), 0.0)
-        return score / (sum(weights.values()) or 1.0)
+            forms = self.forms[word]
+            said = (own & forms, above & forms, self.titles[stretch.page] & forms, (own | above) & _aspect(word))
+            if place := next((name for name, shared in zip(shares, said, strict=True) if shared), ""):
+                shares[place] += weight / whole
+        return shares
 
     def _has_asked(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> bool:
         """Whether a stretch, or what stands above it, has a word of its part that the other parts do not have.
@@ -261,13 +269,13 @@ class _ReportWriter:
     def _introduces(self, weights: Mapping[str, float], stretch: Stretch) -> bool:
         """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
         if (
-            len(stretch.lines) < MIN_LIST_LINES
+            len(stretch.lines) <= 2
             or stretch.lines[0].kind != "sentence"
             or stretch.lines[1].kind not in ("item", "row", "head")
         ):
             return False
         rarest = max(weights, key=lambda word: weights[word])
-        is_short = len(stretch.lines[0].text.split()) <= MAX_LEAD_WORDS
+        is_short = len(stretch.lines[0].text.split()) <= MAX_LINE_WORDS
         return is_short and bool(self.forms[rarest].intersection(self.words.stems(stretch.lines[0].text)))
 
     def _is_named(self, page: int) -> bool:
@@ -311,15 +319,16 @@ class _ReportWriter:
             near = [n for n in listed if self.vocabulary[n] & asked]
         else:
             order = sorted(zip(nearness, listed, strict=True), key=lambda pair: (-pair[0], pair[1]))
-            near = sorted(n for value, n in order[:MAX_OUTLINE_PAGES] if value >= MIN_PAGE_NEARNESS)
-        pages = [(self.subjects[n] or self.pages[n].url, openings[n], self.pages[n].number) for n in near[:MAX_OUTLINE_PAGES]]
+            near = sorted(n for value, n in order[:MAX_ALTERNATIVES] if value >= load_weights(READING)["usual nearness"])
+        pages = [(self.subjects[n] or self.pages[n].url, openings[n], self.pages[n].number) for n in near[:MAX_ALTERNATIVES]]
         return "\n".join(f"- {name}: {text} [{number}]" for name, text, number in pages)
 
 
 def _states_something(stretch: Stretch) -> bool:
     """Whether a stretch is more than a label, a line of code or a sentence whose list is missing."""
-    least = MIN_SENTENCE_WORDS if stretch.text.endswith((".", "!")) else MIN_WORDS
-    return count_words(stretch.lines) >= least and stretch.lines[0].kind != "code" and not stretch.text.endswith(":")
+    return (
+        count_words(stretch.lines) >= MIN_SENTENCE_WORDS and stretch.lines[0].kind != "code" and not stretch.text.endswith(":")
+    )
 
 
 def _find_best(rated: Sequence[_Quotation]) -> dict[int, _Quotation]:
@@ -347,16 +356,8 @@ def _aspect(word: str) -> frozenset[str]:
 
 def _find_forms(word: str, vocabulary: Iterable[str]) -> frozenset[str]:
     """The stems that are the same word in another form: `econom` of `economi`, `invent` of `inventor`."""
-    return frozenset({word, *(other for other in vocabulary if _is_same_word(word, other))})
-
-
-def _is_same_word(one: str, other: str) -> bool:
-    short = min(len(one), len(other))
-    if short < 5 or abs(len(one) - len(other)) > 3 or one[:4] != other[:4]:
-        return False
-    common = next((i for i in range(short) if one[i] != other[i]), short)
-    return common >= max(5, short - 1)
+    return frozenset({word, *(other for other in vocabulary if has_same_root(word, other))})
 
 
 def _is_double(words: frozenset[str], other: frozenset[str]) -> bool:
-    return len(words & other) >= SAME_SHARE * min(len(words), len(other))
+    return len(words & other) >= SAME * min(len(words), len(other))
