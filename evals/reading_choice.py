@@ -7,9 +7,8 @@ the weights by words (`nexi/llm/extractive/choice.json`); those that are best by
 reading model, and a second one learns the weights of `reading.json`, both from dev, docs and the everyday questions. A logistic
 regression over whole answers learns those of `rating.json`: right ones; wrong ones; those to the same questions over the same
 pages without the sentences that answer; those over the pages of another question; and those to the everyday questions that no
-page answers.
-`python -m evals.unit_choice` learns what manuals need. Folds keep questions about one page together, so that the tables show
-weights which never saw the page of a question. Takes about ten minutes of CPU.
+page answers. `python -m evals.unit_choice` learns what manuals need. Folds keep questions about one page together, so that the
+tables show weights which never saw the page of a question. Takes about ten minutes of CPU.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ CHOICE_HEADS = ("questions", "asked", "order", *(f"first {top}" for top in TOPS)
 RATING_HEADS = ("answers to", "are", "asked", "withheld", "rated yes")
 Weights = np.ndarray[Any, Any]
 WEBS, CHOICE_WEBS = ("dev", "docs", "multi"), ("dev", "docs")
-MAX_LOST = 0.05  # of the right answers on unseen pages, that a rating may withhold
+MAX_LOST = 0.1  # of the right answers on unseen pages, that a rating may withhold
 LOST = (0.03, 0.05, 0.08, 0.12, 0.2)
 MIN_RIGHT = 0.9  # of the answers that are rated yes, over their own pages
 HEADINGS = {

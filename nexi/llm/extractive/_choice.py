@@ -1,6 +1,6 @@
 """Which of the best sentences answers a question: a small linear model over what speaks for each.
 
-Above `evidence`, below `composition`. The weights are learned data (`python -m evals.sentence_choice fit`); each feature has
+Above `evidence`, below `composition`. The weights are learned data (`python -m evals.reading_choice`); each feature has
 one weight, so a choice can be read off. The chances of the candidates of one question add up to 1. Where a reading model is
 given, it compares the question with the candidates that are best by their words, and other weights decide among those.
 """

@@ -1,14 +1,14 @@
 """Whether pages answer a question at all: yes, likely or no.
 
-Above `evidence`, beside `composition`; the app hands `rate_pages` to the loop, so that every answer is rated in the same way.
-The rating is about the question and says nothing of whether a sentence stands in its source.
+Above `evidence` and `choice`, below `composition`. The rating is about the question and says nothing of whether a sentence
+stands in its source. Both ratings are sums of learned weights; the files have the points from which an answer is likely and
+certain.
 
-Five figures decide, weighted by a logistic regression over questions asked of a web that answers them and of one that does not
-(`python -m evals.answerable`): the best sentence's share of the question's words by rarity, the share of the two best sentences
-together, the share of its names that occur anywhere, whether a page is about something the question names, and whether words
-stand side by side as in the question. Where a reading model has chosen the sentence or the unit, another regression decides
-(`python -m evals.reading_choice`): over those five together, how near it is to the question and how much nearer than others,
-its chance among them, which words of the question are missing around it, and the kind of thing that was asked for.
+By words, five figures decide (measured by `python -m evals.answerable`): the best sentence's share of the question's words by
+rarity, the share of the two best sentences together, the share of its names that occur anywhere, whether a page is about
+something the question names, and whether words stand side by side as in the question. Where a reading model has chosen the
+sentence or the unit, the whole answer is rated (`python -m evals.reading_choice`): by those five together, how near it is to
+the question and how much nearer than others, which words of the question it leaves unsaid, and the kind of thing asked for.
 """
 
 from __future__ import annotations
