@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.llm.extractive._choice import Candidate
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
-from nexi.llm.extractive._limits import MAX_CANDIDATES
+from nexi.llm.extractive._limits import MAX_CANDIDATES, MIN_SENTENCE_WORDS
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.llm.extractive.questions import Question, read_question
@@ -44,7 +44,7 @@ def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
         return rate_words(question, ranking)  # no one sentence answers a question of two parts
     known = load_weights(RATING)
     points = sum_points(describe_rating(ranking, best, lines), known)
-    likely = known["likely unit" if best.scored.last else "likely"]
+    likely = known["likely unit" if best.scored.last else "likely few" if _asks_briefly(question) else "likely"]
     return "no" if points < likely else "yes" if points >= known["yes"] else "likely"
 
 
@@ -78,6 +78,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
         "score": answer_score(question, ranking),
         "wanted": float(wanted or ranking.wants not in ("person", "date", "number", "place")),
         "unsaid": sum(share for word, share in question.word_shares.items() if word not in said),
+        "few": float(_asks_briefly(question)),
         "unit": is_unit,
         "unit nearness": is_unit * best.nearness,
         "bias": 1.0,
@@ -87,6 +88,11 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
 def are_missed(question: Question, ranking: SentenceRanking) -> bool:
     """Whether pages tell of something else than the question asks about, so that a search missed it."""
     return not _is_short(question) and answer_score(question, ranking) < load_weights(WORDS_RATING)["missed"]
+
+
+def _asks_briefly(question: Question) -> bool:
+    """Whether a question has few words, so that many sentences have them all."""
+    return len(question.weights) < MIN_SENTENCE_WORDS
 
 
 def _is_short(question: Question) -> bool:
