@@ -70,8 +70,8 @@ weights that never saw a question about the same page ({folds} folds).
 Made by `python -m evals.reading_choice --save`: how many answers are withheld and rated yes, by weights that never saw a
 question about the same page ({folds} folds). "cut": over the same pages without the sentences that answer; "elsewhere": over
 the pages of another question; "unanswerable": everyday questions whose pages do not say it. The bounds are those at which
-{lost:.0f} % of the right answers are withheld, {few:.0f} % of those to questions in few words, and from which {right:.0f} % of the
-answers over their own pages are right.
+{lost:.0f} % of the right answers are withheld, {few:.0f} % of those to questions in few words, and from which {right:.0f} %
+of the answers over their own pages are right.
 """,
 }
 

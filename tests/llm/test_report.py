@@ -68,7 +68,7 @@ def test_a_passage_that_begins_with_it_names_its_subject() -> None:
 
 def test_commands_and_bracketed_subjects_do_not_stand_in_headings() -> None:
     page = PageView(
-        "https://l.example/", 2, "Lisbon", "The climate of Lisbon is mild in summer.\n\nThe elected city council governs Lisbon."
+        "https://l.example/", 2, "Lisbon", "The climate of Lisbon is mild in summer.\n\nThe new city council governs Lisbon."
     )
     parts = ["Describe the climate of Lisbon.", "How is the city governed (Lisbon)?"]
     text = write_report("Describe the climate of Lisbon. How is the city governed?", parts, [page])
