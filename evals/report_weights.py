@@ -116,7 +116,9 @@ class Written:
         self.researched, self.texts = researched, texts
         readable = [page for page in researched.pages if page.text and not page.error and page.number > 0]
         self.writer = report.ReportWriter(researched.question["question"], list(researched.headings), readable, compare, 0)
-        setattr(self.writer, "describe_part", cache(self.writer.describe_part))  # noqa: B010 - weights do not change it
+        setattr(self.writer, "describe_part", cache(self.writer.describe_part))  # noqa: B010
+        for part in range(len(researched.headings)):  # by the weights of the package, which choose what is compared
+            self.writer.describe_part(part)
 
     def judge(self, name: str, weights: Weights) -> tuple[Judged, int]:
         """The report by these weights, judged, and its words."""

@@ -86,7 +86,7 @@ def _rate_passage(
         if cover > best:
             best, first, last = cover, start, end
     sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in said)
-    return FoundPassage(1 / (2 + place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
+    return FoundPassage(1 / (2 + 2 * place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
 
 
 def _end_of_stretch(sentences: Sequence[PassageSentence], start: int) -> int:
