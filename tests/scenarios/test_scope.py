@@ -48,7 +48,7 @@ def test_a_superseded_document_is_quoted_where_it_is_asked_for() -> None:
 def test_two_files_that_contradict_each_other_in_other_words_are_shown_as_a_disagreement() -> None:
     answer = ask({"a.md": TAXES[0], "b.md": TAXES[1]}, "What is the tax rate for small firms in Zorbia?")
     assert [[(r.value, r.numbers) for r in c.readings] for c in answer.conflicts] == [
-        [("12 percent", (1,)), ("15 percent", (2,))]
+        [("15 percent", (1,)), ("12 percent", (2,))]  # the sentence in the words of the question is cited first
     ]
     assert "Sources disagree on “Small firms in Zorbia pay a tax rate of …”: 12 percent [1] and 15 percent [2]." in answer.text
 
