@@ -117,6 +117,21 @@ def test_a_how_to_is_answered_with_its_code_and_not_by_a_page_that_shares_words(
     assert "bdist_rpm" not in found.split("```")[0]
 
 
+def test_of_two_commands_that_are_compared_each_is_said_and_no_page_that_only_has_the_word_difference() -> None:
+    restore = page("git-restore", 'See "Reset, restore and revert" in git for the differences between the three commands.')
+    merge = page("git-merge", "git-merge joins two or more development histories together.", 2)
+    rebase = page("git-rebase", "git-rebase reapplies commits on top of another base tip.", 3)
+    found = answer(
+        "What is the difference between git merge and git rebase?",
+        *(restore, merge, rebase),
+        compare=lambda asked, texts: [0.90 if "joins" in text or "reapplies" in text else 0.80 for text in texts],
+    )
+    assert found == (
+        "- git-merge joins two or more development histories together. [2]\n"
+        "- git-rebase reapplies commits on top of another base tip. [3]"
+    )
+
+
 def test_a_definition_comes_before_sentences_that_only_name_the_thing() -> None:
     found = answer("What is a virtual environment in Python?", VENV, compare=prefers("is created on top"))
     assert found.startswith("A virtual environment is a Python environment that is created on top of an existing one")

@@ -171,3 +171,17 @@ def test_of_two_thousand_versions_in_a_folder_the_newest_is_read_and_quoted() ->
 def test_many_files_of_one_name_that_nothing_dates_are_no_versions() -> None:
     files = {f"part{n}/README.md": f"# README\n\nThe Orsa pump number {n} is made of steel.\n" for n in range(1, 41)}
     assert "number 7 is" in ask(files, "What is the Orsa pump number 7 made of?").text
+
+
+def test_of_two_messages_of_a_mailbox_the_later_one_that_corrects_the_first_is_the_answer() -> None:
+    mails = (
+        ("Mon, 1 Jun 2026 09:00:00 +0000", "the pump arrives on 9 June"),
+        ("Wed, 3 Jun 2026 09:00:00 +0000", "the pump arrives on 12 June"),
+    )
+    mailbox = "".join(
+        f"From ann@x.example {day}\nFrom: Ann <ann@x.example>\nSubject: Delivery of the pump\nDate: {day}\n\nA note: {text}.\n\n"
+        for day, text in mails
+    )
+    first, _, dispute = ask({"mail.mbox": mailbox}, "When does the pump arrive?").text.partition("\n\n")
+    assert first == "A note: the pump arrives on 12 June. [1]"
+    assert "12 June [1] (2026-06-03) and 9 June [2] (2026-06-01)" in dispute
