@@ -179,7 +179,8 @@ def test_of_two_messages_of_a_mailbox_the_later_one_that_corrects_the_first_is_t
         ("Wed, 3 Jun 2026 09:00:00 +0000", "the pump arrives on 12 June"),
     )
     mailbox = "".join(
-        f"From ann@x.example {day}\nFrom: Ann <ann@x.example>\nSubject: Delivery of the pump\nDate: {day}\n\nA note: {text}.\n\n"
+        f"From ann@x.example {day}\nFrom: Ann <ann@x.example>\nSubject: Delivery of the pump\nDate: {day}\n\n"
+        f"A note: {text}.\n\n"
         for day, text in mails
     )
     first, _, dispute = ask({"mail.mbox": mailbox}, "When does the pump arrive?").text.partition("\n\n")
