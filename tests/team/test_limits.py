@@ -76,6 +76,28 @@ async def test_callers_that_give_up_leave_no_debt_behind_for_the_next(database: 
     assert database.lines == {}
 
 
+async def test_people_take_turns_at_a_service_however_many_searches_one_of_them_has(database: Database) -> None:
+    order: list[str] = []
+
+    class TellingClock(FakeClock):
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.sleep(0)
+
+    async def search(pacing: PostgresPacing, person: str) -> None:
+        await pacing.wait("searxng")
+        order.append(person)
+
+    pacings = {
+        person: PostgresPacing(database, TellingClock(), "turns", burst=1, rate=1000, person=person)
+        for person in ("Ada", "Bob")
+    }
+    async with asyncio.TaskGroup() as group:
+        for person in ["Ada"] * 9 + ["Bob"] * 3:
+            group.create_task(search(pacings[person], person))
+    assert order == ["Ada", "Bob"] * 3 + ["Ada"] * 6
+    assert database.lines == {}
+
+
 async def test_without_its_database_a_process_keeps_the_pace_by_itself(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

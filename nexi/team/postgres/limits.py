@@ -46,21 +46,30 @@ where (server, slot) in (select server, slot from model_slots where server = %(s
 
 
 class PostgresPacing:
-    """The Pacing port: a bucket of `burst` tokens for each key that refills with `rate` tokens a second, for all machines."""
+    """The Pacing port: a bucket of `burst` tokens for each key that refills with `rate` tokens a second, for all machines.
 
-    def __init__(self, database: Database, clock: Clock, name: str, *, burst: float, rate: float) -> None:
-        self._database, self._clock, self._name = database, clock, name
+    The people of a process take turns: only one caller of a `person` stands in the line, and the others wait behind her.
+    """
+
+    def __init__(self, database: Database, clock: Clock, name: str, *, burst: float, rate: float, person: str = "") -> None:
+        self._database, self._clock, self._name, self._person = database, clock, name, person
         self._step, self._slack = 1.0 / rate, (burst - 1) / rate
         self._alone = RateLimiter(clock, burst=burst, rate=rate, evicts=True)
 
     async def wait(self, key: str) -> None:
-        """Take a token when there is one, in the order of asking within a process. A caller that is cancelled takes none."""
-        name, lines = f"{self._name} {key}", self._database.lines
+        """Take a token when there is one, each person's in the order of asking. A caller that is cancelled takes none."""
+        # A process never has more than one token that nobody may want in the end.
+        async with self._stand_in_line(f"{self._name} {key} of {self._person}"), self._stand_in_line(f"{self._name} {key}"):
+            await self._take_turn(key)
+
+    @asynccontextmanager
+    async def _stand_in_line(self, name: str) -> AsyncIterator[None]:
+        lines = self._database.lines
         line = lines.setdefault(name, WaitingLine())
         line.waiting += 1
         try:
-            async with line.lock:  # so that a process never has more than one token that nobody may want in the end
-                await self._take_turn(key)
+            async with line.lock:
+                yield
         finally:
             line.waiting -= 1
             if not line.waiting:

@@ -48,7 +48,7 @@ class PostgresState:
         return self._open_knowledge(owner_id)
 
     def make_pacing(self, name: str, burst: float, rate: float) -> PostgresPacing:
-        return PostgresPacing(self._database, self._clock, name, burst=burst, rate=rate)
+        return PostgresPacing(self._database, self._clock, name, burst=burst, rate=rate, person=self.owner)
 
     def make_breaker(self, marks: Mapping[str, str]) -> PostgresBreaker:
         return PostgresBreaker(self._database, marks)
