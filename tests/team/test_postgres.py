@@ -106,6 +106,22 @@ async def test_a_commit_whose_confirmation_was_lost_is_not_made_twice(
     await log.close()
 
 
+async def test_an_unexpected_error_while_facts_are_kept_reaches_their_writer_and_those_of_others_are_kept(
+    database: Database, make_person: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = PostgresRuns(database, make_person(), FakeClock())
+    log, other = runs.create(), runs.create()
+    await log.append(STARTED)
+    with monkeypatch.context() as broken:
+        broken.setattr(database.committer, "_write", lambda batches: [][1])
+        with pytest.raises(StoreError, match="The steps of a run could not be kept") as caught:
+            await log.append(ASKED)
+    assert caught.value.cause == "IndexError: list index out of range"
+    assert await other.append(STARTED) == 1
+    await log.close()
+    await other.close()
+
+
 async def test_facts_survive_a_restart_of_the_database(postgres: Any, make_person: Callable[..., str]) -> None:
     mine = Database(postgres.url, lease_s=60).open()
     runs = PostgresRuns(mine, make_person(), FakeClock())

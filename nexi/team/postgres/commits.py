@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -137,9 +138,18 @@ class Committer:
                 batches, self._waiting = self._waiting, []
                 if not batches:
                     return
-            errors = self._write_all([batch for batch, _ in batches])
+            try:
+                errors = self._write_all([batch for batch, _ in batches])
+            except Exception as error:  # noqa: BLE001  # whatever it is: this thread goes on, and nobody waits for ever
+                failure = StoreError(
+                    "The steps of a run could not be kept",
+                    cause=f"{type(error).__name__}: {error}",
+                    fix="Please report this with the cause above.",
+                )
+                errors = {batch.run: failure for batch, _ in batches}
             for batch, report in batches:
-                report(errors[batch.run])
+                with suppress(RuntimeError):  # the loop that waited is closed
+                    report(errors[batch.run])
 
     def _write_all(self, batches: Sequence[FactBatch]) -> dict[str, StoreError | None]:
         """What became of each run's batch; a batch that fails with others is tried again by itself."""
