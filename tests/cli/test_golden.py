@@ -56,6 +56,7 @@ OBJECTS = {
     "resume-complete": ["resume", "--json", "ID"],
 }
 ELSEWHERE = {
+    "admin.txt",
     "asked",  # by tests/stories
     "failures.txt",
     "agentic.json",

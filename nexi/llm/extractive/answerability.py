@@ -68,16 +68,19 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
     asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
     said = frozenset(ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.subjects[best.scored.page]))))
+    unsaid = {word: share for word, share in question.word_shares.items() if word not in said}
+    measures = sum(unsaid.get(word, 0.0) for word in _find_measures(question, ranking))
     wanted = any(holds_wanted(ranking, PassageSentence(line)) for line in lines)
     is_unit = float(best.scored.last > 0)
     return {
         **own,
         **asks,
+        "missing": max(0.0, own["missing"] - measures),
         "nearness": best.nearness,
         "chance": best.chance,
         "score": answer_score(question, ranking),
         "wanted": float(wanted or ranking.wants not in ("person", "date", "number", "place")),
-        "unsaid": sum(share for word, share in question.word_shares.items() if word not in said),
+        "unsaid": sum(unsaid.values()) - measures,
         "few": float(_asks_briefly(question)),
         "unit": is_unit,
         "unit nearness": is_unit * best.nearness,
@@ -120,9 +123,14 @@ def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, fl
     }
 
 
+def _find_measures(question: Question, ranking: SentenceRanking) -> set[str]:
+    """The word after "how", which asks for a measure and need not stand in an answer."""
+    return {stem for word in _MEASURE.findall(question.text) for stem in ranking.words.stems(word)}
+
+
 def _weigh_asked(question: Question, ranking: SentenceRanking) -> dict[str, float]:
-    """What each word counts that an answer should have: not the one after "how", which asks for a measure; together 1."""
-    measures = {stem for word in _MEASURE.findall(question.text) for stem in ranking.words.stems(word)}
+    """What each word counts that an answer should have; together 1."""
+    measures = _find_measures(question, ranking)
     asked = {word: share for word, share in question.word_shares.items() if word not in measures} or question.word_shares
     whole = sum(asked.values())
     return {word: share / whole for word, share in asked.items()}
