@@ -22,7 +22,8 @@ MAX_BLOCK_WORDS = 90  # the same with a list, a table or code
 MAX_SECTION_WORDS = 300  # of a section of a report, and of what a small model is given
 MAX_LINE_WORDS = 25  # of an item of a list, and of a heading
 MAX_HEAD_WORDS = 8  # of a heading that is quoted before a sentence
-MIN_SENTENCE_WORDS = 5  # fewer are seldom a statement
+MIN_SENTENCE_WORDS = 6  # fewer are seldom a statement, and a question in fewer asks for a whole topic
+MIN_SUMMARY_WORDS = 5  # of a sentence that stands for its section
 MIN_NAME_CHARS = 4  # a shorter one may mean anything
 
 ENOUGH = 0.4  # the share of what was asked, or of the best score, from which a text bears on a question

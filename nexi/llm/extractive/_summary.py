@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from nexi.llm.extractive._evidence import SentenceRanking
-from nexi.llm.extractive._limits import MAX_BLOCK_WORDS, MAX_CANDIDATES, MAX_SECTION_WORDS, MIN_SENTENCE_WORDS
+from nexi.llm.extractive._limits import MAX_BLOCK_WORDS, MAX_CANDIDATES, MAX_SECTION_WORDS, MIN_SUMMARY_WORDS
 from nexi.llm.extractive.passages import ContentWords, read_sentences
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.text.whole import asks_about_whole
@@ -57,7 +57,7 @@ def summarise_pages(pages: Sequence[PageView]) -> list[tuple[str, int]]:
 def _open_sections(page: PageView, room: int) -> list[tuple[str, int]]:
     sections: dict[str, list[tuple[int, str]]] = {}
     for place, sentence in enumerate(read_sentences(page.text)):
-        if sentence.kind in ("prose", "item") and len(sentence.text.split()) >= MIN_SENTENCE_WORDS:
+        if sentence.kind in ("prose", "item") and len(sentence.text.split()) >= MIN_SUMMARY_WORDS:
             sections.setdefault(sentence.label, []).append((place, sentence.text))
     in_turn = [s for rank in zip_longest(*sections.values()) for s in rank if s]
     chosen: list[tuple[int, str]] = []
