@@ -17,7 +17,7 @@ import io
 import re
 import statistics
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SAVED = ROOT / "docs" / "house-figures.md"
-LISTS = ("participles", "one-word", "duplicates", "public", "constants", "circles", "literals")
+LISTS = ("participles", "one-word", "locals", "one-use", "duplicates", "public", "constants", "circles", "literals")
 
 PARTICIPLE = re.compile(r"(?:ed|en|ing|able|ible)$")
 IRREGULAR = """
@@ -39,6 +39,11 @@ NOT_PARTICIPLES = """
     lengthen listen mapping need nothing often open ping proceed reopen ring screen seed setting shorten speed string
     succeed table then thing tighten timing token variable warning when widen
 """.split()  # noqa: SIM905
+# A variable may be called `ranking` or `following`; these say only that something happened to it.
+EMPTY_NAMES = """
+    asked begun bound built chosen cut done drawn found given gone heard held kept known left lent made meant met missing named
+    parsed said seen sent shown sought stated stored taken told waiting wanted written
+""".split()  # noqa: SIM905
 DUNDER = re.compile(r"__\w+__")
 BROAD = {"Exception", "BaseException"}
 HEADING = """# Code metrics
@@ -46,6 +51,8 @@ HEADING = """# Code metrics
 Written by `python -m rig.house --save`, which counts syntax trees and tokens of the package `nexi`. "Before" is the code
 ahead of the revision of its names. A bare participle is a one-word name such as `told`, `waiting` or `usable`. A public name
 is at the top level of a module, has no underscore in front, neither has its module, and `__all__` does not leave it out.
+A variable with an empty name is a local variable or a parameter called `found`, `told`, `kept` or the like. A private function
+is used once when its name stands once in the whole package, apart from its definition.
 Import circles count lazy imports and imports for types. The length of a function leaves its docstring out.
 `--list participles` prints the names behind a figure, with file and line.
 
@@ -58,11 +65,15 @@ BEFORE = {
     "bare participles, % of functions": "11.2",
     "one-word names, % of functions": "62.7",
     "words in a function's name, mean": "1.42",
+    "local variables with an empty name, %": "9.0",
+    "parameters with an empty name, %": "3.1",
+    "private functions used once, % of functions": "33",
     "class names used more than once": "38",
     "public functions and classes per 1,000 lines": "28.2",
     "public constants per 1,000 lines": "21.9",
     "files in the largest import circle": "19 (sizes 19, 5, 3)",
     "files / lines": "342 / 52,820",
+    "lines with Any": "843",
     "functions": "3,897",
     "function length, median / p95 / max": "6 / 17 / 55",
     "comments per 100 lines of code": "1.6",
@@ -114,7 +125,7 @@ class Figure:
 
     @property
     def target(self) -> str:
-        return "" if self.most is None else f"at most {self.most:g}"
+        return "" if self.most is None else f"at most {self.most:,g}"
 
     @property
     def is_met(self) -> bool:
@@ -153,6 +164,32 @@ def is_participle(name: str) -> bool:
     if not is_one_word(name) or word in NOT_PARTICIPLES:
         return False
     return word in IRREGULAR or PARTICIPLE.search(word) is not None
+
+
+def find_variables(sources: list[Source]) -> tuple[list[Place], list[Place]]:
+    """(local variables, parameters), once for each function that has them (an outer function has those of its inner ones)."""
+    variables: list[Place] = []
+    parameters: list[Place] = []
+    for s in sources:
+        for function in (node for node in s.walk() if isinstance(node, Function)):
+            names = {n.id: n.lineno for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            variables += [Place(s.path, line, name) for name, line in names.items()]
+            arguments = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
+            parameters += [Place(s.path, a.lineno, a.arg) for a in arguments if a.arg not in ("self", "cls")]
+    return variables, parameters
+
+
+def find_one_use_functions(sources: list[Source]) -> list[Place]:
+    """Private functions whose name stands at one place only, apart from their definition."""
+    uses: Counter[str] = Counter()
+    for s in sources:
+        uses.update(n.id if isinstance(n, ast.Name) else n.attr for n in s.walk() if isinstance(n, ast.Name | ast.Attribute))
+    return [place for place, _ in find_functions(sources) if place.name.startswith("_") and uses[place.name] == 1]
+
+
+def count_any(sources: list[Source]) -> int:
+    """Lines of code that name the type `Any`, imports apart."""
+    return sum(len({n.lineno for n in s.walk() if isinstance(n, ast.Name) and n.id == "Any"}) for s in sources)
 
 
 def find_duplicate_classes(sources: list[Source]) -> dict[str, list[Place]]:
@@ -309,20 +346,30 @@ def measure(sources: list[Source]) -> list[Figure]:
     lengths = sorted(function_length(node) for _, node in functions)
     comments, code = count_comments(sources)
     broad = per_thousand(count_broad_excepts(sources), lines)
+    variables, parameters = (share_of_empty_names(places) for places in find_variables(sources))
+    one_use = percent(len(find_one_use_functions(sources)), len(names))
     return [
         Figure("bare participles, % of functions", f"{participles:.1f}", participles, 2),
         Figure("one-word names, % of functions", f"{one_word:.1f}", one_word, 45),
         Figure("words in a function's name, mean", f"{words:.2f}", words),
+        Figure("local variables with an empty name, %", f"{variables:.1f}", variables, 1.5),
+        Figure("parameters with an empty name, %", f"{parameters:.1f}", parameters, 1.5),
+        Figure("private functions used once, % of functions", f"{one_use:.1f}", one_use, 15),
         Figure("class names used more than once", f"{duplicates}", duplicates, 5),
         Figure("public functions and classes per 1,000 lines", f"{public:.1f}", public, 20),
         Figure("public constants per 1,000 lines", f"{constants:.1f}", constants),
         Figure("files in the largest import circle", show_circles(circles), max(circles, default=0), 6),
-        Figure("files / lines", f"{len(sources):,} / {lines:,}", lines),
+        Figure("files / lines", f"{len(sources):,} / {lines:,}", lines, 76_000),
+        Figure("lines with Any", f"{count_any(sources):,}", count_any(sources)),
         Figure("functions", f"{len(names):,}", len(names)),
         Figure("function length, median / p95 / max", show_lengths(lengths), lengths[-1]),
         Figure("comments per 100 lines of code", f"{percent(comments, code):.1f}", percent(comments, code)),
         Figure("broad excepts per 1,000 lines", f"{broad:.1f}", broad),
     ]
+
+
+def share_of_empty_names(places: list[Place]) -> float:
+    return percent(sum(place.name in EMPTY_NAMES for place in places), len(places))
 
 
 def percent(part: int, whole: int) -> float:
@@ -349,6 +396,10 @@ def list_offenders(sources: list[Source], kind: str) -> list[str]:
         return [str(place) for place in find_public_names(sources)[kind == "constants"]]
     if kind == "circles":
         return [f"{len(circle)}: {' '.join(circle)}" for circle in find_circles(sources)]
+    if kind == "locals":
+        return [str(place) for places in find_variables(sources) for place in places if place.name in EMPTY_NAMES]
+    if kind == "one-use":
+        return list(map(str, find_one_use_functions(sources)))
     if kind == "literals":
         return list(map(str, find_literals(sources)))
     fits = is_participle if kind == "participles" else is_one_word
