@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from nexi.app.factory import fetches_its_model
-from nexi.config import EXTRACTIVE, Config
+from nexi.config import EXTRACTIVE, ROLES, Config, Endpoint
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_url
 
 MODEL_NOT_ASKED = "a local question asks no model on another machine: the built-in extractive model answers with passages"
+ROLE_NOT_ASKED = "a local question asks no model on another machine: the built-in one checks and extracts in its place"
 
 
 def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
@@ -31,7 +32,15 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
         changes["otel_endpoint"] = ""
     if config.webhook_url and not is_loopback_url(config.webhook_url):
         changes["webhook_url"] = ""
-    endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
-    if all(e.is_extractive or is_loopback_url(e.base_url) for e in endpoints):
+    remote = [role for role in ROLES if not _is_here(config.endpoint(role))]
+    if not remote:
         return config.override(**changes), ()
-    return config.override(**changes, model=EXTRACTIVE), (MODEL_NOT_ASKED,)
+    if "answer" in remote:
+        return config.override(**changes, model=EXTRACTIVE), (MODEL_NOT_ASKED,)
+    # A person's own model on this machine goes on answering when only a helper of it is elsewhere.
+    roles = {**config.roles, **{role: {"model": EXTRACTIVE} for role in remote}}
+    return config.override(**changes, roles=roles), (ROLE_NOT_ASKED,)
+
+
+def _is_here(endpoint: Endpoint) -> bool:
+    return endpoint.is_extractive or is_loopback_url(endpoint.base_url)
