@@ -217,6 +217,48 @@ def test_calls_of_an_earlier_life_count_against_new_calls_and_not_against_record
     assert (meter.usage, meter.reply_room) == (Usage(500, 300, cost=0.008), 200)
 
 
+def test_a_replayed_call_is_held_against_new_calls_once() -> None:
+    meter = Meter(Budget(max_tokens=1000, max_cost=0.1, max_model_calls=6))
+    meter.carry_over(Usage(500, 300, cost=0.08), 4)
+    meter.replay_call(Usage(125, 75, cost=0.02))
+    assert (meter.usage, meter.reply_room) == (Usage(125, 75, cost=0.02), 200)
+    assert meter.reserve_call(201) is StopReason.BUDGET_SPENT
+    assert isinstance(meter.reserve_call(200), Reservation)
+
+
+def test_calls_of_an_earlier_life_count_against_the_limit_on_calls() -> None:
+    meter = Meter(Budget(max_model_calls=3))
+    meter.carry_over(Usage(10, 10), 2)
+    meter.replay_call(Usage(5, 5))
+    first = meter.reserve_call(1)
+    assert isinstance(first, Reservation)
+    assert meter.reserve_call(1) is StopReason.BUDGET_SPENT
+    assert meter.advise_spent() == "raise max_model_calls, which is 3: nexi config set max_model_calls NUMBER"
+
+
+def test_a_call_that_cost_more_than_was_carried_over_leaves_nothing_negative() -> None:
+    meter = Meter(Budget(max_tokens=1000, max_cost=1.0))
+    meter.carry_over(Usage(100, 50, cost=0.5), 2)
+    meter.replay_call(Usage(150, 80, cost=0.7))
+    assert (meter.reply_room, meter.describe_spent()) == (770, "the budget has 770 tokens left, too few for another model call")
+
+
+def test_a_budget_that_an_earlier_life_used_up_is_spent() -> None:
+    meter = Meter(Budget(max_tokens=800))
+    meter.carry_over(Usage(500, 300), 1)
+    assert meter.describe_spent() == "the budget is spent"
+    assert meter.child(Budget(), started=0).describe_spent() == "the budget is spent"
+    meter.replay_call(Usage(400, 300))
+    assert meter.describe_spent() == "the budget has 100 tokens left, too few for another model call"
+
+
+def test_a_price_that_is_unknown_for_a_replayed_call_makes_the_rest_unknown() -> None:
+    meter = Meter(Budget(max_cost=1.0))
+    meter.carry_over(Usage(10, 10, cost=0.9), 2)
+    meter.replay_call(Usage(5, 5))
+    assert isinstance(meter.reserve_call(1), Reservation)
+
+
 def test_a_budget_is_called_spent_only_when_it_is() -> None:
     meter = Meter(Budget(max_tokens=1000))
     meter.replay_call(Usage(200, 76))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 from collections.abc import Iterable, Sequence
 
 import httpcore2
 import pytest
 
 from nexi.errors import ConfigError, FetchError
-from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason
+from nexi.fetchers.guard import ATTEMPT_S, AddressGuard, GuardedBackend, forbidden_reason, resolve_host
 from tests.raising import has_code
 
 FORBIDDEN = {
@@ -56,6 +58,7 @@ FORBIDDEN = {
     "fd00:ec2::254": "cloud metadata",
     "fe80::1": "link-local",
     "fe80::1%eth0": "link-local",
+    "2606:4700::1111%eth0": "link-local",
     "fec0::1": "site-local",
     "ff02::1": "multicast",
     "not an address": "not an address",
@@ -256,3 +259,115 @@ async def test_a_literal_address_is_never_looked_up() -> None:
     names, wire = Names(), Wire()
     await GuardedBackend(AddressGuard(), resolve=names, inner=wire).connect_tcp("8.8.8.8", 80)
     assert (names.asked, wire.connects) == ([], [("8.8.8.8", 80)])
+
+
+class SilentStream(httpcore2.AsyncNetworkStream):
+    """A peer that takes nothing: writing to it and a handshake with it never end."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return b"x" * max_bytes
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await asyncio.Event().wait()
+
+    async def start_tls(self, *_: object) -> httpcore2.AsyncNetworkStream:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    def get_extra_info(self, info: str) -> str:
+        return f"the {info} of the peer"
+
+
+class SilentWire(Wire):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream = SilentStream()
+
+    async def connect_tcp(self, host: str, port: int, *_: object, **__: object) -> httpcore2.AsyncNetworkStream:
+        return self.stream
+
+
+@pytest.mark.parametrize("step", ["write", "handshake"])
+async def test_a_connection_is_closed_when_a_write_or_a_handshake_is_cancelled(step: str) -> None:
+    wire = SilentWire()
+    stream = await GuardedBackend(AddressGuard(), inner=wire).connect_tcp("8.8.8.8", 80)
+    work = stream.write(b"GET /") if step == "write" else stream.start_tls(ssl.create_default_context())
+    task = asyncio.ensure_future(work)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert wire.stream.is_closed
+
+
+async def test_a_guarded_connection_reads_tells_and_closes_like_its_own() -> None:
+    wire = SilentWire()
+    stream = await GuardedBackend(AddressGuard(), inner=wire).connect_tcp("8.8.8.8", 80)
+    assert (await stream.read(3), stream.get_extra_info("socket")) == (b"xxx", "the socket of the peer")
+    await stream.aclose()
+    assert wire.stream.is_closed
+
+
+def test_a_host_with_any_forbidden_address_is_refused_where_a_proxy_picks_one() -> None:
+    guard = AddressGuard()
+    guard.check_all("both.test", 80, ["8.8.8.8", "1.1.1.1"])
+    with pytest.raises(FetchError) as refusal:
+        guard.check_all("both.test", 80, ["8.8.8.8", "10.0.0.1"])
+    assert refusal.value.cause == "10.0.0.1 is private"
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "fix"),
+    [
+        ("10.0.0.1", 8080, "if its pages may be read: nexi config add allow_private wiki.test:8080"),
+        ("10.0.0.1", 443, "if its pages may be read: nexi config add allow_private wiki.test"),
+        (
+            "169.254.169.254",
+            80,
+            "add the host, host:port or network to allow_private (NEXI_ALLOW_PRIVATE) if its pages may be read",
+        ),
+    ],
+)
+def test_a_refusal_says_how_to_allow_the_host(address: str, port: int, fix: str) -> None:
+    with pytest.raises(FetchError) as refusal:
+        AddressGuard().usable_addresses("wiki.test", port, [address])
+    assert (refusal.value.fix, str(refusal.value).startswith("wiki.test is not fetched")) == (fix, True)
+
+
+def test_a_name_without_an_address_is_refused() -> None:
+    with pytest.raises(FetchError) as refusal:
+        AddressGuard().usable_addresses("nowhere.test", 80, [])
+    assert refusal.value.cause == "the name has no address"
+
+
+async def test_only_the_last_address_may_take_the_whole_time() -> None:
+    timeouts: list[float | None] = []
+
+    class TimedWire(Wire):
+        async def connect_tcp(
+            self,
+            host: str,
+            port: int,
+            timeout: float | None = None,
+            *_: object,
+            **__: object,
+        ) -> httpcore2.AsyncNetworkStream:
+            timeouts.append(timeout)
+            raise httpcore2.ConnectTimeout
+
+    names = Names(["8.8.8.8", "1.1.1.1", "9.9.9.9"])
+    with pytest.raises(httpcore2.ConnectTimeout):
+        await GuardedBackend(AddressGuard(), resolve=names, inner=TimedWire()).connect_tcp("slow.test", 80, 30.0)
+    assert timeouts == [ATTEMPT_S, ATTEMPT_S, 30.0]
+
+
+async def test_the_addresses_of_a_name_are_listed_once_each() -> None:
+    addresses = await resolve_host("localhost", 80)
+    assert set(addresses) <= {"127.0.0.1", "::1"}
+    assert len(addresses) == len(set(addresses)) > 0
