@@ -320,6 +320,29 @@ async def test_putting_the_same_page_again_changes_only_what_is_said_of_it(store
     assert (await store.stats()).chunks == 2
 
 
+async def test_a_page_put_again_is_found_under_its_new_tags_alone(store: KnowledgeStore) -> None:
+    await store.put([MOON], embedder=MODEL)
+    await store.put([replace(MOON, source=replace(MOON.source, tags=("new",)))], embedder=MODEL)
+    assert found(await store.lexical("orbits", scope=Scope(tags=("new",)))) == [(MOON.source.url, 1)]
+    assert await store.lexical("orbits", scope=Scope(tags=("night",))) == []
+
+
+@pytest.mark.distances
+async def test_a_scoped_search_sees_pages_that_were_put_since_the_last_one(store: KnowledgeStore) -> None:
+    await store.put([MOON], embedder=MODEL)
+    scope = Scope(tags=("space",))
+    assert found(await store.dense(SUN.vectors[0], embedder=MODEL, count=1, scope=scope))[0][0] == MOON.source.url
+    await store.put([SUN], embedder=MODEL)
+    assert found(await store.dense(SUN.vectors[0], embedder=MODEL, count=1, scope=scope)) == [(SUN.source.url, 0)]
+
+
+async def test_chunks_of_a_removed_page_do_not_wait_for_vectors(store: KnowledgeStore) -> None:
+    await store.put([page("https://a.example/", "alpha beta", "gamma", embed=False)])
+    assert (await store.stats()).unembedded == 2
+    await store.remove(["https://a.example/"])
+    assert ((await store.stats()).unembedded, await store.list_unembedded()) == (0, [])
+
+
 async def test_a_page_cut_another_way_replaces_the_former_chunks(store: KnowledgeStore) -> None:
     await store.put([MOON], embedder=MODEL)
     whole = " ".join(chunk.text for chunk in MOON.chunks)

@@ -208,6 +208,19 @@ async def test_replaced_vectors_give_their_place_back(path: Path) -> None:
     await store.aclose()
 
 
+async def test_a_vector_for_a_chunk_that_a_page_does_not_have_is_written_nowhere(store: SqliteStore) -> None:
+    first, second = page(1, "alpha beta"), page(2, "gamma delta")
+    await store.put([IndexedPage(first.source, first.chunks, ())])
+    [waiting] = await store.list_unembedded()
+    near = array("f", [9.0, 9.0, 9.0])
+    await store.add_vectors({waiting.id: near}, embedder="toy")
+    await store.put([second], embedder="toy")  # its vector lies behind the one of the first page
+    before = await store.dense(near, embedder="toy")
+    await store.add_vectors({str(int(waiting.id) + 1): near, str(int(waiting.id) + 2): near}, embedder="toy")
+    assert await store.dense(near, embedder="toy") == before
+    assert (await store.stats()).chunks == 2
+
+
 async def test_a_first_pass_by_bits_finds_what_every_vector_would(store: SqliteStore, path: Path) -> None:
     import numpy as np
 
