@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean test-qdrant
+.PHONY: help build release demo test test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean test-qdrant
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -40,6 +40,9 @@ $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
 
 build: $(VENV)/dev.stamp  ## the wheels of nexi and of its reading model in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist . ./reader
+
+release: $(VENV)/dev.stamp  ## wheel, sdist and a list of components (CycloneDX) in dist/, tried in an empty environment
+	$(BIN)/python -m rig.release
 
 demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a question; leaves .venv/bin/nexi
 	@$(BIN)/nexi demo
