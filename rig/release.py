@@ -28,7 +28,7 @@ def read_version() -> str:
 def read_changes(version: str) -> str:
     """The section of a version in the changelog; "" where it has none."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    section = re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return section[1].strip() if section else ""
 
 
@@ -56,7 +56,7 @@ def list_contents(wheel: Path) -> set[str]:
 def main() -> int:
     version = read_version()
     if not read_changes(version):
-        raise SystemExit(f"CHANGELOG.md has no section '## {version} (YYYY-MM-DD)'")
+        raise SystemExit(f"CHANGELOG.md has no section '## {version} - YYYY-MM-DD'")
     DIST.mkdir(exist_ok=True)
     wheel, sdist = build(ROOT, DIST, "wheel"), build(ROOT, DIST, "sdist")
     with tempfile.TemporaryDirectory() as temporary:
