@@ -123,7 +123,7 @@ class Written:
     def judge(self, name: str, weights: Weights) -> tuple[Judged, int]:
         """The report by these weights, judged, and its words."""
         with patch.object(report, "load_weights", lambda each: weights if each == name else load_weights(each)):
-            text = report.render_report(self.writer, self.researched.headings)
+            text = report.render_report(self.writer, self.researched.headings, "Report")
         sources = {page.number: canonical(page.url) for page in self.researched.pages}
         return SETS[self.researched.kind].judge(self.researched.question, text, sources, self.texts), len(text.split())
 

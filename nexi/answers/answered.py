@@ -6,9 +6,11 @@ import re
 
 from nexi.types import Answered
 
-__all__ = ["describe_answered", "list_readings", "narrow_question"]
+__all__ = ["SEVERAL_READINGS", "describe_answered", "list_readings", "narrow_question"]
 
+SEVERAL_READINGS = "The question can mean several things; there is a section on each:"
 _READING = re.compile(r"^- ([^\n]{2,100}?): .*\[\d{1,3}\]", re.MULTILINE)
+_SECTION = re.compile(r"^## ([^\n]{2,100})$", re.MULTILINE)
 
 _TEXTS: dict[Answered, str] = {
     "likely": "Likely answer: the pages match only part of the question.",
@@ -23,8 +25,9 @@ def describe_answered(answered: Answered) -> str:
 
 
 def list_readings(text: str, answered: Answered) -> list[str]:
-    """What the question may mean, where the answer has a line for each reading; none where it is not open."""
-    readings = list(dict.fromkeys(_READING.findall(text))) if answered == "depends" else []
+    """What the question may mean, where the answer has a line or a section for each reading; none where it is not open."""
+    pattern = _SECTION if SEVERAL_READINGS in text else _READING
+    readings = list(dict.fromkeys(pattern.findall(text))) if answered == "depends" else []
     return readings if len(readings) > 1 else []
 
 

@@ -52,6 +52,7 @@ from nexi.urls import is_web_url
 if TYPE_CHECKING:
     from nexi.app.intake import Step
     from nexi.app.knowledge import Knowledge
+    from nexi.app.open_question import OpenQuestion
     from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
     from nexi.app.value_table import TableRequest
@@ -389,6 +390,12 @@ class Nexi:
         query = Query(query) if isinstance(query, str) else query
         query = replace(query, text=clean_question(query.text))
         return await self.ports.searcher(QuietEmit()).search(query)
+
+    async def find_open_question(self, request: RunRequest, earlier: str = "") -> OpenQuestion:
+        """What a question leaves open, for a door that can ask a person back. Raises QuestionError or ConfigError."""
+        from nexi.app.open_question import find_open_question
+
+        return await find_open_question(self, request, earlier)
 
     def review_of(self, run_id: str) -> Review | None:
         """How the answer of a past run was checked; None where that is not known."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nexi.app import Nexi, RunOpening, RunRequest, RunResult
+    from nexi.app.open_question import OpenQuestion
     from nexi.app.request import RunMode
     from nexi.cli.flags import AskFlags
     from nexi.cli.prompt import Prompt
@@ -128,6 +129,7 @@ class _Conversation:
         self._spent: list[RunFinished] = []
         self._question = ""
         self._readings: list[str] = []  # of the last question, while it is open which of them is meant
+        self._open_question: OpenQuestion | None = None  # what research waits for
         self._result: RunResult | None = None
         self._earlier_messages: list[Message] = []  # before the last question
         self._ask_again: Callable[[str], Awaitable[None]] = self._ask_question  # how the last question was asked
@@ -145,11 +147,15 @@ class _Conversation:
     async def handle_line(self, line: str) -> None:
         """Run a command or ask a question. Raises NexiError if that fails."""
         from nexi.answers.answered import narrow_question
+        from nexi.cli.open_question import narrow_by_reply
         from nexi.output import write
 
         word, _, rest = line.partition(" ")
         readings, self._readings = self._readings, []
-        if line.isdigit() and 0 < int(line) <= len(readings):
+        open_question, self._open_question = self._open_question, None
+        if open_question and line and (line.isdigit() or (open_question.kind and not line.startswith("/"))):
+            await self._research_narrowed(narrow_by_reply(self._question, open_question, line))
+        elif line.isdigit() and 0 < int(line) <= len(readings):
             await self._ask_question(narrow_question(self._question, readings[int(line) - 1]))
         elif line in HELP_WORDS:
             write(HELP + "\n", sys.stderr)
@@ -229,15 +235,27 @@ class _Conversation:
             print_note(f"Which one do you mean? Type its number: {choices}", None)
 
     async def _research_question(self, question: str) -> None:
-        """Research within the conversation; follow-ups may refer to the report and cite its sources."""
+        """Research within the conversation, after asking back once where the question may mean several things."""
+        from nexi.cli.open_question import describe_choices
+        from nexi.output import print_note
+
+        if not question:
+            raise NexiError("missing question", fix="/deep QUESTION")
+        earlier = " ".join(m.content for m in self._session.messages if m.role in ("user", "assistant"))
+        open_question = await self._nexi.find_open_question(self._build_request(question, "research"), earlier)
+        if not open_question:
+            return await self._research_narrowed(question)
+        self._question, self._open_question = question, open_question
+        return print_note(describe_choices(open_question), None)
+
+    async def _research_narrowed(self, question: str) -> None:
+        """Research a question that is clear; follow-ups may refer to the report and cite its sources."""
         from nexi.app.research_state import ResearchState
         from nexi.cli.delivery import deliver_report
         from nexi.output import write
 
-        if not question:
-            raise NexiError("missing question", fix="/deep QUESTION")
         self._ask_again, self._question, self._earlier_messages = (
-            self._research_question,
+            self._research_narrowed,
             question,
             list(self._session.messages),
         )

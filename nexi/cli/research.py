@@ -77,7 +77,8 @@ def run_research(question: str, flags: AskFlags) -> None:
 
     from nexi.app.research_state import ResearchState
     from nexi.cli.delivery import chosen_vault, deliver_report, output_path
-    from nexi.cli.runner import load_terminal_config, research_screen
+    from nexi.cli.open_question import ask_back
+    from nexi.cli.runner import load_terminal_config, research_screen, run_request
     from nexi.cli.stdin import append_piped_text, read_question
     from nexi.output import is_tty
 
@@ -90,6 +91,8 @@ def run_research(question: str, flags: AskFlags) -> None:
     config = load_terminal_config(flags.output)
     output_path(flags.output)  # fail before anything is spent
     vault = chosen_vault(config, flags.output)
+    if _has_person(flags) and not flags.go_on:
+        question = ask_back(config, run_request(flags, question, "research"))
     with Interrupts(as_json=flags.output.as_json) as interrupts:
         screen = research_screen(flags.output, ResearchState())
         result = asyncio.run(_run_to_report(config, question, flags, interrupts, screen))
@@ -111,9 +114,14 @@ async def _run_to_report(config: Config, question: str, flags: AskFlags, interru
 
 def _asks_about_plan(flags: AskFlags) -> bool:
     """Whether the user approves the plan before money is spent: with --plan, at a terminal."""
+    return flags.plan and _has_person(flags)
+
+
+def _has_person(flags: AskFlags) -> bool:
+    """Whether somebody is at the terminal and may be asked."""
     from nexi.output import is_tty
 
-    return flags.plan and not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
+    return not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
 
 
 def _plan_prompt(screen: Screen) -> Callable[[Run, Event, KeyEcho], Awaitable[None]]:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rig.served import Stage, stage
+from tests import namesakes
 from tests.browser.scene import DEEP, FAR, PAGES, QUESTION, Telling, Watched
 
 Look = Callable[..., Watched]
@@ -205,6 +206,25 @@ def test_a_plan_is_changed_before_anything_is_spent_on_it(served: Stage, look: L
     assert planned[2] not in told
     assert page.is_hidden("#plan")
     assert person.trouble == []
+
+
+def test_research_that_may_mean_several_things_is_asked_back_once_before_it_begins(look: Look, tmp_path: Path) -> None:
+    with stage(tmp_path, namesakes.PAGES, None) as there:
+        person = look(there)
+        page = person.open()
+        page.select_option("#effort", "deep")
+        page.fill("#question", namesakes.QUESTION)
+        page.press("#question", "Enter")
+        page.wait_for_selector("#readings-list button")
+        assert page.inner_text("#readings-head") == "Which one do you mean?"
+        assert sorted(page.locator("#readings-list button").all_inner_texts()) == ["All of them", *namesakes.READINGS]
+        assert "/runs/" not in page.url
+        page.click(f"#readings-list button:has-text('{namesakes.READINGS[1]}')")
+        page.wait_for_url("**/runs/*")
+        person.finished()
+        shown = page.inner_text("#answer")
+        assert ("Arsenal" in shown, "Bulls" in shown, page.is_hidden("#readings")) == (True, False, True)
+        assert person.trouble == []
 
 
 def test_a_first_visit_without_a_model_works_and_says_how_to_add_one(look: Look, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -12,6 +13,8 @@ from nexi.errors import StoreError
 from nexi.events import RunFinished
 from nexi.runs.log_format import seal_record, unseal_line
 from nexi.types import StopReason
+from rig import miniweb
+from tests import namesakes
 from tests.cli.command import Command, Terminal, pipe
 
 DEEP = "how far is the moon from earth on average"
@@ -208,3 +211,16 @@ def test_history_shows_a_report_without_its_title_twice(online: Command) -> None
     shown = online("--show", form["id"]).out
     assert " · effort m · research, " in shown
     assert ANSWER in shown
+
+
+@pytest.mark.parametrize("form", ["--plain", "--json"])
+def test_in_a_pipe_nothing_is_asked_back_and_the_report_has_a_section_for_each_reading(
+    nexi: Command, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    with miniweb.serve(miniweb.Corpus(namesakes.PAGES)) as base:
+        monkeypatch.setenv("SEARXNG_URL", base)
+        monkeypatch.setenv("NEXI_ALLOW_PRIVATE", urlsplit(base).netloc)
+        done = nexi("research", form, namesakes.QUESTION)
+    text = json.loads(done.out)["answer"] if form == "--json" else done.out
+    assert (done.code, "Which one" in done.err) == (0, False)
+    assert [f"\n## {reading}\n" in text for reading in namesakes.READINGS] == [True, True]

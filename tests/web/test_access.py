@@ -97,6 +97,7 @@ OWNER = {
     "GET /page/form",
     "GET /page/models",
     "POST /page/files",
+    "POST /page/open-question",
     "GET /page/runs/{id}/suggestions",
     "GET /page/history",
     "GET /suggest",

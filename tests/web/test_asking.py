@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from nexi.config import Config
-from nexi.types import Message, Reply, Usage
+from nexi.errors import BackendError
+from nexi.types import Hit, Message, Query, Reply, Usage
 from nexi.web.guard import MOST_FILE, GuardRules
+from tests import namesakes
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
 NEXT = '{"queries": ["How old is the Moon?", "Who walked on it?", "Why does it shine?"]}'
@@ -315,3 +317,60 @@ async def test_a_run_under_way_has_no_suggestions(tmp_path: Path) -> None:
         assert (await served.client.get(f"/page/runs/{run_id}/suggestions")).status_code == 409
         served.web.gate.set()
         assert (await served.client.get(f"/page/runs/{MOON[:6]}/suggestions")).status_code in (400, 404)
+
+
+# asking back
+
+
+class Namesakes(GatedWeb):
+    """A web in which two people have one name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pages = dict(namesakes.MARKDOWN)
+
+
+async def report_of(served: Served, question: str) -> dict[str, Any]:
+    run_id = await served.ask(question, mode="research")
+    await served.end_of(run_id)
+    return dict((await served.client.get(f"/v1/runs/{run_id}/result")).json())
+
+
+async def test_research_that_may_mean_several_things_is_asked_back_before_it_begins(tmp_path: Path) -> None:
+    asked = {"question": namesakes.QUESTION, "mode": "research"}
+    async with serving(tmp_path, web=Namesakes()) as served:
+        found = (await served.client.post("/page/open-question", json=asked)).json()
+        names = [reading["name"] for reading in found["readings"]]
+        assert (sorted(names), found["kind"]) == (list(namesakes.READINGS), "")
+        assert (await served.client.get("/v1/runs")).json() == {"runs": []}
+        meant = next(r["question"] for r in found["readings"] if r["name"] == namesakes.READINGS[1])
+        again = (await served.client.post("/page/open-question", json={**asked, "question": meant})).json()
+        run = await report_of(served, meant)
+    assert again == {"readings": [], "kind": ""}
+    assert ("Arsenal" in run["answer"], "Bulls" in run["answer"]) == (True, False)
+
+
+async def test_what_a_question_does_not_name_is_asked_for_without_a_search(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        asked = {"question": "What are the advantages of this library?", "mode": "research"}
+        assert (await served.client.post("/page/open-question", json=asked)).json() == {"readings": [], "kind": "library"}
+        assert not served.web.asked.is_set()
+
+
+async def test_over_http_research_is_not_asked_back_and_has_a_section_for_each_reading(tmp_path: Path) -> None:
+    async with serving(tmp_path, web=Namesakes()) as served:
+        run = await report_of(served, namesakes.QUESTION)
+        next_questions = (await served.client.get(f"/page/runs/{run['id']}/suggestions")).json()["suggestions"]
+    assert run["answered"] == "depends"
+    assert [f"\n## {reading}\n" in run["answer"] for reading in namesakes.READINGS] == [True, True]
+    assert sorted(next_questions) == [f"{namesakes.QUESTION} ({reading})" for reading in namesakes.READINGS]
+
+
+async def test_a_search_that_fails_asks_nothing_back(tmp_path: Path) -> None:
+    class Broken(GatedWeb):
+        async def search(self, query: Query) -> list[Hit]:
+            raise BackendError("broken")
+
+    async with serving(tmp_path, web=Broken()) as served:
+        asked = {"question": namesakes.QUESTION, "mode": "research"}
+        assert (await served.client.post("/page/open-question", json=asked)).json() == {"readings": [], "kind": ""}

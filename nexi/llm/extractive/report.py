@@ -2,7 +2,8 @@
 
 Above `_stretches`; the app hands it the pages that researchers have read, and a reading model where there is one. Words choose
 what is compared, the reading model decides, and where there is none the words do. Each stretch is quoted once, under the part
-it answers best; parts that no page answers are named at the end. A question too broad for that gets an outline of its sources.
+it answers best; parts that no page answers are named at the end. A question too broad for that gets an outline of its sources,
+and one that may mean several things a section for each of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from nexi.answers.answered import SEVERAL_READINGS
 from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._choice import READING, Compare
 from nexi.llm.extractive._evidence import find_page_subject
@@ -35,6 +37,7 @@ from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import RANKING, what_is_wanted
 from nexi.text.languages import detect_language
+from nexi.text.references import find_namesakes
 from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
 from nexi.types import PageView
@@ -96,13 +99,22 @@ def write_report(
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
     if not readable or (len(parts) == 1 and what_is_wanted(question)):
         return ""
+    title = title or " ".join(question.split())
+    if about := find_namesakes(question, [(page.title, page.text) for page in readable]):
+        sections = []
+        readings = list(dict.fromkeys(about.values()))
+        for reading in readings:
+            own = [readable[number] for number in about if about[number] == reading]
+            writer = ReportWriter(question, parts, own, compare, words // len(readings))
+            sections.append(render_report(writer, headings, reading).replace("\n## ", "\n### "))
+        return "\n\n".join((f"# {title}", SEVERAL_READINGS, *(f"#{section}" for section in sections)))
     return render_report(ReportWriter(question, parts, readable, compare, words), headings, title)
 
 
-def render_report(writer: ReportWriter, headings: Mapping[str, str], title: str = "") -> str:
+def render_report(writer: ReportWriter, headings: Mapping[str, str], title: str) -> str:
     """The sections under their headings, then the parts that no page answers."""
     parts, sections = writer.parts, writer.choose_quotations()
-    title = f"# {title or ' '.join(writer.question.split())}"
+    title = f"# {title}"
     if not any(sections):
         outline = writer.render_outline()
         return f"{title}\n\n{TOO_BROAD}\n\n{outline}" if outline else f"{title}\n\n{NOT_ANSWERED}"

@@ -68,6 +68,7 @@ SCRIPTS = (
     "problem.js",
     "queue.js",
     "read.js",
+    "readings.js",
     "recent.js",
     "runs.js",
     "sentences.js",

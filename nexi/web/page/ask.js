@@ -41,12 +41,14 @@ export function askQueued(isAnswered) {
 
 let lastOrder = null;
 
-async function start(order) {
+// `isClear` where nothing has to be asked back: research that is new is asked back once, a search after its answer.
+async function start(order, isClear = order.mode !== "research" || Boolean(order.continues)) {
   if (!order.question) return $("question").focus();
   lastOrder = order;
   keepTurn(order.continues);
   clearRun(order.question);
   try {
+    if (!isClear && await askBack(order)) return;
     const run = await call("/v1/runs", { method: "POST", body: JSON.stringify(order) });
     visit(runAddress(run.id));
     $("question").value = "";
@@ -54,6 +56,15 @@ async function start(order) {
     if (state.isStopWanted) sendStop(run.id);
     await follow(run.id);
   } catch (error) { showProblem(error.problem?.message ? error.problem : { message: error.message }); $("status").textContent = ""; stopFollowing(); hideEmptyActivity(); $("cost").open = false; }
+}
+
+// Shows what the question may mean; false where it is clear, or where that could not be found out.
+async function askBack(order) {
+  const open = await call("/page/open-question", { method: "POST", body: JSON.stringify(order) }).catch(() => null);
+  if (state.isStopWanted) { leaveRun(); return true; }
+  if (!open?.readings.length && !open?.kind) return false;
+  (await import("./readings.js")).showReadings(open, order.question, (question) => start({ ...order, question }, true));
+  return true;
 }
 
 // Said before it is sent: the end of the run may come before the reply.
@@ -75,6 +86,7 @@ export function clearRun(question) {
   $("also-read").hidden = true;
   closeEvidence();
   hidePlan();
+  $("readings").hidden = true;
   showOptions(false);
   continueRun("");
   $("verdict").hidden = $("answered").hidden = $("instant").hidden = true; $("status").textContent = say("ask.starting"); $("asked").textContent = question;
@@ -164,9 +176,9 @@ export async function afterAnswer() {
 // The same question as before, from what is stored where that is wanted.
 export function retryRun(focus = "") {
   const order = lastOrder?.question === $("asked").textContent ? lastOrder : buildRetryOrder($("asked").textContent, state.asked, { model: state.asked.model, continues: state.before });
-  return start(focus ? { ...order, options: { ...order.options, focus } } : order);
+  return start(focus ? { ...order, options: { ...order.options, focus } } : order, true);
 }
 
 export function askAgain() {
-  return start(buildRetryOrder($("asked").textContent, state.asked, { model: $("other").value, mode: state.run?.mode, continues: state.before }));
+  return start(buildRetryOrder($("asked").textContent, state.asked, { model: $("other").value, mode: state.run?.mode, continues: state.before }), true);
 }

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.answers.answered import narrow_question
 from nexi.app import Nexi, check_run_id
 from nexi.app.spaces import find_own_space
 from nexi.config import name_service
@@ -25,10 +26,10 @@ from nexi.web.guard import FILES_PATH, MOST_FILE
 from nexi.web.page.history import has_entries
 from nexi.web.page.settings import is_editable
 from nexi.web.page.setup import ready_services
-from nexi.web.payload import json_reply
+from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.runs import open_log
-from nexi.web.schemas import FOCUS
+from nexi.web.runs import open_log, parse_run_request
+from nexi.web.schemas import FOCUS, NEW_RUN
 
 __all__ = ["routes"]
 
@@ -46,6 +47,7 @@ def routes() -> list[Route]:
         Route("/page/form", _show_form, methods=["GET"]),
         Route("/page/models", list_models, methods=["GET"]),
         Route(FILES_PATH, _take_file, methods=["POST"]),
+        Route("/page/open-question", _show_open_question, methods=["POST"]),
         Route("/page/runs/{id}/suggestions", _show_suggestions, methods=["GET"]),
     ]
 
@@ -145,6 +147,15 @@ def _write_private(place: Path, data: bytes) -> None:
         replace_file(place, data)
     except OSError as error:
         raise store_error("the file could not be taken", place, error) from error
+
+
+async def _show_open_question(request: Request) -> Response:
+    """What a question may mean, so that the page can ask back before it is researched; the body is that of a run."""
+    nexi: Nexi = request.app.state.nexi
+    asked = parse_run_request(await read_json(request, NEW_RUN))
+    found = await nexi.find_open_question(asked)
+    readings = [{"name": name, "question": narrow_question(asked.question, name)} for name in found.readings]
+    return json_reply({"readings": readings, "kind": found.kind})
 
 
 async def _show_suggestions(request: Request) -> Response:

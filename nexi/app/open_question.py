@@ -1,0 +1,56 @@
+"""What a question leaves open, found out before research is planned, so that a person can be asked back once.
+
+Doors with somebody to ask call `Nexi.find_open_question`; below are one search for the question and the rules that tell
+things of one name apart. Nothing here asks: a door without a person lets the run write about each reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.text.names import find_names
+from nexi.text.references import find_namesakes, find_open_reference
+from nexi.types import Hit
+
+if TYPE_CHECKING:
+    from nexi.app.assembly import Nexi
+    from nexi.app.request import RunRequest
+
+__all__ = ["OpenQuestion", "find_open_question"]
+
+MAX_READINGS = 5
+
+
+class OpenQuestion(Struct, frozen=True):
+    """The things that a question may mean, or the kind of thing that it does not name; neither where it is clear."""
+
+    readings: tuple[str, ...] = ()
+    kind: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.readings or self.kind)
+
+
+async def find_open_question(nexi: Nexi, request: RunRequest, earlier: str = "") -> OpenQuestion:
+    """What a question leaves open after the texts of the conversation before it. Raises QuestionError or ConfigError.
+
+    A search that finds nothing or fails leaves nothing open: the run says what failed.
+    """
+    nexi.check_request(request)
+    if kind := find_open_reference(request.question, earlier):
+        return OpenQuestion(kind=kind)
+    if not find_names(request.question) or (request.is_local and request.space):
+        return OpenQuestion()
+    query = replace(request.query, text=request.question)
+    outcome = await (nexi.find_known(query) if request.is_local else nexi.find(query))
+    return OpenQuestion(list_namesakes(request.question, outcome.hits))
+
+
+def list_namesakes(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
+    """The things of one name that search results are about, in their order."""
+    about = find_namesakes(question, [(hit.title, hit.snippet) for hit in hits])
+    return tuple(dict.fromkeys(about.values()))[:MAX_READINGS]

@@ -1,0 +1,68 @@
+"""Asks at the terminal what a question means before it is researched, where it leaves that open.
+
+The commands sit above; `nexi.app` finds what is open. In a pipe nothing is asked, and the report is about each reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from nexi.cli.exits import EXIT_CANCELLED
+
+if TYPE_CHECKING:
+    from nexi.app import RunRequest
+    from nexi.app.open_question import OpenQuestion
+    from nexi.config import Config
+
+__all__ = ["ask_back", "describe_choices", "narrow_by_reply"]
+
+ALL = "0"
+
+
+def ask_back(config: Config, request: RunRequest) -> str:
+    """The question as the user means it; unchanged where it is clear, or where the user wants all that it may mean."""
+    from nexi.output import print_note, write
+
+    open_question = asyncio.run(_find_open_question(config, request))
+    if not open_question:
+        return request.question
+    print_note(describe_choices(open_question), None)
+    write("> ", sys.stderr)
+    try:
+        reply = sys.stdin.readline()
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_CANCELLED) from None
+    if not reply:
+        raise click.Abort
+    return narrow_by_reply(request.question, open_question, reply.strip())
+
+
+async def _find_open_question(config: Config, request: RunRequest) -> OpenQuestion:
+    from nexi.app import Nexi
+
+    async with Nexi(config) as nexi:
+        return await nexi.find_open_question(request)
+
+
+def describe_choices(open_question: OpenQuestion) -> str:
+    """The question back, with the number of each reading."""
+    from nexi.output.controls import clean_line
+
+    if open_question.kind:
+        return f"Which {open_question.kind} do you mean? Type its name, or {ALL} to research the question as it is."
+    choices = [f"{number} {clean_line(reading)}" for number, reading in enumerate(open_question.readings, 1)]
+    return f"Which one do you mean? Type its number: {' · '.join((*choices, f'{ALL} all of them'))}"
+
+
+def narrow_by_reply(question: str, open_question: OpenQuestion, reply: str) -> str:
+    """The question about the reading of that number, or about what was typed; unchanged for all of them."""
+    from nexi.answers.answered import narrow_question
+
+    readings = open_question.readings
+    if reply.isdecimal() and 0 < int(reply) <= len(readings):
+        return narrow_question(question, readings[int(reply) - 1])
+    return question if reply in ("", ALL) or reply.isdecimal() else narrow_question(question, reply)
