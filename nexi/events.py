@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
@@ -495,6 +495,16 @@ def map_sources(facts: Iterable[Event]) -> dict[int, Source]:
             named = fact.sources if isinstance(fact, SourcesRenumbered) else (fact.source,)
             sources |= {source.number: source for source in named}
     return sources
+
+
+def find_review(facts: Sequence[Event]) -> Review | None:
+    """How the answer of a run was checked; None where it was not."""
+    return next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
+
+
+def find_end(facts: Sequence[Event]) -> RunFinished | RunFailed | None:
+    """The terminal fact of a run; None while it has none."""
+    return next((f for f in reversed(facts) if isinstance(f, TERMINAL)), None)
 
 
 def encode(event: Event) -> dict[str, Any]:

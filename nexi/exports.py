@@ -81,9 +81,10 @@ def markdown_document(result: RunResult, today: str) -> str:
 
 def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
     """The run as Markdown, as the object that `--json` prints, or its sources as references."""
+    from nexi.app import result_of
     from nexi.app.report import front_matter_of, report_text
     from nexi.web.page.markdown import markdown_of, tame_document
-    from nexi.web.statuses import render_json, result_of
+    from nexi.web.statuses import render_json
 
     if EXPORT_FORMATS[form].lists_sources:
         return _references_of(answered, form, today)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nexi.app.run import RunOpening as RunOpening
     from nexi.app.run import RunResult as RunResult
     from nexi.app.run import error_of as error_of
+    from nexi.app.run import result_of as result_of
     from nexi.app.value_table import TableRequest as TableRequest
     from nexi.app.verification import Target as Target
     from nexi.app.verification import VerifyRequest as VerifyRequest
@@ -56,7 +57,7 @@ else:
         "nexi.app.history": ("open_runs",),
         "nexi.app.plugins": ("fetch_as_plugin", "search_as_plugin"),
         "nexi.app.request": ("LAST_RUN", "MAX_QUESTION_CHARS", "RunLimits", "RunRequest", "clean_question"),
-        "nexi.app.run": ("Run", "RunOpening", "RunResult", "error_of"),
+        "nexi.app.run": ("Run", "RunOpening", "RunResult", "error_of", "result_of"),
         "nexi.app.value_table": ("TableRequest",),
         "nexi.app.verification": ("Target", "VerifyRequest"),
         "nexi.fetchers.apart": ("find_protections",),

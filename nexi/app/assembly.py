@@ -46,7 +46,7 @@ from nexi.ports import (
 )
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
-from nexi.types import Page, PictureFile, Query, Review, SearchOutcome, ToolCall, ToolResult
+from nexi.types import Page, PictureFile, Query, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
@@ -396,14 +396,6 @@ class Nexi:
         from nexi.app.open_question import find_open_question
 
         return await find_open_question(self, request, earlier)
-
-    def review_of(self, run_id: str) -> Review | None:
-        """How the answer of a past run was checked; None where that is not known."""
-        from nexi.app.verification import facts_of
-        from nexi.events import AnswerChecked
-
-        checked = (f.review for f in reversed(facts_of(self.runs(), run_id)) if isinstance(f, AnswerChecked) and not f.agent)
-        return next(checked, None)
 
     async def verify(self, request: VerifyRequest | Target) -> Verification:
         """Check a text once more, or for the first time, sentence by sentence; nothing in it is changed.

@@ -53,7 +53,7 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
 def _refuse_damage(runs: RunDirectory, run_id: str) -> None:
     """Raise StoreError, before anything is written, for an ended run that could not be replayed from its bundle."""
     log = runs.open_log(run_id)
-    if log.has_ended and (damage := describe_damage(runs.pages, [fact for _, fact in log.facts])):
+    if log.has_ended and (damage := describe_damage(runs.pages, log.bare_facts)):
         raise StoreError(
             f"The bundle of run {run_id} could not be replayed, so it was not written",
             cause=damage,

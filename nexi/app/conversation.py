@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from nexi.answers.citations import CitationBook, extract_citation_markers, format_citations_section
 from nexi.errors import NexiError, StoreError
-from nexi.events import Fact, RunFinished, RunStarted, map_sources
+from nexi.events import RunFinished, RunStarted, find_end, map_sources
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.session import Session
 from nexi.types import HistoryEntry, Message, Page, Source
@@ -64,11 +64,10 @@ async def restore_sources(session: Session, runs: RunStore, sources: Sequence[So
 def cited_sources(runs: RunStore, entry: HistoryEntry) -> tuple[Source, ...]:
     """Return the sources that an answer in the history cites; if its log was removed, the URLs in the history."""
     try:
-        facts = [fact for _, fact in runs.open_log(entry.id).facts]
+        end = find_end(runs.open_log(entry.id).bare_facts)
     except StoreError:
-        facts = []
-    end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished)), None)
-    if end is not None:
+        end = None
+    if isinstance(end, RunFinished):
         return end.sources
     numbers = extract_citation_markers(entry.answer)
     sources = _exchange_from_history(entry).sources
@@ -90,13 +89,9 @@ def _iterate_exchanges(runs: RunStore, exchange: _PastExchange) -> Iterator[_Pas
 
 def _load_exchange(runs: RunStore, run_id: str) -> _PastExchange | None:
     try:
-        facts = [fact for _, fact in runs.open_log(run_id).facts]
+        facts = runs.open_log(run_id).bare_facts
     except StoreError:
         return None  # removed, damaged or not an id: the history has enough
-    return _parse_exchange(run_id, facts)
-
-
-def _parse_exchange(run_id: str, facts: list[Fact]) -> _PastExchange | None:
     if not (facts and isinstance(start := facts[0], RunStarted) and isinstance(end := facts[-1], RunFinished)):
         return None
     sources = map_sources(facts)

@@ -41,7 +41,7 @@ def find_damaged_runs(runs: RunDirectory, run_ids: Sequence[str]) -> RunDamage:
             continue
         except StoreError:
             continue
-        if log.has_ended and (why := describe_damage(runs.pages, [fact for _, fact in log.facts])):
+        if log.has_ended and (why := describe_damage(runs.pages, log.bare_facts)):
             evidence[run_id] = why
     return RunDamage(tuple(logs), evidence)
 
@@ -51,7 +51,7 @@ def list_indexed_pages(runs: RunDirectory) -> list[str]:
     urls: dict[str, None] = {}
     for run_id in runs.run_ids():
         with suppress(StoreError):
-            urls |= dict.fromkeys(list_indexed_urls([fact for _, fact in runs.open_log(run_id).facts]))
+            urls |= dict.fromkeys(list_indexed_urls(runs.open_log(run_id).bare_facts))
     return list(urls)
 
 

@@ -57,7 +57,7 @@ def reopen_run(runs: RunStore, run_id: str, *, pace: Pace | None = None) -> tupl
         _refuse_complete(run_id, log)
         return started, read_recorded_run(run_id, _worth_keeping(log), log.header.created, pace=pace)
     log, writer = runs.reopen(run_id)
-    facts = [fact for _, fact in log.facts]
+    facts = log.bare_facts
     created, begun = log.header.created, log.beginnings
     worked = max(0.0, log.seconds - sum(fact.seconds for fact in facts if isinstance(fact, AgendaSet)))
     return started, read_recorded_run(run_id, facts, created, log=writer, seconds=worked, pace=pace, begun=begun)
@@ -74,7 +74,7 @@ def read_finished_run(runs: RunStore, run_id: str) -> tuple[RunStarted, Recorded
             cause="it did not end with an answer",
             fix=f"resume it: nexi resume {run_id}",
         )
-    facts = [fact for _, fact in log.facts]
+    facts = log.bare_facts
     return started, read_recorded_run(run_id, facts, log.header.created, only=True), end.answer
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
+from nexi.answers.citations import CitationBook
 from nexi.app.emit import RunEmit
 from nexi.app.environment import RunEnvironment, has_store
 from nexi.app.factory import PortFactory
@@ -37,7 +38,10 @@ from nexi.events import (
     RunStarted,
     SourceNumbered,
     Warned,
+    find_end,
+    find_review,
     is_fact,
+    map_sources,
 )
 from nexi.model import CallCounter
 from nexi.notices import Notice, join_sentences
@@ -204,14 +208,7 @@ class Run:
 
     def result(self) -> RunResult:
         """The answer of a run that has ended. Raises the run's error if it has none."""
-        end = next((f for f in reversed(self.facts) if isinstance(f, TERMINAL)), None)
-        if isinstance(end, RunFinished):
-            review = next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
-            answer = end.build_answer(review)
-            return RunResult(self.id, answer, end, self.facts, self.session)
-        if isinstance(end, RunFailed):
-            raise error_of(end)
-        raise InternalError("the run has not ended")
+        return result_of(self.id, self.facts, self.session)
 
     # the engine's task
 
@@ -433,6 +430,19 @@ def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) ->
             join_sentences(Notice("run.not_kept", "this run is not kept: {error}", error=str(error)), error.fix),
             cause=error.fix,
         )
+
+
+def result_of(run_id: str, facts: Sequence[Fact], session: Session | None = None) -> RunResult:
+    """The answer of a run that has ended, by its facts. Raises the run's error if it has none."""
+    end = find_end(facts)
+    if isinstance(end, RunFailed):
+        raise error_of(end)
+    if end is None:
+        raise InternalError("the run has not ended")
+    if session is None:
+        session = Session()
+        session.book = CitationBook(hit_key, map_sources(facts).values())
+    return RunResult(run_id, end.build_answer(find_review(facts)), end, tuple(facts), session)
 
 
 def error_of(failed: RunFailed) -> NexiError:

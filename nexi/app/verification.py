@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.answers.document import Document, build_answer_document, read_answer, read_markdown
 from nexi.app.request import RunLimits
 from nexi.errors import NexiError, NoEvidenceError, StoreError
-from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered, map_sources
+from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered, find_end, map_sources
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.log_format import DamagedLogError
 from nexi.types import HistoryEntry, Source, content_digest
@@ -100,14 +100,14 @@ class PageArchive:
         return None
 
 
-def facts_of(runs: RunStore, run_id: str) -> list[Fact]:
+def facts_of(runs: RunStore, run_id: str) -> Sequence[Fact]:
     """The facts of a run as far as they can be read."""
     try:
-        return [fact for _, fact in runs.open_log(run_id).facts]
+        return runs.open_log(run_id).bare_facts
     except DamagedLogError as error:
-        return [fact for _, fact in error.readable.facts] if error.readable else []
+        return error.readable.bare_facts if error.readable else ()
     except StoreError:
-        return []
+        return ()
 
 
 def document_of(target: Target, runs: RunStore, history: HistoryStore) -> Document:
@@ -152,9 +152,9 @@ def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
     return document
 
 
-def _document_from_log(run_id: str, facts: list[Fact]) -> Document | None:
-    end = next((fact for fact in facts if isinstance(fact, RunFinished)), None)
-    if end is None:
+def _document_from_log(run_id: str, facts: Sequence[Fact]) -> Document | None:
+    end = find_end(facts)
+    if not isinstance(end, RunFinished):
         return None
     question = facts[0].query if isinstance(facts[0], RunStarted) else ""
     sources = {**map_sources(facts), **{source.number: source for source in end.sources}}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import ConfigError, FetchError
-from nexi.events import Fact, RunFailed, RunFinished
+from nexi.events import Fact, RunFinished, find_end
 
 if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
@@ -50,7 +50,7 @@ async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequenc
 
 def describe_end(run_id: str, mode: str, facts: Sequence[Fact]) -> dict[str, Any] | None:
     """The body of the notice; None for a run that has not ended."""
-    end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished | RunFailed)), None)
+    end = find_end(facts)
     if end is None:
         return None
     tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens}

@@ -67,14 +67,13 @@ def show_evidence(
 def _load_answer(config: Config, run_id: str) -> tuple[Sequence[Source], Review | None]:
     """The cited sources and the review of a finished run, from its log. Raises NexiError."""
     from nexi.app.history import open_runs
-    from nexi.events import AnswerChecked, RunFinished
+    from nexi.events import RunFinished, find_end, find_review
 
-    facts = [fact for _, fact in open_runs(config).open_log(run_id).facts]
-    end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished)), None)
-    if end is None:
+    facts = open_runs(config).open_log(run_id).bare_facts
+    end = find_end(facts)
+    if not isinstance(end, RunFinished):
         raise NexiError(f"run {run_id} has no answer", code="not_found", fix=f"continue it: nexi resume {run_id}")
-    checks = (fact.review for fact in reversed(facts) if isinstance(fact, AnswerChecked) and not fact.agent)
-    return end.sources, next(checks, None)
+    return end.sources, find_review(facts)
 
 
 def _stored_texts(config: Config, source: Source, review: Review | None) -> dict[str, str]:

@@ -149,7 +149,7 @@ async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupt
 
     async with Nexi(config) as nexi:
         log = nexi.runs().open_log(run_id)
-        facts = [fact for _, fact in log.facts]
+        facts = log.bare_facts
         if facts and getattr(facts[0], "mode", "") == "research":
             screen = research_screen(flags.output, fold(() if log.has_ended else facts))
         else:
@@ -314,7 +314,7 @@ def _print_runs(found: list[RunSummary], as_json: bool) -> None:
 
     if as_json:
         rows = [
-            {"id": r.id, "created": r.created, "state": name_state(r), "mode": r.mode, "query": r.query, "bytes": r.size}
+            {"id": r.id, "created": r.created, "state": r.shown_state, "mode": r.mode, "query": r.query, "bytes": r.size}
             for r in found
         ]
         return print_json({"schema": "nexi-runs-1", "runs": rows})
@@ -322,10 +322,5 @@ def _print_runs(found: list[RunSummary], as_json: bool) -> None:
         return write("No runs.\n", sys.stderr)
     for run in found:
         query = clean_line(run.query)[:MAX_QUERY_CHARS]
-        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {name_state(run):<10}  {run.mode:<8}  {query}\n")
+        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {run.shown_state:<10}  {run.mode:<8}  {query}\n")
     return None
-
-
-def name_state(run: RunSummary) -> str:
-    """The state as a person knows it: one who stopped a run did not see it fail."""
-    return "stopped" if run.was_stopped else run.state

@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from nexi.app import DamagedLogError, Nexi, Run, RunOpening, RunRequest, RunResult, RunSummary, Session, error_of
+from nexi.app import DamagedLogError, Nexi, Run, RunOpening, RunRequest, RunResult, RunSummary, error_of, result_of
 from nexi.app.research_state import ResearchState, fold
 from nexi.errors import NexiError, ResearchError, StoreError
-from nexi.events import AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
-from nexi.mcp_server._schemas import RunState
+from nexi.events import Fact, RunFailed, RunStarted, find_end
+from nexi.runs.log_format import LogState, state_of
 from nexi.types import StopReason
 
 log = logging.getLogger("nexi.mcp")
@@ -31,7 +31,7 @@ class RunSnapshot(Struct, frozen=True):
 
     id: str
     facts: tuple[Fact, ...]
-    state: RunState
+    state: LogState
     created: str = ""
 
     @property
@@ -45,16 +45,11 @@ class RunSnapshot(Struct, frozen=True):
 
     def failure(self) -> NexiError | None:
         """Why it failed; what a person stopped did not fail."""
-        end = self.facts[-1] if self.facts else None
+        end = find_end(self.facts)
         return error_of(end) if isinstance(end, RunFailed) and end.stop is not StopReason.CANCELLED else None
 
     def result(self) -> RunResult | None:
-        end = self.facts[-1] if self.facts else None
-        if not isinstance(end, RunFinished):
-            return None
-        review = next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
-        answer = end.build_answer(review)
-        return RunResult(self.id, answer, end, self.facts, Session())
+        return result_of(self.id, self.facts) if self.state == "finished" else None
 
 
 class ResearchRunRegistry:
@@ -149,7 +144,7 @@ class ResearchRunRegistry:
     async def snapshot_of(self, run_id: str) -> RunSnapshot:
         """A run as it stands. Raises StoreError when there is none."""
         if run := self._runs.get(run_id):
-            return RunSnapshot(run_id, run.facts, _state_of(run.facts, running=run_id in self._tasks), self._today())
+            return RunSnapshot(run_id, run.facts, state_of(run.facts, is_running=run_id in self._tasks), self._today())
         return await asyncio.to_thread(self._read_snapshot, run_id)
 
     async def require_result(self, run_id: str) -> None:
@@ -167,8 +162,8 @@ class ResearchRunRegistry:
             if error.readable is None:
                 raise
             log = error.readable
-        facts = tuple(fact for _, fact in log.facts)
-        return RunSnapshot(run_id, facts, _state_of(facts, running=runs.is_running(run_id)), log.header.created)
+        facts = log.bare_facts
+        return RunSnapshot(run_id, facts, state_of(facts, is_running=runs.is_running(run_id)), log.header.created)
 
     def _today(self) -> str:
         return self.nexi.clock.now().isoformat()
@@ -179,12 +174,3 @@ class ResearchRunRegistry:
             return await asyncio.to_thread(self.nexi.runs().list_runs, count)
         except (OSError, StoreError):
             return ()
-
-
-def _state_of(facts: Sequence[Fact], *, running: bool) -> RunState:
-    end = facts[-1] if facts else None
-    if isinstance(end, RunFailed):
-        return "stopped" if end.stop is StopReason.CANCELLED else "failed"
-    if isinstance(end, RunFinished):
-        return "finished"
-    return "running" if running else "unfinished"

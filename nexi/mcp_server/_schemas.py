@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-RunState = Literal["running", "finished", "stopped", "failed", "unfinished"]
+from nexi.runs.log_format import LogState
 
 
 class CitedSource(BaseModel):
@@ -101,7 +101,7 @@ class ResearchShown(BaseModel):
 
     id: str
     question: str
-    state: RunState = Field(description="unfinished: it was cut off and can be resumed with `nexi resume`.")
+    state: LogState = Field(description="unfinished: it was cut off and can be resumed with `nexi resume`.")
     status: str = Field(description="The line a person watches.")
     progress: float = Field(description="From 0 to 1.")
     round: int
@@ -116,7 +116,7 @@ class ResearchReport(BaseModel):
     """The report of a research run, once there is one."""
 
     id: str
-    state: RunState
+    state: LogState
     status: str
     progress: float
     report: str = Field(description="Markdown with front matter, [n] citations and the list of sources; empty while it runs.")
@@ -130,7 +130,7 @@ class Cancelled(BaseModel):
     """What was done about a run."""
 
     id: str
-    state: RunState
+    state: LogState
     done: Literal["cancelled", "asked_to_stop", "nothing"]
     message: str
 

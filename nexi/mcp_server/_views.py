@@ -194,8 +194,7 @@ def show_verification(found: Verification, target: str, *, strict: bool) -> _sch
 
 def run_listed(run: RunSummary) -> dict[str, Any]:
     """A line of the list of runs."""
-    state = "stopped" if run.was_stopped else run.state
-    return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": state}
+    return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": run.shown_state}
 
 
 def show_space(space: Space) -> dict[str, Any]:

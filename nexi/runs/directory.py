@@ -314,10 +314,10 @@ class RunDirectory:
     def _summarise(self, folder: Path) -> RunSummary:
         path = folder / "log.jsonl"
         header, first, last = _read_ends(path)
-        state = ENDED_STATES.get(last.get("kind", ""), "unfinished") if header else "damaged"
-        if state in ("unfinished", "damaged") and self.is_running(folder.name):
-            state = "running"
-        return summarise_run(folder.name, str(header.get("created", "")), state, _tree_size(folder), first, last)
+        is_running = (not header or last.get("kind") not in ENDED_STATES) and self.is_running(folder.name)
+        return summarise_run(
+            folder.name, str(header.get("created", "")), _tree_size(folder), first, last, is_running=is_running
+        )
 
     def _creation_time(self, run: RunSummary) -> datetime:
         """When a run began, by its header; by the file where that is unreadable."""

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
@@ -27,7 +27,8 @@ RUN_ID = re.compile(r"[0-9a-f]{6}|[0-9a-f]{32}")  # the long ones where several 
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 
 
-RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
+LogState: TypeAlias = Literal["running", "finished", "stopped", "failed", "unfinished"]
+RunState: TypeAlias = LogState | Literal["damaged"]
 ENDED_STATES: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
 
 
@@ -54,11 +55,18 @@ class RunSummary(Struct, frozen=True):
         """Whether a person ended it before it had an answer, which is no failure."""
         return self.state == "failed" and self.stop == StopReason.CANCELLED
 
+    @property
+    def shown_state(self) -> RunState:
+        """The state as a person knows it: one who stopped a run did not see it fail."""
+        return "stopped" if self.was_stopped else self.state
+
 
 def summarise_run(
-    run_id: str, created: str, state: RunState, size: int, first: Mapping[str, Any], last: Mapping[str, Any]
+    run_id: str, created: str, size: int, first: Mapping[str, Any], last: Mapping[str, Any], *, is_running: bool
 ) -> RunSummary:
-    """The summary of a run by its first and last fact, either of which may be empty."""
+    """The summary of a run by its first and last fact, either of which may be empty; a damaged log has no `created`."""
+    ended = ENDED_STATES.get(str(last.get("kind"))) if created else None
+    state: RunState = ended or ("running" if is_running else "unfinished" if created else "damaged")
     usage = last.get("usage") or {}
     return RunSummary(
         run_id,
@@ -96,6 +104,11 @@ class ReadLog:
     damage: str = ""
     moments: list[str] = field(default_factory=list, compare=False)
     elapsed: list[float | None] = field(default_factory=list, compare=False)
+
+    @property
+    def bare_facts(self) -> tuple[Fact, ...]:
+        """The facts without their numbers."""
+        return tuple(fact for _, fact in self.facts)
 
     @property
     def seconds(self) -> float:
@@ -140,6 +153,18 @@ class DamagedLogError(StoreError):
     def __init__(self, message: str, *, cause: str, fix: str, readable: ReadLog | None) -> None:
         super().__init__(message, cause=cause, fix=fix)
         self.readable = readable
+
+
+def state_of(facts: Sequence[Fact], *, is_running: bool = False) -> LogState:
+    """How a run stands by its facts; `is_running` says whether somebody works on one that has not ended."""
+    match events.find_end(facts):
+        case events.RunFinished():
+            return "finished"
+        case events.RunFailed(stop=StopReason.CANCELLED):
+            return "stopped"
+        case events.RunFailed():
+            return "failed"
+    return "running" if is_running else "unfinished"
 
 
 def digests_in(log: bytes) -> list[str]:

@@ -17,7 +17,6 @@ from msgspec import Struct
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import (
     AgendaSet,
-    AnswerChecked,
     ConflictsFound,
     Fact,
     Judged,
@@ -38,6 +37,8 @@ from nexi.events import (
     SourceNumbered,
     ToolFinished,
     encode,
+    find_end,
+    find_review,
 )
 from nexi.types import BACKGROUND_PURPOSES, REVIEW_VERSION, Conflict, Review, StopReason
 
@@ -267,12 +268,11 @@ class EarlierCheck(Struct, frozen=True):
 
 def _find_earlier_check(facts: Sequence[Fact]) -> EarlierCheck | None:
     """Today's check would not come to the same text, so the replay of such a run takes what is recorded."""
-    checked = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
-    end = next((f for f in reversed(facts) if isinstance(f, RunFinished)), None)
-    if checked is None or end is None or checked.version >= REVIEW_VERSION:
+    review, end = find_review(facts), find_end(facts)
+    if review is None or not isinstance(end, RunFinished) or review.version >= REVIEW_VERSION:
         return None
     conflicts = next((f.conflicts for f in reversed(facts) if isinstance(f, ConflictsFound)), ())
-    return EarlierCheck(end.answer, checked, conflicts)
+    return EarlierCheck(end.answer, review, conflicts)
 
 
 def _find_late_pages(facts: Sequence[Fact]) -> frozenset[str]:

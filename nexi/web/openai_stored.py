@@ -100,7 +100,7 @@ def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     runs = host.nexi.runs()
     is_running = host.is_active(run_id) or host.will_resume(run_id) or runs.is_running(run_id)  # before its log is read
     log = runs.open_log(run_id)
-    facts = [fact for _, fact in log.facts]
+    facts = log.bare_facts
     start = next((fact for fact in facts if isinstance(fact, RunStarted)), None)
     if start is None:
         waiting = runs.read_summaries([run_id])

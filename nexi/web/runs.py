@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id
+from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id, result_of
 from nexi.app.request import RunMode
 from nexi.errors import NexiError
 from nexi.ports import RunStore
-from nexi.runs.log_format import SCHEMA, LogHeader
+from nexi.runs.log_format import SCHEMA, LogHeader, state_of
 from nexi.types import Query
 from nexi.web.exports import export_response
 from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
@@ -28,7 +28,7 @@ from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.payload import build_operation, json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, build_parameters, build_responses
-from nexi.web.statuses import result_of, state_of, status_of, summary_of
+from nexi.web.statuses import status_of, summary_of
 from nexi.web.streams import EventStream
 
 __all__ = ["cancel_run", "delete_run", "follow_log", "open_log", "parse_run_request"]
@@ -179,11 +179,8 @@ def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dic
         if hosted is None:
             raise
         return _status_of(hosted, state_of(hosted.run.facts))  # its log could not be kept
-    facts = [fact for _, fact in read.facts]
-    state = state_of(facts)
-    if state == "unfinished" and is_running:
-        state = "running"
-    status = status_of(run_id, state, read.header.created, facts)
+    facts = read.bare_facts
+    status = status_of(run_id, state_of(facts, is_running=is_running), read.header.created, facts)
     if facts:
         return status
     waiting = runs.read_summaries([run_id])
@@ -262,7 +259,7 @@ async def _show_result(request: Request) -> Response:
     if host.is_active(run_id):
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
     log = await _find_log(host, run_id)
-    result_of(run_id, [fact for _, fact in log.facts])  # a run that failed says why
+    result_of(run_id, log.bare_facts)  # a run that failed says why
     return await export_response(request, log, run_id, form, as_file=False)
 
 

@@ -11,11 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from nexi.answers.citations import CitationBook
-from nexi.app import RunResult, RunSummary, Session, error_of
-from nexi.errors import InternalError
+from nexi.app import RunResult, RunSummary
 from nexi.events import (
-    AnswerChecked,
     Fact,
     ModelReplied,
     PageFetched,
@@ -23,24 +20,14 @@ from nexi.events import (
     RunFinished,
     RunStarted,
     SearchFinished,
-    map_sources,
 )
 from nexi.types import StopReason, Usage
-from nexi.urls import hit_key
 
-__all__ = ["html_of", "passages_of", "render_json", "result_of", "state_of", "status_of", "summary_of"]
+__all__ = ["html_of", "passages_of", "render_json", "status_of", "summary_of"]
 
 
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
-
-
-def state_of(facts: Sequence[Fact]) -> str:
-    """How a run that is not running ended, if it did."""
-    last = facts[-1] if facts else None
-    if isinstance(last, RunFailed):
-        return "stopped" if last.stop is StopReason.CANCELLED else "failed"
-    return "finished" if isinstance(last, RunFinished) else "unfinished"
 
 
 def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> dict[str, Any]:
@@ -93,23 +80,8 @@ def _describe_end(facts: Sequence[Fact]) -> dict[str, Any]:
 
 def summary_of(run: RunSummary) -> dict[str, Any]:
     """One line of the list of runs."""
-    state = "stopped" if run.was_stopped else run.state
-    told = {"id": run.id, "state": state, "mode": run.mode, "question": run.query, "created": run.created}
+    told = {"id": run.id, "state": run.shown_state, "mode": run.mode, "question": run.query, "created": run.created}
     return {**told, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}}
-
-
-def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
-    """The result of a run that has ended, from its log. Raises its error."""
-    end = facts[-1]
-    if isinstance(end, RunFailed):
-        raise error_of(end)
-    if not isinstance(end, RunFinished):
-        raise InternalError("the run has not ended")
-    review = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
-    session = Session()
-    session.book = CitationBook(hit_key, map_sources(facts).values())
-    answer = end.build_answer(review)
-    return RunResult(run_id, answer, end, tuple(facts), session)
 
 
 def render_json(result: RunResult) -> str:

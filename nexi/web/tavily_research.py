@@ -83,7 +83,7 @@ async def show_research(request: Request) -> Response:
     runs = host.nexi.runs()
     read = await asyncio.to_thread(runs.open_log, run_id)
     told: dict[str, Any] = {"request_id": run_id, "created_at": read.header.created}
-    return _show_end(told, [fact for _, fact in read.facts])
+    return _show_end(told, read.bare_facts)
 
 
 def _show_end(told: dict[str, Any], facts: Sequence[Fact]) -> Response:

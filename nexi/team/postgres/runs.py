@@ -22,7 +22,6 @@ from nexi.ports import Clock
 from nexi.runs.log_format import (
     RUN_ID,
     ReadLog,
-    RunState,
     RunSummary,
     check_run_id,
     encode_fact,
@@ -273,7 +272,7 @@ class PostgresRuns:
     def _summarise(self, condition: str, newest: int = 0, **values: Any) -> list[RunSummary]:
         rows = self._database.fetch_as(
             self._owner,
-            f"select run, header, question, mode, state, {_IS_RUNNING}, bytes, {_FIRST_LINE}, {_LAST_LINE} "  # noqa: S608
+            f"select run, header, question, mode, {_IS_RUNNING}, bytes, {_FIRST_LINE}, {_LAST_LINE} "  # noqa: S608
             f"from runs where owner = %(owner)s and {condition} order by created desc, run desc limit %(limit)s",
             {"owner": self._owner, "limit": newest or MAX_ROWS, **values},
         )
@@ -281,12 +280,12 @@ class PostgresRuns:
             summarise_run(
                 run,
                 json.loads(header)["created"],
-                _shown_state(state, running),
                 size,
                 {"query": question, "mode": mode, **_fact_of(first)},
                 _fact_of(last),
+                is_running=running,
             )
-            for run, header, question, mode, state, running, size, first, last in rows
+            for run, header, question, mode, running, size, first, last in rows
         ]
 
     def has_run(self, run_id: str) -> bool:
@@ -331,7 +330,3 @@ class PostgresRuns:
 def _fact_of(line: str | None) -> dict[str, Any]:
     fact: dict[str, Any] = try_unseal((line or "").encode("ascii")).get("fact", {})
     return fact
-
-
-def _shown_state(state: str, is_running: bool) -> RunState:
-    return "finished" if state == "finished" else "failed" if state == "failed" else "running" if is_running else "unfinished"

@@ -165,7 +165,7 @@ async def _show_suggestions(request: Request) -> Response:
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
     log = await open_log(request.app.state.host, run_id)
-    facts = [fact for _, fact in log.facts]
+    facts = log.bare_facts
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
     return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts))})

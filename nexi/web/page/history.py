@@ -117,7 +117,7 @@ def _of_runs(
 ) -> Iterator[dict[str, Any]]:
     for run in summaries.values():
         if run.id in entries or contains_words(f"{titles.get(run.id, '')}\n{run.query}", wanted):
-            state = "waiting" if run.is_waiting else "stopped" if run.was_stopped else run.state
+            state = "waiting" if run.is_waiting else run.shown_state
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
             excerpt = excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""

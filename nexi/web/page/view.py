@@ -18,7 +18,7 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.answers.papers import group_works
 from nexi.app.mark_figures import describe_marks
 from nexi.errors import NexiError
-from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
+from nexi.events import Fact, RunFinished, RunStarted, SentenceMark, Warned, find_review
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of, is_note_link
 from nexi.web.page.charts import with_charts
@@ -74,7 +74,7 @@ class AnsweredRun(Struct, frozen=True):
 
     @property
     def review(self) -> Review | None:
-        return next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
+        return find_review(self.facts)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -90,12 +90,12 @@ class AnsweredRun(Struct, frozen=True):
 
 def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
     """The answered run of a log. Raises NexiError for a run that has not ended with an answer."""
-    facts = [fact for _, fact in log.facts]
+    facts = log.bare_facts
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise NexiError(
             f"run {run_id} has no answer yet", cause="it has not ended with one", fix=f"nexi resume {run_id}", code="not_ended"
         )
-    return AnsweredRun(run_id, facts[0], facts[-1], tuple(facts))
+    return AnsweredRun(run_id, facts[0], facts[-1], facts)
 
 
 def view_of(answered: AnsweredRun) -> dict[str, Any]:
