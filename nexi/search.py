@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult, Session
+from nexi.app import Nexi, RunLimits, RunRequest, RunResult, Session
 from nexi.compat import _force_answer, _get_tool_schemas
 from nexi.config import Config
-from nexi.events import ModelAsked
+from nexi.events import Event, ModelAsked
 from nexi.output.status import progress_of
 from nexi.types import Message, StopReason
 
@@ -58,7 +58,18 @@ async def run_search(
     request = RunRequest(query, effort=effort, limits=limits, door="python")
     session = Session(Message.from_dict(m) for m in initial_messages or ())
     async with Nexi(config) as nexi, nexi.run(request, session=session) as run:
-        await _follow(run, progress_callback, verbose)
+        limit, iteration = run.request.limits.max_iterations or 0, 0
+
+        def report(event: Event) -> None:
+            nonlocal iteration
+            iteration += isinstance(event, ModelAsked) and event.purpose == "answer"
+            if progress_callback and (text := progress_of(event)):
+                progress_callback(text, iteration, limit)
+            if verbose and progress_callback and isinstance(event, ModelAsked):
+                call = f"model call {event.call} to {event.model}, about {event.prompt_tokens} tokens"
+                progress_callback(call, iteration, limit)
+
+        await run.drive(report)
         return _to_search_result(run.result())
 
 
@@ -83,14 +94,3 @@ def _to_search_result(result: RunResult) -> SearchResult:
         tokens=result.finished.usage.total,
         reached_max_iter=result.answer.stop is StopReason.MAX_ITERATIONS,
     )
-
-
-async def _follow(run: Run, callback: ProgressCallback | None, verbose: bool) -> None:
-    limit = run.request.limits.max_iterations or 0
-    iteration = 0
-    async for event in run:
-        iteration += isinstance(event, ModelAsked) and event.purpose == "answer"
-        if callback and (text := progress_of(event)):
-            callback(text, iteration, limit)
-        if verbose and callback and isinstance(event, ModelAsked):
-            callback(f"model call {event.call} to {event.model}, about {event.prompt_tokens} tokens", iteration, limit)

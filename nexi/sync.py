@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from nexi.app import Nexi, RunOpening, RunRequest, RunResult, Session
+from nexi.app import Nexi, RunRequest, RunResult, Session
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.events import Event
@@ -71,13 +71,13 @@ class SyncNexi:
 
         `on_event` gets every event as it happens; a `session` carries a conversation from call to call.
         """
-        return self._wait(_run_to_end(self.nexi.search(question, session=session), on_event))
+        return self._wait(self.nexi.search(question, session=session).drive(on_event))
 
     def research(
         self, question: str | RunRequest, *, session: Session | None = None, on_event: OnEvent | None = None
     ) -> RunResult:
         """Plan, research in rounds and write a report. Raises NexiError when there is none."""
-        return self._wait(_run_to_end(self.nexi.research(question, session=session), on_event))
+        return self._wait(self.nexi.research(question, session=session).drive(on_event))
 
     def export(self, run_id: str, form: str) -> bytes:
         """A finished run as a file: md, json, html, pdf, docx, ris, bibtex or csl. Raises NexiError."""
@@ -122,14 +122,6 @@ def export(run_id: str, form: str, config: Config | None = None) -> bytes:
     """A finished run as a file: md, json, html, pdf, docx, ris, bibtex or csl. Raises NexiError."""
     with SyncNexi(config) as nexi:
         return nexi.export(run_id, form)
-
-
-async def _run_to_end(opening: RunOpening, on_event: OnEvent | None) -> RunResult:
-    async with opening as run:
-        async for event in run:
-            if on_event:
-                on_event(event)
-        return run.result()
 
 
 def _refuse_running_loop() -> None:

@@ -323,10 +323,7 @@ class Nexi:
                 return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
 
             try:
-                async with RunOpening(prepare) as run:
-                    async for _ in run:
-                        pass
-                    played = Replay(run_id, answer, run.result())
+                played = Replay(run_id, answer, await RunOpening(prepare).drive())
             except NexiError as error:
                 await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts, error)
                 raise
@@ -336,10 +333,7 @@ class Nexi:
 
     async def answer(self, question: str | RunRequest, *, session: Session | None = None) -> RunResult:
         """Search to the end. Raises NexiError when there is no answer."""
-        async with self.search(question, session=session) as run:
-            async for _ in run:
-                pass
-            return run.result()
+        return await self.search(question, session=session).drive()
 
     async def agentic_search(self, query: str, **settings: Any) -> dict[str, Any]:
         """Look into the store and read only what is missing; the seed's JSON.
@@ -347,11 +341,9 @@ class Nexi:
         `settings` may name completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold and
         use_search_hints; what is not named is as configured. Raises QuestionError or ConfigError.
         """
-        async with self.agentic(RunRequest(query, agentic=settings, keeps_log=False)) as run:
-            async for _ in run:
-                pass
-            response: dict[str, Any] = json.loads(run.result().answer.text)
-            return response
+        result = await self.agentic(RunRequest(query, agentic=settings, keeps_log=False)).drive()
+        response: dict[str, Any] = json.loads(result.answer.text)
+        return response
 
     # single calls
 

@@ -10,8 +10,9 @@ import asyncio
 import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from nexi.research.gate import PlanGate
 
 STOP_POLL_S = 0.5
+OnEvent: TypeAlias = Callable[[Event], object]
 
 
 class RunEngine(Protocol):
@@ -186,6 +188,12 @@ class Run:
     async def __aiter__(self) -> AsyncIterator[Event]:
         while (event := await self._events.get()) is not None:
             yield event
+
+    async def drive(self, on_event: OnEvent | None = None) -> None:
+        """Go on to the end of the run, showing each event to `on_event`, which may be a coroutine function."""
+        async for event in self:
+            if on_event and isawaitable(reaction := on_event(event)):
+                await reaction
 
     def _publish(self, event: Event) -> None:
         if is_fact(event):
@@ -410,6 +418,12 @@ class RunOpening:
                 await self._run.close()
         finally:
             await self._close()
+
+    async def drive(self, on_event: OnEvent | None = None) -> RunResult:
+        """The run from its first event to its last. Raises the run's error when it has no answer."""
+        async with self as run:
+            await run.drive(on_event)
+            return run.result()
 
     async def _close(self) -> None:
         if self._closing:

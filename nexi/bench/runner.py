@@ -85,8 +85,7 @@ class BenchRunner:
     async def _ask_question(self, asked: BenchQuestion, money: float | None) -> BenchRow:
         started = time.perf_counter()
         async with self._nexi.search(self._build_request(asked.text, money)) as run:
-            async for _ in run:
-                pass
+            await run.drive()
             seconds = round(time.perf_counter() - started, 3)
             try:
                 return _result_row(asked.id, run.result(), seconds)

@@ -97,13 +97,15 @@ async def follow_run(
     from nexi.errors import StoppedError
     from nexi.output import print_note
 
+    async def show(event: Event) -> None:
+        screen.show(event)
+        if on_event:
+            await on_event(run, event, keys)
+
     async with opening as run:
         with interrupts.stop_on_signal(run.stop), hide_keys() as keys:
             try:
-                async for event in run:
-                    screen.show(event)
-                    if on_event:
-                        await on_event(run, event, keys)
+                await run.drive(show)
             except asyncio.CancelledError:
                 if run.request.keeps_log:
                     print_note(f"Stopped. Continue it with: nexi resume {run.id}")

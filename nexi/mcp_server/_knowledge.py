@@ -13,7 +13,7 @@ from typing import Any
 from nexi.app import Nexi, RunRequest
 from nexi.errors import QuestionError
 from nexi.mcp_server import _schemas
-from nexi.mcp_server._progress import ProgressReporter, follow_run
+from nexi.mcp_server._progress import ProgressReporter
 from nexi.urls import is_web_url
 
 SETTINGS = (
@@ -41,7 +41,7 @@ def agentic_defaults(nexi: Nexi) -> dict[str, Any]:
 async def search_agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], teller: ProgressReporter) -> dict[str, Any]:
     """The seed's response. Raises QuestionError or ConfigError."""
     request = RunRequest(query, mode="agentic", agentic=asked, door="mcp", keeps_log=False)
-    result = await follow_run(nexi.run(request), teller)
+    result = await nexi.run(request).drive(teller.handle_event)
     response: dict[str, Any] = json.loads(result.answer.text)
     return response
 

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import anyio
 from mcp.server.mcpserver import Context
 
-from nexi.app import RunOpening, RunResult
 from nexi.events import Event
 from nexi.mcp_server._views import replace_surrogates
 from nexi.output.controls import clean_line
@@ -49,14 +48,6 @@ class ProgressReporter:
             await self._ctx.report_progress(progress, total, message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._gone = True
-
-
-async def follow_run(opening: RunOpening, teller: ProgressReporter) -> RunResult:
-    """A run from its first event to its last. Raises the run's error when it has no answer."""
-    async with opening as run:
-        async for event in run:
-            await teller.handle_event(event)
-        return run.result()
 
 
 async def run_cancellable_once(work: Coroutine[Any, Any, T]) -> T:

@@ -23,12 +23,12 @@ from pydantic import BaseModel, Field
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, RunLimits, RunRequest, TableRequest, Target, VerifyRequest
+from nexi.app.hosting import RunHost, RunSnapshot
 from nexi.app.spaces import find_own_space
-from nexi.errors import BackendError, QuestionError
+from nexi.errors import BackendError, QuestionError, ResearchError
 from nexi.mcp_server import _knowledge, _schemas, _views
-from nexi.mcp_server._progress import ProgressReporter, follow_run, run_cancellable_once
-from nexi.mcp_server._resources import export_file
-from nexi.mcp_server._runs import ResearchRunRegistry, RunSnapshot
+from nexi.mcp_server._progress import ProgressReporter, run_cancellable_once
+from nexi.mcp_server._resources import export_file, read_run
 from nexi.output.value_table import table_json, table_markdown
 from nexi.types import Query
 from nexi.urls import is_web_url
@@ -51,12 +51,12 @@ Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
 class Tools:
     """Every tool as a method; its docstring is what a client's model reads."""
 
-    def __init__(self, registry: ResearchRunRegistry) -> None:
-        self._registry = registry
+    def __init__(self, host: RunHost) -> None:
+        self._host = host
 
     @property
     def _nexi(self) -> Nexi:
-        return self._registry.nexi
+        return self._host.nexi
 
     async def nexi_search(
         self,
@@ -90,7 +90,7 @@ class Tools:
             door="mcp",
         )
         teller = ProgressReporter(ctx, verbose=verbose)
-        result = await run_cancellable_once(follow_run(self._nexi.run(request), teller))
+        result = await run_cancellable_once(self._nexi.run(request).drive(teller.handle_event))
         steps = teller.lines if verbose else ()
         return _tool_result(_views.answer_markdown(result, steps), _views.show_answer(result))
 
@@ -184,8 +184,17 @@ class Tools:
             space=space,
             door="mcp",
         )
-        run_id = await self._registry.begin(request)
-        seen = await self._registry.snapshot_of(run_id)
+        if self._host.draining:
+            raise ResearchError("no research can be started", cause="the server is shutting down", fix="start it again")
+        if self._host.is_full:
+            running = self._host.active_ids
+            raise ResearchError(
+                "no more research can be started now",
+                cause=f"{len(running)} runs are running: {', '.join(running)}",
+                fix="wait for one of them, or end one with nexi_research_cancel",
+            )
+        run_id = (await self._host.start(request)).id
+        seen = await read_run(self._host, run_id)
         text = (
             f"Research {run_id} has begun. Ask nexi_research_status for how far it is, and "
             f"nexi_research_result for the report; a run takes minutes."
@@ -194,7 +203,7 @@ class Tools:
 
     async def nexi_research_status(self, run_id: RunId) -> Annotated[CallToolResult, _schemas.ResearchShown]:
         """Say how far a research run is: its round, its researchers and what they do. Answers at once."""
-        seen = await self._registry.snapshot_of(run_id)
+        seen = await read_run(self._host, run_id)
         state = _views.show_research(seen)
         return _tool_result(_views.research_markdown(state), state)
 
@@ -222,7 +231,7 @@ class Tools:
 
     async def _embed_export(self, run_id: str, form: str) -> EmbeddedResource:
         known, uri = EXPORT_FORMATS[form], f"nexi://exports/{run_id}/{form}"
-        body = await export_file(self._registry, run_id, form)
+        body = await export_file(self._host, run_id, form)
         if known.is_text:
             text = TextResourceContents(uri=uri, mime_type=known.media_type, text=body.decode())
             return EmbeddedResource(type="resource", resource=text)
@@ -233,13 +242,14 @@ class Tools:
         clock = self._nexi.clock
         until = clock.monotonic() + wait_s
         while True:
-            seen = await self._registry.snapshot_of(run_id)
+            seen = await read_run(self._host, run_id)
             left = until - clock.monotonic()
             if seen.state != "running" or left <= 0:
                 return seen
             state = seen.research_state
             await teller.report_progress(round(state.progress * 100, 2), 100, state.header)
-            await self._registry.wait_for_end(run_id, min(POLL_S, left))
+            if hosted := self._host.get_active(run_id):
+                await hosted.wait(min(POLL_S, left))
 
     async def nexi_research_cancel(
         self,
@@ -249,14 +259,15 @@ class Tools:
         ] = False,
     ) -> Annotated[CallToolResult, _schemas.Cancelled]:
         """End a research run now, without a report or, with write_report, with one from what there is."""
-        seen = await self._registry.snapshot_of(run_id)
+        seen = await read_run(self._host, run_id)
         if seen.state != "running":
             done = _schemas.Cancelled(id=run_id, state=seen.state, done="nothing", message=f"Run {run_id} is {seen.state}.")
-        elif not write_report and await self._registry.cancel(run_id):
-            after = await self._registry.snapshot_of(run_id)
+        elif not write_report and (hosted := self._host.get_active(run_id)):
+            await hosted.cancel()
+            after = await read_run(self._host, run_id)
             done = _schemas.Cancelled(id=run_id, state=after.state, done="cancelled", message=f"Run {run_id} was cancelled.")
         else:
-            await self._registry.stop(run_id)
+            await self._host.stop(run_id)
             message = f"Run {run_id} was asked to write its report now; nexi_research_result gives it."
             done = _schemas.Cancelled(id=run_id, state="running", done="asked_to_stop", message=message)
         return _tool_result(done.message, done)

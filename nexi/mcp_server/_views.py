@@ -19,8 +19,8 @@ from nexi.output.verification import verification_markdown as verification_markd
 
 if TYPE_CHECKING:
     from nexi.app import RunResult, RunSummary
+    from nexi.app.hosting import RunSnapshot
     from nexi.checking.recheck import Verification
-    from nexi.mcp_server._runs import RunSnapshot
     from nexi.types import Page, SearchOutcome, Source, Space
 
 MOST_STEPS = 200

@@ -1,7 +1,7 @@
 """The server: tools, resources and the prompt registered with the SDK, and every failure put into words for people.
 
-Above are the transports; below are `tools`, `resources` and the registry. A client sees a message, its cause and what fixes it,
-never a traceback; what is a fault of ours is told as that, without its text, which might hold anything.
+Above are the transports; below are `tools`, `resources` and the host of runs. A client sees a message, its cause and what
+fixes it, never a traceback; a defect of ours is reported as one, without its text, which might hold anything.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pydantic import AnyUrl, ValidationError
 
 from nexi import __version__
 from nexi.app import Nexi
+from nexi.app.hosting import RunHost
 from nexi.errors import InternalError, NexiError, QuestionError
 from nexi.mcp_server import _knowledge, _resources, _views
 from nexi.mcp_server._prompts import research_prompt
-from nexi.mcp_server._runs import ResearchRunRegistry
 from nexi.mcp_server._tools import Tools, annotations_of
 
 INSTRUCTIONS = (
@@ -35,13 +35,15 @@ INSTRUCTIONS = (
 )
 log = logging.getLogger("nexi.mcp")
 VALUE_CHARS = 80
+MAX_RUNS = 4
+MAX_ENDED_RUNS = 20
 
 
 class NexiServer(MCPServer[None]):
     """An MCP server over one Nexi, which stays the caller's to close."""
 
     def __init__(self, nexi: Nexi) -> None:
-        self.registry = ResearchRunRegistry(nexi)
+        self.host = RunHost(nexi, max_runs=MAX_RUNS, max_ended=MAX_ENDED_RUNS)
         with _no_log_handlers():
             super().__init__(
                 "nexi",
@@ -52,14 +54,17 @@ class NexiServer(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
             )
-        self._add_tools(Tools(self.registry))
-        _resources.register_resources(self, self.registry)
+        self._add_tools(Tools(self.host))
+        _resources.register_resources(self, self.host)
         self.prompt(name="research", title="Research a question")(research_prompt)
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:
-        async with self.registry.accept_runs():
+        self.host.open(resumes=False)  # a client that has left asks for nothing that costs
+        try:
             yield None
+        finally:
+            await self.host.close()
 
     def _add_tools(self, tools: Tools) -> None:
         acts = {"reads_only": False}
@@ -74,9 +79,9 @@ class NexiServer(MCPServer[None]):
             (tools.nexi_verify, "Check a text", {}),
             (tools.nexi_table, "Extract values into a table", {}),
         ]
-        if _knowledge.can_search(self.registry.nexi):
+        if _knowledge.can_search(self.host.nexi):
             table.append((tools.agentic_search, "Search the knowledge base, then the web", acts))
-        if _knowledge.can_index(self.registry.nexi):
+        if _knowledge.can_index(self.host.nexi):
             table.append((tools.nexi_index, "Keep pages in the knowledge store", acts))
         for function, title, hints in table:
             about = getdoc(function)
@@ -87,7 +92,7 @@ class NexiServer(MCPServer[None]):
         found = await super().list_tools()
         for tool in found:
             if tool.name == "agentic_search":
-                for name, value in _knowledge.agentic_defaults(self.registry.nexi).items():
+                for name, value in _knowledge.agentic_defaults(self.host.nexi).items():
                     tool.input_schema["properties"][name]["default"] = value
         return found
 
@@ -125,7 +130,7 @@ class NexiServer(MCPServer[None]):
             raise MCPError(code=INVALID_PARAMS, message=_views.replace_surrogates(str(error))) from error
 
     async def list_resources(self) -> list[Resource]:
-        return [*await super().list_resources(), *await _resources.recent_resources(self.registry)]
+        return [*await super().list_resources(), *await _resources.recent_resources(self.host)]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from nexi.notices import Notice
 from nexi.types import StopReason
 
 SCHEMA = 1
+MAX_LOSSES = 8  # without progress: a run that ends its process each time is given up
 RUN_ID = re.compile(r"[0-9a-f]{6}|[0-9a-f]{32}")  # the long ones where several people share a server
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 
@@ -120,10 +122,10 @@ class ReadLog:
         return bool(self.facts) and isinstance(self.facts[-1][1], events.TERMINAL)
 
     @property
-    def last_progress(self) -> int:
-        """The number of the last fact that a model, a search or a page brought; 0 while there is none."""
-        gained = (number for number, fact in reversed(self.facts) if isinstance(fact, events.PROGRESS))
-        return next(gained, 0)
+    def resumes_without_progress(self) -> int:
+        """How often the run was resumed since a model, a search or a page brought it further."""
+        idle = takewhile(lambda numbered: not isinstance(numbered[1], events.PROGRESS), reversed(self.facts))
+        return sum(isinstance(fact, events.RunResumed) for _, fact in idle)
 
     @property
     def beginnings(self) -> dict[str, float]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.app.assembly import Nexi
 from nexi.app.clock import SystemClock
+from nexi.app.hosting import DOOR
 from nexi.app.knowledge import remove_remote_knowledge
 from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
@@ -49,7 +50,6 @@ __all__ = [
     "open_database",
 ]
 
-DOOR = "http"
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
 
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from nexi.app.assembly import Nexi
+from nexi.app.hosting import RESUMED, RunRegistry
 from nexi.app.request import RunRequest, request_of_run
 from nexi.app.run import Run, RunOpening
 from nexi.errors import NexiError, StoreError
@@ -25,12 +26,10 @@ from nexi.types import StopReason, Usage
 __all__ = ["TeamWorker"]
 
 log = logging.getLogger("nexi.work")
-DOOR = "http"
 LOOK_EVERY_S = 0.5
 FORGET_TURNS = 60
 PRUNE_TURNS = 7_200  # an hour
 WATCH_EVERY_S = 0.2
-RESUMED = RunRequest("", door=DOOR)
 
 
 class TeamWorker:
@@ -45,16 +44,18 @@ class TeamWorker:
         observe: Callable[[Event, str], None] = lambda event, mode: None,
     ) -> None:
         """`observe` is shown every event of every run, with its mode."""
-        self._observe = observe
         self._team, self._max_runs, self._drain_s = team, max_runs, drain_s
-        self._active: dict[str, asyncio.Task[None]] = {}
-        self._runs: dict[str, Run] = {}
-        self.draining = False
+        self._registry = RunRegistry(max_runs=max_runs, max_ended=0, observe=observe, watch=_watch)
+        self._picked: set[str] = set()
 
     @property
     def active(self) -> int:
         """How many runs are in progress here."""
-        return len(self._runs)
+        return len(self._registry.active_ids)
+
+    @property
+    def draining(self) -> bool:
+        return self._registry.draining
 
     async def work(self, stopping: asyncio.Event) -> None:
         """Run questions until `stopping` is set, then drain."""
@@ -63,9 +64,10 @@ class TeamWorker:
             asyncio.create_task(self._do_chores()),
         ]
         await stopping.wait()
-        self.draining = True
+        self._registry.draining = True
         await cancel_until_ended(chores)
-        await self._drain()
+        await self._registry.drain(self._drain_s)
+        await self._registry.close()
 
     async def _take_runs(self) -> None:
         """Begin what the queue has for as long as there is room, then wait for more of either."""
@@ -78,20 +80,19 @@ class TeamWorker:
             await self._team.picker.wait(LOOK_EVERY_S)
 
     async def _pick(self) -> tuple[str, str] | None:
-        has_room = len(self._active) < self._max_runs
-        if not has_room and len(self._active) >= self._max_runs * MAX_LOST_FACTOR:
+        has_room = not self._registry.is_full
+        if self._registry.active >= self._max_runs * MAX_LOST_FACTOR:
             return None
         return await asyncio.to_thread(self._team.picker.pick, is_lost=not has_room)
 
     def _begin(self, run_id: str, owner: str) -> None:
-        if run_id in self._active:
-            return
-        task = self._active[run_id] = asyncio.create_task(self._run_or_resume(run_id, owner), name=f"work {run_id}")
-        task.add_done_callback(lambda _: self._end_task(run_id))
+        def end(_: object) -> None:
+            self._picked.discard(run_id)
+            self._team.picker.wake()
 
-    def _end_task(self, run_id: str) -> None:
-        self._active.pop(run_id, None)
-        self._team.picker.wake()
+        if run_id not in self._picked:
+            self._picked.add(run_id)
+            self._registry.spawn(self._run_or_resume(run_id, owner)).add_done_callback(end)
 
     async def _do_chores(self) -> None:
         turn = 0
@@ -107,24 +108,11 @@ class TeamWorker:
             turn += 1
             await asyncio.sleep(LOOK_EVERY_S)
 
-    async def _drain(self) -> None:
-        tasks = list(self._active.values())
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._drain_s)
-        for run_id, task in list(self._active.items()):
-            if run := self._runs.get(run_id):
-                run.suspend()
-                log.info("run left open", extra={"run": run_id})
-            task.cancel()
-        if left := list(self._active.values()):
-            await asyncio.wait(left)
-
     async def _run_or_resume(self, run_id: str, owner: str) -> None:
         try:
             async with self._team.use_nexi(owner) as nexi:
-                opening = await self._open(nexi, run_id, owner)
-                if opening:
-                    await self._drive(opening)
+                if opening := await self._open(nexi, run_id, owner):
+                    await self._registry.drive(opening)
         except NexiError as error:
             log.info("run not taken", extra={"run": run_id, "why": str(error), "code": error.code})
         except Exception:
@@ -150,28 +138,18 @@ class TeamWorker:
             await _end_run(claimed, error)
             return None
 
-    async def _drive(self, opening: RunOpening) -> None:
-        async with opening as run:
-            self._runs[run.id] = run
-            watching = asyncio.create_task(self._watch(run))
-            try:
-                async for event in run:
-                    self._observe(event, run.mode)
-            finally:
-                watching.cancel()
-                del self._runs[run.id]
 
-    async def _watch(self, run: Run) -> None:
-        """Drop a run that was taken over, and end one that its owner cancelled."""
-        while isinstance(run.emit.log, PostgresRunLog):
-            if run.emit.log.is_taken:
-                log.warning("run taken over", extra={"run": run.id})
-                run.suspend()
-                return run.abort()
-            if run.emit.log.is_cancel_requested:
-                return run.abort()
-            await asyncio.sleep(WATCH_EVERY_S)
-        return None
+async def _watch(run: Run) -> None:
+    """Drop a run that was taken over, and end one that its owner cancelled."""
+    while isinstance(run.emit.log, PostgresRunLog):
+        if run.emit.log.is_taken:
+            log.warning("run taken over", extra={"run": run.id})
+            run.suspend()
+            return run.abort()
+        if run.emit.log.is_cancel_requested:
+            return run.abort()
+        await asyncio.sleep(WATCH_EVERY_S)
+    return None
 
 
 def _request_of(claimed: ClaimedRun) -> RunRequest:

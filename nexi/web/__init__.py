@@ -1,7 +1,7 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
     guard       what every request must pass; access knows the owner, guests answers everybody else
-    runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one, streams sends it
+    runs        runs over HTTP: start, follow, stop, fetch; streams sends events; `app.hosting` keeps the runs
     openai      passes as OpenAI; openai_responses, openai_stored and openai_legacy too, with openai_shapes and chat_tasks below
     search      the Search API; searxng, tavily and openwebui pass as others
     verify      texts checked, and reports audited
@@ -35,6 +35,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from nexi.app import Nexi
+from nexi.app.hosting import MAX_RUNS, RunHost
 from nexi.app.intake import keep_vault_indexed
 from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
@@ -60,7 +61,6 @@ from nexi.web import (
 from nexi.web.access import OwnerAccess
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.guests import GuestDoor
-from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
 from nexi.web.openai_shapes import openai_error
@@ -118,7 +118,7 @@ def create_app(
     shared, rules = nexi or Nexi(config), rules or GuardRules()
     rules = rules if rules.token else replace(rules, token=config.token)
     metrics = Metrics()
-    host = RunHost(shared, metrics, most=most_runs)
+    host = RunHost(shared, metrics, max_runs=most_runs)
     guard = functools.partial(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
     if rules.token:
         app = build_personal_app(host, more=more, middleware=[Middleware(guard)])
@@ -134,7 +134,7 @@ def create_app(
 @asynccontextmanager
 async def _open_guest_app(most_runs: int, owner: State) -> AsyncIterator[Starlette]:
     """Every door over the runs of guests, who have nothing that the owner keeps."""
-    app = build_personal_app(RunHost(owner.nexi.build_for_guests(), owner.metrics, most=most_runs))
+    app = build_personal_app(RunHost(owner.nexi.build_for_guests(), owner.metrics, max_runs=most_runs))
     app.state.searcher_config, app.state.openapi = getattr(owner, "searcher_config", None), owner.openapi
     async with app.router.lifespan_context(app):
         yield app

@@ -19,11 +19,11 @@ from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
 from nexi.app import Nexi, RunResult, Session
+from nexi.app.hosting import HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.types import Answer, Reply, StopReason, Usage
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.hosting import HostedRun, RunHost
 from nexi.web.openai_shapes import (
     BEAT_S,
     CREATED,

@@ -19,11 +19,11 @@ from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
 from nexi.app import Session
+from nexi.app.hosting import HostedRun, RunHost
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.ports import Embedder
 from nexi.types import Source, StopReason, Usage
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.hosting import HostedRun, RunHost
 from nexi.web.openai import finish_reason, wait_while_connected
 from nexi.web.openai_shapes import (
     BEAT_S,

@@ -19,12 +19,12 @@ from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
 from nexi.app import Nexi, RunResult, Session, check_run_id, error_of
+from nexi.app.feeds import FeedItem, Mark
+from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
 from nexi.types import Reply, Source, StopReason, Usage
-from nexi.web.feeds import FeedItem, Mark
 from nexi.web.fences import FenceRenamer
-from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.openai import wait_while_connected
 from nexi.web.openai_shapes import (
     BEAT_S,

@@ -17,6 +17,7 @@ from nexi.answers.answered import list_readings
 from nexi.answers.citations import format_citations_section, strip_sources_section
 from nexi.answers.streaming import make_safe
 from nexi.app import Nexi, RunLimits, RunRequest, Session
+from nexi.app.hosting import HostedRun
 from nexi.app.request import RunMode
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError
@@ -36,7 +37,6 @@ from nexi.token_counter import count_tokens
 from nexi.types import Message, Query, Reply, Source, Usage
 from nexi.web.chat_tasks import reply_without_search
 from nexi.web.fences import rename_fences
-from nexi.web.hosting import HostedRun
 from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
 
 TAG = "OpenAI"

@@ -17,12 +17,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import check_run_id, error_of
+from nexi.app.feeds import Mark
+from nexi.app.hosting import RunHost
 from nexi.app.request import request_of_run
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, RunStarted
 from nexi.types import StopReason
-from nexi.web.feeds import Mark
-from nexi.web.hosting import RunHost
 from nexi.web.openai_responses import (
     PREFIX,
     ResponseOutput,

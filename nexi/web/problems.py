@@ -41,6 +41,7 @@ STATUSES: Mapping[str, int] = {
     "model_refused": 403,
     "budget_spent": 429,
     "database": 503,
+    "busy": 503,
 }
 RETRY_S = 5
 
@@ -80,7 +81,7 @@ def problem_of(error: NexiError) -> Problem:
     """An error of ours as a status. The caller's own doing is 4xx; what the operator or a provider must fix is 5xx."""
     status = STATUSES.get(error.code) or _status_of(error)
     wait = getattr(error, "retry_after", None) if status in (429, 502, 503) else None
-    if error.code == "database":
+    if error.code in ("database", "busy"):
         wait = RETRY_S
     message = error.message if isinstance(error, InternalError) else str(error)  # our own faults are told in the log of the run
     return Problem(status, error.code, message, error.fix, round(wait) if wait else 0)

@@ -17,21 +17,20 @@ from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id, result_of
+from nexi.app.feeds import FeedItem, Mark, format_sse, mark_of
+from nexi.app.hosting import DOOR, RunHost
 from nexi.app.request import RunMode
 from nexi.errors import NexiError
 from nexi.ports import RunStore
-from nexi.runs.log_format import SCHEMA, LogHeader, state_of
 from nexi.types import Query
 from nexi.web.exports import export_response
-from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
-from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.payload import build_operation, json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, build_parameters, build_responses
 from nexi.web.statuses import status_of, summary_of
 from nexi.web.streams import EventStream
 
-__all__ = ["cancel_run", "delete_run", "follow_log", "open_log", "parse_run_request"]
+__all__ = ["cancel_run", "delete_run", "follow_log", "parse_run_request"]
 
 
 TAG = "Runs"
@@ -116,7 +115,7 @@ async def settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
     host: RunHost = request.app.state.host
     run_id, asked = _run_id(request), await read_json(request, PLAN)
-    hosted = host.get(run_id) if host.is_active(run_id) else None
+    hosted = host.get_active(run_id)
     gate = hosted.run.gate if hosted else None
     if gate is None:
         await asyncio.to_thread(host.nexi.runs().open_log, run_id)
@@ -162,28 +161,11 @@ async def show_status(request: Request) -> Response:
 
 
 async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
-    if (hosted := host.get(run_id)) and host.is_active(run_id):
-        return _status_of(hosted)
-    return await asyncio.to_thread(_logged_status, host.nexi.runs(), run_id, hosted)
-
-
-def _status_of(hosted: HostedRun, state: str = "running") -> dict[str, Any]:
-    return status_of(hosted.id, state, hosted.created, hosted.run.facts)
-
-
-def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dict[str, Any]:
-    is_running = runs.is_running(run_id)  # before its log is read: it may end in between
-    try:
-        read = runs.open_log(run_id)
-    except NexiError:
-        if hosted is None:
-            raise
-        return _status_of(hosted, state_of(hosted.run.facts))  # its log could not be kept
-    facts = read.bare_facts
-    status = status_of(run_id, state_of(facts, is_running=is_running), read.header.created, facts)
-    if facts:
+    snapshot = await host.snapshot_of(run_id)
+    status = status_of(run_id, snapshot.state, snapshot.created, snapshot.facts)
+    if snapshot.facts:
         return status
-    waiting = runs.read_summaries([run_id])
+    waiting = await asyncio.to_thread(host.nexi.runs().read_summaries, [run_id])
     return {**status, "question": waiting[0].query, "mode": waiting[0].mode} if waiting else status
 
 
@@ -265,20 +247,10 @@ async def _show_result(request: Request) -> Response:
 
 async def _find_log(host: RunHost, run_id: str) -> ReadLog:
     """The log of a run that has ended. Raises Refused or StoreError."""
-    read = await open_log(host, run_id)
+    read = await host.open_log(run_id)
     if not read.has_ended:
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
     return read
-
-
-async def open_log(host: RunHost, run_id: str) -> ReadLog:
-    """The log of a run; its facts as this server has them, where the log could not be kept. Raises StoreError."""
-    try:
-        return await asyncio.to_thread(host.nexi.runs().open_log, run_id)
-    except NexiError:
-        if (hosted := host.get(run_id)) is None:
-            raise
-        return ReadLog(LogHeader(SCHEMA, run_id, hosted.created, ""), list(enumerate(hosted.run.facts, 1)))
 
 
 def _choose_format(request: Request) -> str:
@@ -297,10 +269,7 @@ async def _stop_run(request: Request) -> Response:
     """Ask for the answer now, from what was read."""
     host: RunHost = request.app.state.host
     run_id = _run_id(request)
-    hosted = host.get(run_id) if host.is_active(run_id) else None
-    if hosted:
-        hosted.stop()
-    elif not await asyncio.to_thread(host.nexi.runs().request_stop, run_id):
+    if not await host.stop(run_id):
         raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
     return json_reply({"id": run_id, "stopping": True}, 202)
 
@@ -316,7 +285,7 @@ async def _cancel_run(request: Request) -> Response:
 
 async def cancel_run(host: RunHost, run_id: str) -> bool:
     """End a run: True where it has ended with this, False where another process was asked to. Raises Refused or StoreError."""
-    if host.is_active(run_id) and (hosted := host.get(run_id)):
+    if hosted := host.get_active(run_id):
         await hosted.cancel()
         return True
     runs = host.nexi.runs()

@@ -28,6 +28,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
+from nexi.app.hosting import MAX_RUNS
 from nexi.app.owner_token import OwnerToken
 from nexi.app.search_service import settings_of
 from nexi.config import Config
@@ -36,7 +37,6 @@ from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 from nexi.net.causes import plain_cause
 from nexi.web import logs
 from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
-from nexi.web.hosting import MAX_RUNS
 
 __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutProtocol", "serve"]
 

@@ -16,10 +16,10 @@ from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
 from nexi.app import RunRequest, check_run_id
+from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, TextDelta
 from nexi.types import Source
-from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.openai_shapes import BEAT_S, format_comment, format_event, progress_line
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import bad_request, problem_of
@@ -78,7 +78,7 @@ async def start_research(request: Request) -> Response:
 async def show_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id = check_run_id(request.path_params["id"])
-    if (hosted := host.get(run_id)) and host.is_active(run_id):
+    if hosted := host.get_active(run_id):
         return json_reply({"request_id": run_id, "created_at": hosted.created, "status": "in_progress"}, 202)
     runs = host.nexi.runs()
     read = await asyncio.to_thread(runs.open_log, run_id)

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nexi.app.feeds import Feed, Mark, mark_of
 from nexi.events import Event, Fact, StatusDelta, TextDelta, Warned, is_fact
-from nexi.web.feeds import Feed, Mark, mark_of
 from nexi.web.statuses import html_of
 
 EVENTS = st.lists(

@@ -108,7 +108,7 @@ async def test_a_worker_that_lost_its_run_drops_it(make_team: Callable[..., Team
             {"run": run_id},
         )
         async with asyncio.timeout(120):
-            while worker._active:
+            while worker.active:
                 await asyncio.sleep(0.05)
         count = len(team.state_of(owner).runs.open_log(run_id).facts)
         assert not team.state_of(owner).runs.open_log(run_id).has_ended

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from nexi.app import feeds
+from nexi.app.feeds import READERS_AT_PACE, Feed, FeedItem, Mark, format_sse
 from nexi.events import Warned
-from nexi.web import feeds
-from nexi.web.feeds import READERS_AT_PACE, Feed, FeedItem, Mark, format_sse
 from nexi.web.streams import EventStream
 from tests.web.world import GatedWeb, serving
 

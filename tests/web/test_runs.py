@@ -14,6 +14,7 @@ from nexi.app import Nexi
 from nexi.app.run import Run
 from nexi.config import Config
 from nexi.events import RunResumed, RunStarted, SearchFinished
+from nexi.runs.log_format import MAX_LOSSES
 from nexi.testing import ScriptedLLM
 from nexi.types import FetchLimits, Page, Reply, Usage
 from tests.web.world import MANY, MOON, QUESTION, GatedWeb, read_events, serving
@@ -403,13 +404,17 @@ async def test_an_agentic_search_keeps_to_the_budget_of_its_run(tmp_path: Path) 
     assert (status["state"], status["model_calls"], status["cost"], len(judge.requests)) == ("finished", 1, 0.01, 1)
 
 
-async def test_a_run_that_gets_nowhere_in_three_servers_is_left_alone_by_the_fourth(tmp_path: Path) -> None:
+async def test_a_run_that_gets_nowhere_in_eight_servers_is_left_alone_by_the_ninth(tmp_path: Path) -> None:
     async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
         run_id = await served.ask()
         await served.web.asked.wait()
-    for _ in range(3):
-        async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
-            await served.web.asked.wait()
+    runs = served.app.state.nexi.runs()
+    for _ in range(MAX_LOSSES - 1):
+        read, log = runs.reopen(run_id)
+        await log.append(RunResumed(len(read.facts), 1.0))
+        await log.close()
+    async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
+        await served.web.asked.wait()
     async with serving(tmp_path) as served:
         assert "run_finished" not in [event["kind"] for _, event in await served.events(run_id)]
         assert (await served.client.get(f"/v1/runs/{run_id}")).json()["state"] == "unfinished"

@@ -23,6 +23,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from nexi.app.hosting import MAX_RUNS, RunHost
 from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
 from nexi.team.assembly import People, PersonPacing, Team
@@ -35,7 +36,6 @@ from nexi.team.web.login import COOKIE, LoginDoor
 from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
-from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.metrics import Metrics
 from nexi.web.page import PANELS
 from nexi.web.problems import Refused, build_refusal, problem_of
@@ -165,7 +165,8 @@ class _PersonalApps:
 
     @asynccontextmanager
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
-        host = RunHost(self._team.build_nexi(person), self._metrics, most=self._most_runs, queue=self._team.queue_of(person))
+        nexi, queue = self._team.build_nexi(person), self._team.queue_of(person)
+        host = RunHost(nexi, self._metrics, max_runs=self._most_runs, queue=queue)
         app = build_personal_app(host, more=[*shares.routes(), *schedules.routes(), *team_page.routes()])
         async with app.router.lifespan_context(app):
             yield app

@@ -43,7 +43,6 @@ from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_json, told_reply
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.runs import open_log
 
 SCRIPTS = (
     "activity.js",
@@ -246,7 +245,7 @@ async def _export_file(request: Request) -> Response:
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
-    log = await open_log(request.app.state.host, run_id)
+    log = await request.app.state.host.open_log(run_id)
     return await export_response(request, log, run_id, form, as_file=True)
 
 
@@ -285,7 +284,7 @@ def _parse_integer(request: Request, name: str) -> int:
 
 async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
     run_id = check_run_id(request.path_params["id"])
-    log = await open_log(request.app.state.host, run_id)
+    log = await request.app.state.host.open_log(run_id)
     try:
         return answered_of(run_id, log), log
     except NexiError as error:

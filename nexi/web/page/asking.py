@@ -28,7 +28,7 @@ from nexi.web.page.settings import is_editable
 from nexi.web.page.setup import ready_services
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.runs import open_log, parse_run_request
+from nexi.web.runs import parse_run_request
 from nexi.web.schemas import FOCUS, NEW_RUN
 
 __all__ = ["routes"]
@@ -164,7 +164,7 @@ async def _show_suggestions(request: Request) -> Response:
 
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
-    log = await open_log(request.app.state.host, run_id)
+    log = await request.app.state.host.open_log(run_id)
     facts = log.bare_facts
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")

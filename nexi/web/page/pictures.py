@@ -16,7 +16,6 @@ from nexi.types import Picture
 from nexi.urls import host_of
 from nexi.web.page.view import AnsweredRun, answered_of, is_web
 from nexi.web.problems import build_refusal
-from nexi.web.runs import open_log
 
 __all__ = ["describe_pictures", "send_picture"]
 
@@ -54,7 +53,7 @@ async def send_picture(request: Request) -> Response:
     """One picture of a run that its caller may read. An address that the run does not have is never fetched."""
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
-    answered = answered_of(run_id, await open_log(request.app.state.host, run_id))
+    answered = answered_of(run_id, await request.app.state.host.open_log(run_id))
     number = request.query_params.get("source", "")
     picture = _find_pictures(answered).get(int(number) if number.isdecimal() and len(number) < 9 else 0)
     if picture is None:
