@@ -43,9 +43,8 @@ def _choice_problems(value: object, schema: Mapping[str, Any], path: str) -> Ite
         yield _locate_problem(path, f"expected {_shorten_value(schema['const'])}, got {_shorten_value(value)}")
     allowed = schema.get("enum")
     if isinstance(allowed, Sequence) and not any(_is_same(value, item) for item in allowed):
-        yield _locate_problem(
-            path, f"expected one of {', '.join(_shorten_value(item) for item in allowed)}, got {_shorten_value(value)}"
-        )
+        choices = ", ".join(_shorten_value(item) for item in allowed if item is not None)  # null is what one leaves out
+        yield _locate_problem(path, f"expected one of {choices}, got {_shorten_value(value)}")
     for word in ("anyOf", "oneOf"):
         if schema.get(word):
             yield from _branch_problems(value, schema[word], path, only_one=word == "oneOf")

@@ -9,19 +9,36 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.errors import NexiError
 from nexi.notices import add_notices
+from nexi.structured.bodies import BodyError, read_value
 from nexi.structured.json_reader import parse_json
 from nexi.structured.schema_check import check_schema
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
+from nexi.web.schemas import Schema, json_content
 
+T = TypeVar("T", bound=Struct)
 MOST_EXACT = 2**53
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+async def read_body(request: Request, kind: type[T]) -> T:
+    """The body as a value of its type. Raises Refused."""
+    return parse_body(await read_json(request), kind)
+
+
+def parse_body(value: object, kind: type[T]) -> T:
+    """A JSON value as a value of its type. Raises Refused."""
+    try:
+        return read_value(value, kind)
+    except BodyError as error:
+        raise bad_request(str(error), fix="see /openapi.json for the fields") from error
 
 
 async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -> Any:
@@ -91,18 +108,14 @@ def build_operation(
     summary: str,
     tag: str,
     *,
-    body: Mapping[str, Any] | None = None,
-    ok: Mapping[str, Any],
-    error: Mapping[str, Any],
+    body: Schema | None = None,
+    ok: Schema,
+    error: Schema,
     **more: Any,
 ) -> dict[str, Any]:
     """One operation of an OpenAPI document: what is sent, and what comes back."""
-    sent = {"requestBody": {"required": True, "content": _json_content(body)}} if body else {}
-    failed = {"description": "The request cannot be used.", "content": _json_content(error)}
-    unserved = {"description": "The service could not answer.", "content": _json_content(error)}
-    responses = {"200": {"description": "The answer.", "content": _json_content(ok)}, "400": failed, "default": unserved}
+    sent = {"requestBody": {"required": True, "content": json_content(body)}} if body else {}
+    failed = {"description": "The request cannot be used.", "content": json_content(error)}
+    unserved = {"description": "The service could not answer.", "content": json_content(error)}
+    responses = {"200": {"description": "The answer.", "content": json_content(ok)}, "400": failed, "default": unserved}
     return {"summary": summary, "tags": [tag], **sent, "responses": responses, **more}
-
-
-def _json_content(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": dict(schema)}}

@@ -19,14 +19,25 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id, result_of
 from nexi.app.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.app.hosting import DOOR, RunHost
-from nexi.app.request import RunMode
 from nexi.errors import NexiError
 from nexi.ports import RunStore
 from nexi.types import Query
 from nexi.web.exports import export_response
-from nexi.web.payload import build_operation, json_reply, read_json, told_reply
+from nexi.web.payload import build_operation, json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, build_parameters, build_responses
+from nexi.web.schemas import (
+    ID,
+    RUNS,
+    STATES,
+    ErrorBody,
+    Named,
+    NewRun,
+    Plan,
+    Question,
+    RunStatus,
+    build_parameters,
+    build_responses,
+)
 from nexi.web.statuses import status_of, summary_of
 from nexi.web.streams import EventStream
 
@@ -38,7 +49,7 @@ POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
 MOST_LISTED = 1000
-LIMITS = ("max_iterations", "time_target", "max_output_tokens", "max_cost")
+AGENTIC = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
 def routes() -> list[Route]:
@@ -62,44 +73,42 @@ def routes() -> list[Route]:
 async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
-    begun = await host.submit(parse_run_request(await read_json(request, NEW_RUN)))
+    body = await read_body(request, NewRun)
+    begun = await host.submit(parse_run_request(body, continues=body.continues))
     return told_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
 
 
-def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
+def parse_run_request(body: Question, *, continues: str = "") -> RunRequest:
     """The request that a body stands for. Raises Refused."""
-    given = body.get("options") or {}
-    mode: RunMode = body.get("mode") or "search"
-    focus, holds_plan = given.get("focus") or "web", bool(given.get("plan"))
-    if holds_plan and mode != "research":
+    options, mode = body.options, body.mode
+    if options.plan and mode != "research":
         raise bad_request("only research has a plan", parameter="plan", fix='ask with "mode": "research"')
-    if not (model := (given.get("model") or "").strip()).isprintable():
+    if not (model := options.model.strip()).isprintable():
         raise bad_request("model must be a name", parameter="model")
-    continues = body.get("continues") or ""
-    limits: dict[str, Any] = {name: given.get(name) for name in LIMITS}
+    settings = {name: value for name in AGENTIC if (value := getattr(options, name)) is not None}
     return RunRequest(
-        body["question"],
+        body.question,
         mode=mode,
-        effort=given.get("effort") or "",
-        limits=RunLimits(**limits),
+        effort=options.effort or "",
+        limits=RunLimits(options.max_iterations, options.time_target, options.max_output_tokens, options.max_cost),
         query=Query(
             "",
-            given.get("count") or 10,
-            tuple(given.get("sites") or ()),
-            tuple(given.get("excluded_sites") or ()),
-            given.get("time_range") or "",
-            given.get("language") or "",
-            "" if focus in ("web", "local") else focus,
+            options.count,
+            options.sites,
+            options.excluded_sites,
+            options.time_range,
+            options.language,
+            "" if options.focus in ("web", "local") else options.focus,
         ),
         model=model,
-        scope="local" if given.get("only_local") or focus == "local" else "both",
-        system_prompt=given.get("system_prompt") or "",
+        scope="local" if options.only_local or options.focus == "local" else "both",
+        system_prompt=options.system_prompt,
         continues=check_run_id(continues) if continues else "",
-        holds_plan=holds_plan,
-        depth=int(given.get("depth") or 0),
-        length=given.get("length") or "",
-        space=body.get("space") or "",
-        agentic={name: given[name] for name in AGENTIC if given.get(name) is not None} if mode == "agentic" else {},
+        holds_plan=options.plan,
+        depth=options.depth,
+        length=options.length or "",
+        space=body.space,
+        agentic=settings if mode == "agentic" else {},
         door=DOOR,
     )
 
@@ -114,7 +123,7 @@ async def _resume_run(request: Request) -> Response:
 async def settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
     host: RunHost = request.app.state.host
-    run_id, asked = _run_id(request), await read_json(request, PLAN)
+    run_id, plan = _run_id(request), await read_body(request, Plan)
     hosted = host.get_active(run_id)
     gate = hosted.run.gate if hosted else None
     if gate is None:
@@ -122,7 +131,7 @@ async def settle_plan(request: Request) -> Response:
         raise build_refusal(
             409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is"
         )
-    settled = gate.settle(asked.get("tasks"))
+    settled = gate.settle(plan.tasks)
     return json_reply({"id": run_id, "tasks": list(settled.tasks), "by": settled.by}, 202)
 
 
@@ -325,14 +334,14 @@ def openapi() -> dict[str, Any]:
         "state": ("Only runs in this state.", {"enum": list(STATES)}),
         "space": ("Only runs that were asked in this space.", {"type": "string"}),
     }
-    start_body, both = {"body": NEW_RUN}, {200: RUN, 202: {"type": "object"}}
+    both = {200: RunStatus, 202: {"type": "object"}}
     return {
         "/v1/runs": {
-            "post": _operation("Start a run, and get its id at once.", {202: RUN}, **start_body),
+            "post": _operation("Start a run, and get its id at once.", {202: RunStatus}, body=NewRun),
             "get": _operation("Runs, newest first.", {200: RUNS}, parameters=build_parameters(query=some)),
         },
         "/v1/runs/{id}": {
-            "get": _operation("How a run is doing.", {200: RUN}, parameters=build_parameters(ID)),
+            "get": _operation("How a run is doing.", {200: RunStatus}, parameters=build_parameters(ID)),
             "delete": _operation("Cancel and forget a run.", {204: None}, parameters=build_parameters(ID)),
         },
         "/v1/runs/{id}/events": {
@@ -345,9 +354,9 @@ def openapi() -> dict[str, Any]:
                 parameters=build_parameters(ID, form),
             )
         },
-        "/v1/runs/{id}/resume": {"post": _operation("Resume it.", {202: RUN}, parameters=build_parameters(ID))},
+        "/v1/runs/{id}/resume": {"post": _operation("Resume it.", {202: RunStatus}, parameters=build_parameters(ID))},
         "/v1/runs/{id}/plan": {
-            "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=PLAN, parameters=build_parameters(ID))
+            "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=Plan, parameters=build_parameters(ID))
         },
         "/v1/runs/{id}/stop": {
             "post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=build_parameters(ID))
@@ -357,4 +366,4 @@ def openapi() -> dict[str, Any]:
 
 
 def _operation(summary: str, outcomes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
-    return build_operation(summary, TAG, ok={}, error=ERROR, responses=build_responses(outcomes), **more)
+    return build_operation(summary, TAG, ok={}, error=ErrorBody, responses=build_responses(outcomes), **more)

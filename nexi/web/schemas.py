@@ -1,126 +1,144 @@
-"""Schemas: JSON schemas of nexi's own paths, and how responses and parameters are written down for OpenAPI.
+"""The bodies of nexi's own paths as Structs, and how responses and parameters are written down for OpenAPI.
 
-The same schema checks a body and documents it, so that the document cannot say anything else.
+A Struct checks a body, documents it and is the value that a route works with, so that the document cannot say anything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-STATES = ("running", "finished", "stopped", "failed", "unfinished", "damaged")
-MODES = ("search", "agentic", "research")
-FOCUS = ("web", "docs", "discussions", "papers", "code", "news", "places", "local")
-MOST_TASKS = 5
-_SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
+from msgspec import Meta, Struct
 
-_MAX_COST = {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."}
-LIMITS: dict[str, Any] = {  # of work that is no run: a check, a table
-    "time_target": {"type": "number", "minimum": 0.001, "maximum": 86400, "description": "Stop after so many seconds."},
-    "max_tokens": {"type": "integer", "minimum": 1},
-    "max_cost": _MAX_COST,
-}
+from nexi.app import RunLimits
+from nexi.app.request import RunMode
+from nexi.structured.bodies import schema_of
 
-OPTIONS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "effort": {"type": "string", "enum": ["s", "m", "l"]},
-        "max_iterations": {"type": "integer", "minimum": 1, "maximum": 1000},
-        "time_target": {
-            "type": "number",
-            "minimum": 0.001,
-            "maximum": 86400,
-            "description": "Answer after about so many seconds.",
-        },
-        "max_output_tokens": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
-        "max_cost": _MAX_COST,
-        "system_prompt": {"type": "string", "maxLength": 100_000, "description": "Instructions of your own."},
-        "depth": {"type": "integer", "minimum": 0, "maximum": 3, "description": "Of research; 0 lets the coordinator choose."},
-        "length": {"enum": ["brief", "standard", "long"], "description": "Of a report: about 300, 1,000 or 3,000 words."},
-        "plan": {
-            "type": "boolean",
-            "description": "Research waits with its plan (the event agenda_proposed) until POST /v1/runs/{id}/plan.",
-        },
-        "model": {
-            "type": "string",
-            "maxLength": 200,
-            "description": "Another model of the configured endpoint, or `extractive`, which calls no service.",
-        },
-        "focus": {
-            "type": "string",
-            "enum": list(FOCUS),
-            "description": "Where to look; `local` is the knowledge base only.",
-        },
-        "count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Hits a search asks for."},
-        "sites": {**_SITES, "description": "Search only these."},
-        "excluded_sites": {**_SITES, "description": "Search these not."},
-        "time_range": {"type": "string", "enum": ["", "d", "w", "m", "y"]},
-        "language": {"type": "string", "maxLength": 20},
-        "only_local": {"type": "boolean", "description": "Use the knowledge base alone; nothing is sent to another machine."},
-        "completeness_threshold": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of an agentic search."},
-        "max_urls_per_iteration": {"type": "integer", "minimum": 1, "maximum": 20, "description": "Of an agentic search."},
-        "url_score_threshold": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of an agentic search."},
-        "use_search_hints": {"type": "boolean", "description": "Of an agentic search."},
-    },
-}
-AGENTIC = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
-NEW_RUN: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["question"],
-    "properties": {
-        "question": {"type": "string", "minLength": 1, "maxLength": 100_000},
-        "mode": {"type": "string", "enum": list(MODES)},
-        "options": OPTIONS,
-        "continues": {"type": "string", "description": "The id of a run whose conversation goes on.", "maxLength": 100},
-        "space": {"type": "string", "description": "The space it is asked in: NAME, or NAME@OWNER.", "maxLength": 300},
-    },
-}
-PLAN: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "tasks": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MOST_TASKS,
-            "items": {"type": "string", "minLength": 1, "maxLength": 2000},
-            "description": "The tasks to research instead of the proposed ones.",
-        },
-    },
-}
-RUN: dict[str, Any] = {
-    "type": "object",
-    "required": ["schema", "id", "state", "mode", "question", "created", "last_event_id", "links"],
-    "properties": {
-        "schema": {"type": "string"},
-        "id": {"type": "string"},
-        "state": {"type": "string", "enum": list(STATES)},
-        "mode": {"type": "string"},
-        "question": {"type": "string"},
-        "created": {"type": "string"},
-        "last_event_id": {"type": "integer"},
-        "space": {"type": "string"},
-        "links": {"type": "object"},
-    },
-}
+State = Literal["running", "finished", "stopped", "failed", "unfinished", "damaged"]
+Focus = Literal["web", "docs", "discussions", "papers", "code", "news", "places", "local"]
+STATES: tuple[State, ...] = get_args(State)
+FOCUS: tuple[Focus, ...] = get_args(Focus)
+MAX_TASKS = 5
+Site = Annotated[str, Meta(min_length=1, max_length=253)]
+Sites = Annotated[tuple[Site, ...], Meta(max_length=50)]
+Seconds = Annotated[float, Meta(ge=0.001, le=86400)]
+Tokens = Annotated[int, Meta(ge=1)]
+Dollars = Annotated[float, Meta(ge=0.000001, le=100_000, description="In US dollars.")]
+Share = Annotated[float, Meta(ge=0, le=1, description="Of an agentic search.")]
+OnlyLocal = Annotated[bool, Meta(description="Send nothing to another machine.")]
+Address = Annotated[str, Meta(max_length=8_000)]
+
+
+class LimitedWork(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Work that is no run, a check or a table, and what it may use."""
+
+    time_target: Annotated[Seconds, Meta(description="Stop after so many seconds.")] | None = None
+    max_tokens: Tokens | None = None
+    max_cost: Dollars | None = None
+
+    @property
+    def limits(self) -> RunLimits:
+        return RunLimits(time_target=self.time_target, max_tokens=self.max_tokens, max_cost=self.max_cost)
+
+
+class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a question is to be answered; what is left out or null is as the server has it."""
+
+    effort: Literal["s", "m", "l"] | None = None
+    max_iterations: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    time_target: Annotated[Seconds, Meta(description="Answer after about so many seconds.")] | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    max_cost: Dollars | None = None
+    system_prompt: Annotated[str, Meta(max_length=100_000, description="Instructions of your own.")] = ""
+    depth: Annotated[int, Meta(ge=0, le=3, description="Of research; 0 lets the coordinator choose.")] = 0
+    length: (
+        Annotated[Literal["brief", "standard", "long"], Meta(description="Of a report: about 300, 1,000 or 3,000 words.")]
+        | None
+    ) = None
+    plan: Annotated[
+        bool, Meta(description="Research waits with its plan (the event agenda_proposed) until POST /v1/runs/{id}/plan.")
+    ] = False
+    model: Annotated[
+        str,
+        Meta(max_length=200, description="Another model of the configured endpoint, or `extractive`, which calls no service."),
+    ] = ""
+    focus: Annotated[Focus, Meta(description="Where to look; `local` is the knowledge base only.")] = "web"
+    count: Annotated[int, Meta(ge=1, le=100, description="Hits a search asks for.")] = 10
+    sites: Annotated[Sites, Meta(description="Search only these.")] = ()
+    excluded_sites: Annotated[Sites, Meta(description="Search these not.")] = ()
+    time_range: Literal["", "d", "w", "m", "y"] = ""
+    language: Annotated[str, Meta(max_length=20)] = ""
+    only_local: Annotated[bool, Meta(description="Use the knowledge base alone; nothing is sent to another machine.")] = False
+    completeness_threshold: Share | None = None
+    max_urls_per_iteration: Annotated[int, Meta(ge=1, le=20, description="Of an agentic search.")] | None = None
+    url_score_threshold: Share | None = None
+    use_search_hints: Annotated[bool, Meta(description="Of an agentic search.")] | None = None
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question, and how it is to be answered."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    mode: RunMode = "search"
+    options: RunOptions = RunOptions()
+    space: Annotated[str, Meta(max_length=300, description="The space it is asked in: NAME, or NAME@OWNER.")] = ""
+
+
+class NewRun(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question to answer now."""
+
+    continues: Annotated[str, Meta(max_length=100, description="The id of a run whose conversation goes on.")] = ""
+
+
+class Plan(Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of a proposed plan."""
+
+    tasks: (
+        Annotated[
+            tuple[Annotated[str, Meta(min_length=1, max_length=2000)], ...],
+            Meta(min_length=1, max_length=MAX_TASKS, description="The tasks to research instead of the proposed ones."),
+        ]
+        | None
+    ) = None
+
+
+class RunStatus(Struct):
+    """How a run is doing."""
+
+    schema: str
+    id: str
+    state: State
+    mode: str
+    question: str
+    created: str
+    last_event_id: int
+    links: dict[str, str]
+    space: str = ""
+
+
 RUNS: dict[str, Any] = {
     "type": "object",
     "required": ["runs"],
     "properties": {"runs": {"type": "array", "items": {"type": "object", "required": ["id", "state", "question", "created"]}}},
 }
-ERROR: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {name: {"type": "string"} for name in ("code", "message", "fix", "parameter")},
-        }
-    },
-}
+
+
+class ErrorDetail(Struct):
+    """What went wrong, and what to do about it."""
+
+    code: str
+    message: str
+    fix: str = ""
+    parameter: str = ""
+
+
+class ErrorBody(Struct):
+    """A request that was refused or failed."""
+
+    error: ErrorDetail
+
+
+Schema: TypeAlias = type[Struct] | Mapping[str, Any]
 Named: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
 ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^([0-9a-f]{6}|[0-9a-f]{32})$"})}
 ANSWERS = {
@@ -131,7 +149,7 @@ ANSWERS = {
 }
 
 
-def build_responses(outcomes: Mapping[int, Any], error: Mapping[str, Any] = ERROR) -> dict[str, Any]:
+def build_responses(outcomes: Mapping[int, Any], error: Schema = ErrorBody) -> dict[str, Any]:
     """The responses of an operation. An outcome is a schema, media types, or None for no body; all else is an error."""
     told = {str(status): {"description": ANSWERS[status], **_response_content(outcome)} for status, outcome in outcomes.items()}
     return {
@@ -155,4 +173,9 @@ def _response_content(outcome: Any) -> dict[str, Any]:
         return {}
     if isinstance(outcome, tuple):
         return {"content": {kind: {"schema": {}} for kind in outcome}}
-    return {"content": {"application/json": {"schema": dict(outcome)}}}
+    return {"content": json_content(outcome)}
+
+
+def json_content(schema: Schema) -> dict[str, Any]:
+    """JSON in a body or a response, as OpenAPI describes it."""
+    return {"application/json": {"schema": dict(schema_of(schema) if isinstance(schema, type) else schema)}}

@@ -22,7 +22,7 @@ from nexi.urls import is_web_url
 from nexi.web.audience import AUDIENCE, no_team, read_audience
 from nexi.web.payload import build_operation, json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import ERROR, Named, build_parameters, build_responses
+from nexi.web.schemas import ErrorBody, Named, build_parameters, build_responses
 
 __all__ = ["openapi", "routes"]
 
@@ -193,4 +193,4 @@ def openapi() -> dict[str, Any]:
 
 
 def _operation(summary: str, outcomes: dict[int, Any], **more: Any) -> dict[str, Any]:
-    return build_operation(summary, TAG, ok={}, error=ERROR, responses=build_responses(outcomes), **more)
+    return build_operation(summary, TAG, ok={}, error=ErrorBody, responses=build_responses(outcomes), **more)

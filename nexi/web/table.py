@@ -7,51 +7,43 @@ web addresses and the addresses of stored files.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunLimits, TableRequest
+from nexi.app import TableRequest
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, read_json, told_reply, with_error_shape
+from nexi.web.payload import build_operation, read_body, told_reply, with_error_shape
 from nexi.web.problems import own_shape
-from nexi.web.schemas import ERROR, LIMITS
+from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
 
 __all__ = ["routes"]
 
 TAG = "nexi"
-MOST_DOCUMENTS = 100
+MAX_DOCUMENTS = 100
 FORMS = {
     "md": "text/markdown",
     "csv": "text/csv",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-TABLE_REQUEST: dict[str, Any] = {
-    "type": "object",
-    "required": ["columns", "documents"],
-    "additionalProperties": False,
-    "properties": {
-        "columns": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 40,
-            "items": {"type": "string", "maxLength": 300},
-            "description": "Names (launch date) or whole questions.",
-        },
-        "documents": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MOST_DOCUMENTS,
-            "items": {"type": "string", "maxLength": 8_000},
-            "description": "Web addresses, or the addresses of stored files.",
-        },
-        "only_local": {"type": "boolean", "description": "Send nothing to another machine."},
-        **LIMITS,
-        "format": {"type": "string", "enum": ["json", *FORMS], "description": "json unless another is named."},
-    },
-}
+
+
+class TableBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Documents, and what to look for in each."""
+
+    columns: Annotated[
+        tuple[Annotated[str, Meta(max_length=300)], ...],
+        Meta(min_length=1, max_length=40, description="Names (launch date) or whole questions."),
+    ]
+    documents: Annotated[
+        tuple[Address, ...],
+        Meta(min_length=1, max_length=MAX_DOCUMENTS, description="Web addresses, or the addresses of stored files."),
+    ]
+    only_local: OnlyLocal = False
+    format: Annotated[Literal["json", "md", "csv", "xlsx"], Meta(description="json unless another is named.")] = "json"
 
 
 def routes() -> list[Route]:
@@ -62,19 +54,17 @@ def routes() -> list[Route]:
 async def _table(request: Request) -> Response:
     from nexi.output.value_table import render_table, table_json
 
-    body = await read_json(request, TABLE_REQUEST)
-    limits = RunLimits(**{name: body[name] for name in LIMITS if name in body})
-    asked = TableRequest(tuple(body["columns"]), tuple(body["documents"]), bool(body.get("only_local")), limits=limits)
+    body = await read_body(request, TableBody)
+    asked = TableRequest(body.columns, body.documents, body.only_local, limits=body.limits)
     table = await request.app.state.nexi.table(asked)
-    form = body.get("format", "json")
-    if form == "json":
+    if body.format == "json":
         return told_reply(await asyncio.to_thread(table_json, table))
-    return Response(await asyncio.to_thread(render_table, table, form), media_type=FORMS[form], headers=SHOWN)
+    return Response(await asyncio.to_thread(render_table, table, body.format), media_type=FORMS[body.format], headers=SHOWN)
 
 
 def openapi() -> dict[str, Any]:
     """The path of this module."""
     ok = {"type": "object", "required": ["schema", "columns", "rows"], "properties": {"schema": {"const": "nexi-table-1"}}}
     summary = "Extract values from documents into a table, each with its quote."
-    operation = build_operation(summary, TAG, body=TABLE_REQUEST, ok=ok, error=ERROR, operationId="table")
+    operation = build_operation(summary, TAG, body=TableBody, ok=ok, error=ErrorBody, operationId="table")
     return {"/v1/table": {"post": operation}}

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from nexi.structured.bodies import schema_of
 from nexi.structured.schema_check import check_schema
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
@@ -25,6 +26,7 @@ NAUGHTY: list[str] = json.loads((Path(__file__).parent / "naughty.json").read_te
 TEXT = st.sampled_from(NAUGHTY) | st.text(max_size=40)
 LEAF = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT
 ANY = st.recursive(LEAF, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4), max_leaves=12)
+VERIFY = schema_of(verify.VerifyBody)
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/search": search.SEARCH_REQUEST,
     "/v1/snippet_rank": search.RANK_REQUEST,
@@ -34,11 +36,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "/openwebui/load": openwebui.LOAD_BODY,
     # Of one target, since two are refused, and as JSON.
     "/v1/verify": {
-        **verify.VERIFY_REQUEST,
+        **VERIFY,
         "required": ["text"],
-        "properties": {
-            name: part for name, part in verify.VERIFY_REQUEST["properties"].items() if name not in ("url", "run_id", "format")
-        },
+        "properties": {name: part for name, part in VERIFY["properties"].items() if name not in ("url", "run_id", "format")},
     },
 }
 CONTRACTS = (*MODULES, verify)

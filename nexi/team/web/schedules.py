@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,21 +23,19 @@ from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.types import Schedule
 from nexi.web.audience import no_team
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
-from nexi.web.schemas import NEW_RUN
+from nexi.web.schemas import Question
 
 __all__ = ["routes"]
 
-NEW_SCHEDULE: dict[str, Any] = {
-    **NEW_RUN,
-    "properties": {
-        **{name: schema for name, schema in NEW_RUN["properties"].items() if name != "continues"},
-        "every": {"type": "string", "enum": list(INTERVALS)},
-        "first": {"type": "string", "maxLength": 40, "description": "When it is asked first, as 2026-12-31T07:00Z."},
-    },
-}
+
+class NewSchedule(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question to ask again and again."""
+
+    every: Literal["hour", "day", "week"] = "day"
+    first: Annotated[str, Meta(max_length=40, description="When it is asked first, as 2026-12-31T07:00Z.")] = ""
 
 
 def routes() -> list[Route]:
@@ -62,11 +61,11 @@ async def _list_schedules(request: Request) -> Response:
 
 async def _add_schedule(request: Request) -> Response:
     """Ask a question again and again, with the options of a run; a plan waits for nobody."""
-    body, store = await read_json(request, NEW_SCHEDULE), _store_of(request)
+    body, store = await read_body(request, NewSchedule), _store_of(request)
     nexi: Nexi = request.app.state.nexi
     wanted = replace(parse_run_request(body), holds_plan=False)
     nexi.check_request(wanted)
-    every, first = INTERVALS[body.get("every") or "day"], _parse_first(body.get("first") or "", nexi.clock.now())
+    every, first = INTERVALS[body.every], _parse_first(body.first, nexi.clock.now())
     made = await asyncio.to_thread(
         lambda: store.add(wanted.question, wanted.mode, request_to_dict(wanted), every=every, first=first)
     )

@@ -26,10 +26,10 @@ from nexi.web.guard import FILES_PATH, MOST_FILE
 from nexi.web.page.history import has_entries
 from nexi.web.page.settings import is_editable
 from nexi.web.page.setup import ready_services
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
-from nexi.web.schemas import FOCUS, NEW_RUN
+from nexi.web.schemas import FOCUS, NewRun
 
 __all__ = ["routes"]
 
@@ -152,7 +152,7 @@ def _write_private(place: Path, data: bytes) -> None:
 async def _show_open_question(request: Request) -> Response:
     """What a question may mean, so that the page can ask back before it is researched; the body is that of a run."""
     nexi: Nexi = request.app.state.nexi
-    asked = parse_run_request(await read_json(request, NEW_RUN))
+    asked = parse_run_request(await read_body(request, NewRun))
     found = await nexi.find_open_question(asked)
     readings = [{"name": name, "question": narrow_question(asked.question, name)} for name in found.readings]
     return json_reply({"readings": readings, "kind": found.kind})

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from nexi.web.page.localization import COOKIE, choose_language, read_texts
 from nexi.web.page.view import answer_html, claim_to_dict, is_web
-from nexi.web.payload import json_reply, read_json, told_reply
-from nexi.web.verify import VERIFY_REQUEST, parse_request
+from nexi.web.payload import json_reply, read_body, told_reply
+from nexi.web.verify import VerifyBody, parse_request
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import SourceState, Verification
@@ -36,7 +36,7 @@ async def _show_words(request: Request) -> Response:
 
 
 async def _check_text(request: Request) -> Response:
-    found = await request.app.state.nexi.verify(parse_request(await read_json(request, VERIFY_REQUEST)))
+    found = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
     return told_reply(await asyncio.to_thread(_view_of, found))
 
 
