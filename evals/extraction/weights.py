@@ -47,7 +47,7 @@ Vector = np.ndarray[Any, Any]
 
 def rows_of(page: Page) -> list[Row]:
     """The blocks of a page with their names."""
-    tree = markup._parse_tree(markup._bound_markup(page.html))
+    tree = markup._parse_tree(markup._bound_markup(page.html)[0])
     head = read_page_head(tree, find_head_parts(tree), page.url)
     markup._drop_hidden(tree)
     layout = Layout(tree.body)

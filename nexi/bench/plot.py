@@ -21,11 +21,11 @@ _STYLE = (
 )
 
 
-def render_plot(title: str, found: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
+def render_plot(title: str, groups: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
     """Render bars with 95 % intervals for each group, and a histogram of seconds for right and wrong answers."""
     parts = [f'<text class="head" x="16" y="26">{escape(_shorten_line(title, 90))}</text>']
     top = 50
-    for group in found:
+    for group in groups:
         bars = [("right", "correct", group.correct)]
         bars += [("proof", "sentences found", group.sentences)] if group.checked else []
         for kind, label, value in bars:

@@ -62,13 +62,13 @@ def read_questions(path: Path) -> QuestionFile:
     bad: list[str] = []
     for place, row in _parse_rows(_read_text(path)):
         try:
-            asked = _parse_question(row)
+            question = _parse_question(row)
         except ValueError as error:
             bad.append(f"{place}: {error}")
             continue
-        if asked.id in questions:
-            bad.append(f"{place}: {_describe_duplicate(asked, questions[asked.id])}")
-        questions.setdefault(asked.id, asked)
+        if question.id in questions:
+            bad.append(f"{place}: {_describe_duplicate(question, questions[question.id])}")
+        questions.setdefault(question.id, question)
     if not questions:
         why = bad[0] if bad else "it is empty"
         raise ConfigError(
@@ -85,8 +85,8 @@ def _read_text(path: Path) -> str:
             raise ConfigError(f"{path} is too large", cause=f"the limit is {MAX_BYTES:,} bytes", fix="split it")
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
-            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-                data = packed.read(MAX_BYTES)
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                data = file.read(MAX_BYTES)
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise StoreError(f"cannot read {path}", cause=cause, fix="use a .jsonl, .json, .csv or .tsv file") from error
@@ -145,21 +145,21 @@ def _parse_question(row: Any) -> BenchQuestion:
         raise ValueError(row)  # noqa: TRY004 - a row that could not be read says why itself
     if not isinstance(row, Mapping):
         raise ValueError("not an object with a question and an answer")  # noqa: TRY004 - one kind of error for one kind of row
-    known = {str(name).strip().lower(): value for name, value in row.items()}
-    question = " ".join(str(_first_value(known, QUESTION_COLUMNS) or "").split())
+    columns = {str(name).strip().lower(): value for name, value in row.items()}
+    question = " ".join(str(_first_value(columns, QUESTION_COLUMNS) or "").split())
     if not question:
         raise ValueError(f"no question (looked for {', '.join(QUESTION_COLUMNS[:4])}, …)")
     if len(question) > MAX_QUESTION_CHARS:
         raise ValueError(f"the question is too long ({len(question):,} characters)")
-    answers = tuple(dict.fromkeys(a.strip() for a in _parse_answers(_first_value(known, ANSWER_COLUMNS)) if a.strip()))
+    answers = tuple(dict.fromkeys(a.strip() for a in _parse_answers(_first_value(columns, ANSWER_COLUMNS)) if a.strip()))
     if not answers:
         raise ValueError(f"no answer (looked for {', '.join(ANSWER_COLUMNS[:4])}, …)")
-    marked = _first_value(known, ID_COLUMNS)
-    name = str(marked) if marked not in (None, "") else content_digest(question)[:12]
-    kind = _first_value(known, KIND_COLUMNS)
-    pages = tuple(_parse_answers(_first_value(known, PAGE_COLUMNS)))
+    id_value = _first_value(columns, ID_COLUMNS)
+    name = str(id_value) if id_value not in (None, "") else content_digest(question)[:12]
+    kind = _first_value(columns, KIND_COLUMNS)
+    pages = tuple(_parse_answers(_first_value(columns, PAGE_COLUMNS)))
     return BenchQuestion(
-        name, question, answers, str(kind or "")[:60], pages, tuple(_parse_answers(_first_value(known, OTHER_PAGES)))
+        name, question, answers, str(kind or "")[:60], pages, tuple(_parse_answers(_first_value(columns, OTHER_PAGES)))
     )
 
 
@@ -192,5 +192,5 @@ def _parse_list_cell(text: str) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) and value else [text]
 
 
-def _describe_duplicate(asked: BenchQuestion, before: BenchQuestion) -> str:
-    return "duplicate question" if asked.text == before.text else f"duplicate id {asked.id[:60]}"
+def _describe_duplicate(question: BenchQuestion, before: BenchQuestion) -> str:
+    return "duplicate question" if question.text == before.text else f"duplicate id {question.id[:60]}"

@@ -44,11 +44,11 @@ class Figures(Struct, frozen=True):
 
 def group_figures(questions: Sequence[BenchQuestion], rows: Mapping[str, BenchRow]) -> list[Figures]:
     """Figures of all questions, then of each kind if there are a few kinds."""
-    asked = [q for q in questions if q.id in rows]
-    kinds = sorted({q.kind for q in asked if q.kind})
-    groups = [(ALL, asked)]
+    questions_asked = [q for q in questions if q.id in rows]
+    kinds = sorted({q.kind for q in questions_asked if q.kind})
+    groups = [(ALL, questions_asked)]
     if 1 < len(kinds) <= MAX_KINDS:
-        groups += [(kind, [q for q in asked if q.kind == kind]) for kind in kinds]
+        groups += [(kind, [q for q in questions_asked if q.kind == kind]) for kind in kinds]
     return [_compute_figures(name, group, [rows[q.id] for q in group]) for name, group in groups]
 
 
@@ -78,14 +78,14 @@ def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequen
     )
 
 
-def render_table(found: Sequence[Figures]) -> str:
+def render_table(groups: Sequence[Figures]) -> str:
     """Render the figures as a Markdown table."""
     heads = (
         "questions", "asked", "correct % (95 %)", "F1", "sentences found %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",
     )  # fmt: skip
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *("| " + " | ".join(_row_cells(f)) + " |" for f in found)]) + "\n"
+    return "\n".join([*lines, *("| " + " | ".join(_row_cells(f)) + " |" for f in groups)]) + "\n"
 
 
 def _row_cells(f: Figures) -> list[str]:
@@ -105,8 +105,8 @@ def _row_cells(f: Figures) -> list[str]:
     ]
 
 
-def figures_json(found: Sequence[Figures]) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(f) for f in found]
+def figures_json(groups: Sequence[Figures]) -> list[dict[str, Any]]:
+    return [msgspec.to_builtins(f) for f in groups]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -122,11 +122,11 @@ def _parse_row(line: bytes) -> BenchRow | None:
     value = _parse_object(line)
     if value is None or not isinstance(value.get("id"), str):
         return None
-    known = {name: value[name] for name in BenchRow.__struct_fields__ if name in value}
+    fields = {name: value[name] for name in BenchRow.__struct_fields__ if name in value}
     for name in ("citations", "read"):
-        known[name] = tuple(map(str, known.get(name) or ()))
-    sound = all(isinstance(known.get(name, 0), int | float | None) for name in NUMBER_FIELDS)
-    return BenchRow(**known) if sound and isinstance(known.get("answer", ""), str) else None
+        fields[name] = tuple(map(str, fields.get(name) or ()))
+    sound = all(isinstance(fields.get(name, 0), int | float | None) for name in NUMBER_FIELDS)
+    return BenchRow(**fields) if sound and isinstance(fields.get("answer", ""), str) else None
 
 
 NUMBER_FIELDS = ("pages", "model_calls", "tokens", "cost", "seconds", "supported", "checked", "conflicts")

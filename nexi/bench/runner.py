@@ -36,7 +36,7 @@ class BenchRunner:
         *,
         workers: int = 2,
         max_cost: float | None = None,
-        tell: OnAnswer = lambda asked, row: None,
+        tell: OnAnswer = lambda question, row: None,
     ) -> None:
         self._nexi, self._results, self._template = nexi, results, template
         self._workers, self._max_cost, self._tell = workers, max_cost, tell
@@ -46,31 +46,31 @@ class BenchRunner:
     async def run(self, questions: Sequence[BenchQuestion]) -> None:
         """Ask all questions without a final row. Raises StoreError if rows cannot be written."""
         rows = self._results.rows
-        waiting = [q for q in reversed(questions) if q.id not in rows or not rows[q.id].is_done]
+        queue = [q for q in reversed(questions) if q.id not in rows or not rows[q.id].is_done]
         failure: NexiError | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._workers, len(waiting))):
-                    group.create_task(self._ask_waiting(waiting))
+                for _ in range(min(self._workers, len(queue))):
+                    group.create_task(self._ask_waiting(queue))
         except* NexiError as bundle:
             failure = next(e for e in bundle.exceptions if isinstance(e, NexiError))
         if failure is not None:
             raise failure
 
-    async def _ask_waiting(self, waiting: list[BenchQuestion]) -> None:
-        while waiting:
+    async def _ask_waiting(self, queue: list[BenchQuestion]) -> None:
+        while queue:
             money = self._cost_limit()
             if money is not None and money <= 0:
                 self.is_out_of_budget = True
                 return
-            asked = waiting.pop()
+            question = queue.pop()
             self._in_flight += 1
             try:
-                row = await self._ask_question(asked, money)
+                row = await self._ask_question(question, money)
             finally:
                 self._in_flight -= 1
             self._results.add(row)
-            self._tell(asked, row)
+            self._tell(question, row)
 
     def _cost_limit(self) -> float | None:
         """What the next question may cost: an equal share of the rest for each parallel question."""
@@ -82,24 +82,24 @@ class BenchRunner:
         limits = replace(self._template.limits, max_cost=money)
         return replace(self._template, question=question, limits=limits)
 
-    async def _ask_question(self, asked: BenchQuestion, money: float | None) -> BenchRow:
-        started = time.perf_counter()
-        async with self._nexi.search(self._build_request(asked.text, money)) as run:
+    async def _ask_question(self, question: BenchQuestion, money: float | None) -> BenchRow:
+        start = time.perf_counter()
+        async with self._nexi.search(self._build_request(question.text, money)) as run:
             await run.drive()
-            seconds = round(time.perf_counter() - started, 3)
+            seconds = round(time.perf_counter() - start, 3)
             try:
-                return _result_row(asked.id, run.result(), seconds)
+                return _result_row(question.id, run.result(), seconds)
             except ConfigError:
                 raise
             except NexiError as error:
-                return _failed_row(asked.id, error, run.facts, seconds)
+                return _failed_row(question.id, error, run.facts, seconds)
 
 
 def _failed_row(name: str, error: NexiError, facts: Sequence[Fact], seconds: float) -> BenchRow:
     """The row of a failed question, with its cost."""
     usage = next((fact.usage for fact in reversed(facts) if isinstance(fact, RunFailed)), Usage())
-    said = f"{error.code}: {error}"[:500]
-    return BenchRow(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=said)
+    message = f"{error.code}: {error}"[:500]
+    return BenchRow(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=message)
 
 
 def _result_row(name: str, result: RunResult, seconds: float) -> BenchRow:

@@ -85,29 +85,29 @@ def extract(
 def _extract_body(
     body: bytes | str, content_type: str, url: str, max_chars: int, cites_notes: bool, recognition: Recognition
 ) -> Extracted:
-    known = find_format(media_type(content_type))
-    if known and isinstance(body, bytes):
-        module, _, function = known.reader.partition(".")
+    document_format = find_format(media_type(content_type))
+    if document_format and isinstance(body, bytes):
+        module, _, function = document_format.reader.partition(".")
         read: Callable[..., Extracted] = getattr(import_module(f"nexi.extract.{module}"), function)
-        found = read(body, max_chars, *([recognition] if known.recognises else []))
-        if not found.title or _SAYS_NOTHING.fullmatch(found.title):
-            found = replace(found, title=next(iter(found.headings), ""))  # "" is the name of the file later on
-        return _clean_extracted(found)
+        page = read(body, max_chars, *([recognition] if document_format.recognises else []))
+        if not page.title or _SAYS_NOTHING.fullmatch(page.title):
+            page = replace(page, title=next(iter(page.headings), ""))  # "" is the name of the file later on
+        return _clean_extracted(page)
     text = body if isinstance(body, str) else charset.decode_body(body, content_type)
     match media_type(content_type):
         case "text/html" | "application/xhtml+xml" | "":
             from nexi.extract import markup
 
-            found = markup.read_html(text, url, cites_notes)
+            page = markup.read_html(text, url, cites_notes)
         case kind if kind.endswith(("/xml", "+xml")):
             from nexi.extract import feeds
 
-            found = feeds.read(text, url)
+            page = feeds.read(text, url)
         case kind if kind.endswith(("/json", "+json")):
-            found = Extracted(text=_pretty_json(text))
+            page = Extracted(text=_pretty_json(text))
         case _:
-            found = _read_text(text)
-    return _clean_extracted(found)
+            page = _read_text(text)
+    return _clean_extracted(page)
 
 
 def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted:
@@ -118,18 +118,18 @@ def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted
     kind = media_type(content_type) or find_type(data, name)
     if not is_readable(kind):
         raise refuse_format(kind, name)
-    found = extract(data, content_type or kind, "")
-    return found if found.title else replace(found, title=one_line(name.replace("\\", "/").rpartition("/")[2]))
+    page = extract(data, content_type or kind, "")
+    return page if page.title else replace(page, title=one_line(name.replace("\\", "/").rpartition("/")[2]))
 
 
 def find_type(data: bytes, name: str) -> str:
     """The media type of a file: that of a document by its bytes, else what its name ends with, else what it looks like."""
-    kind, named = sniff_type(data), type_of_name(name)
+    kind, type_by_name = sniff_type(data), type_of_name(name)
     if kind == "text/plain":  # text may have any name
-        return named if is_readable(named) else kind
-    if (kind, named) == ("text/html", "text/plain"):  # a page that was saved under such a name
+        return type_by_name if is_readable(type_by_name) else kind
+    if (kind, type_by_name) == ("text/html", "text/plain"):  # a page that was saved under such a name
         return kind
-    return named or kind if kind in ("application/zip", "application/octet-stream", "text/html") else kind
+    return type_by_name or kind if kind in ("application/zip", "application/octet-stream", "text/html") else kind
 
 
 def _pretty_json(text: str) -> str:
@@ -144,12 +144,12 @@ def _pretty_json(text: str) -> str:
 def _read_text(text: str) -> Extracted:
     heading = _HEADING.search(text[:5_000])
     title = one_line(heading[1]) if heading else ""
-    said = _FRONT_DATE.match(text[:5_000])
+    date_line = _FRONT_DATE.match(text[:5_000])
     published = ""
-    if said:
+    if date_line:
         from nexi.extract.dates import normalise_date
 
-        published = normalise_date(said[1].strip(" \"'<["))
+        published = normalise_date(date_line[1].strip(" \"'<["))
     return Extracted(text=text, title=title, published=published, links=tuple(urls.find_urls(text)[:MAX_LINKS]))
 
 
@@ -162,25 +162,20 @@ def _replace_controls(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _clean_parts(found: Extracted) -> tuple[Part, ...]:
-    """The parts with their places in the cleaned text."""
-    parts, start = list[Part](), 0
-    ends = [*(part.start for part in found.parts[1:]), len(found.text)]
-    for part, end in zip(found.parts, ends, strict=False):  # one end too many where there is no part
+def _clean_extracted(page: Extracted) -> Extracted:
+    parts, start = list[Part](), 0  # a part's place is one in the cleaned text
+    ends = [*(part.start for part in page.parts[1:]), len(page.text)]
+    for part, end in zip(page.parts, ends, strict=False):  # one end too many where there is no part
         title, author = _CONTROL.sub("", part.title), _CONTROL.sub("", part.author)
         parts.append(Part(start, title, author, part.published))
-        start += len(_replace_controls(found.text[part.start : end]))
-    return tuple(parts)
-
-
-def _clean_extracted(found: Extracted) -> Extracted:
+        start += len(_replace_controls(page.text[part.start : end]))
     return replace(
-        found,
-        text=_cleaned_text(found.text),
-        title=_CONTROL.sub("", found.title),
-        author=_CONTROL.sub("", found.author),
-        description=_CONTROL.sub("", found.description),
-        headings=tuple(_CONTROL.sub("", heading) for heading in found.headings),
-        site=_CONTROL.sub("", found.site),
-        parts=_clean_parts(found),
+        page,
+        text=_cleaned_text(page.text),
+        title=_CONTROL.sub("", page.title),
+        author=_CONTROL.sub("", page.author),
+        description=_CONTROL.sub("", page.description),
+        headings=tuple(_CONTROL.sub("", heading) for heading in page.headings),
+        site=_CONTROL.sub("", page.site),
+        parts=tuple(parts),
     )

@@ -6,12 +6,11 @@ Above sits `extract`; below, `containers` reads the archive under caps and `mark
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import unquote
 
 from nexi.extract import charset, markup
-from nexi.extract.containers import BoundedArchive, Element, Elements, broken_error, build_extracted, encrypted_error
+from nexi.extract.containers import BoundedArchive, Elements, broken_error, build_extracted, encrypted_error
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
 
@@ -28,20 +27,28 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
     place = next((a["full-path"] for _, a, _ in container if "full-path" in a), "")
     if place not in archive:
         raise broken_error("it does not name its contents")
+    folder = posixpath.dirname(place)
     parts = Elements("title", "creator", "language", "date", "description", "item", "itemref").of(archive.read(place))
     about: dict[str, str] = {}
     for name, _, text in parts:
         about.setdefault(name, one_line(text))
-    if _has_locked_chapters(archive, paths := list(_chapter_paths(parts, place))):
+    items = {a.get("id", ""): a for name, a, _ in parts if name == "item"}
+    paths: list[str] = []
+    for name, attributes, _ in parts:
+        item = items.get(attributes.get("idref", "")) if name == "itemref" else None
+        if item and "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split():
+            paths.append(posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0]))))
+    references = Elements("CipherReference").of(archive.read("META-INF/encryption.xml"))
+    if not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths):  # fonts often are, and do not matter
         raise encrypted_error()
-    described = {
+    fields = {
         "title": about.get("title", ""),
         "author": about.get("creator", ""),
         "language": about.get("language", "")[:35],
         "published": about.get("date", ""),
         "description": one_line(markup.whole_text(about.get("description", ""), "")),
     }
-    return build_extracted(_write_chapters(archive, paths, MarkdownWriter(max_chars)), described)
+    return build_extracted(_write_chapters(archive, paths, MarkdownWriter(max_chars)), fields)
 
 
 def _write_chapters(archive: BoundedArchive, paths: list[str], writer: MarkdownWriter) -> MarkdownWriter:
@@ -57,19 +64,3 @@ def _write_chapters(archive: BoundedArchive, paths: list[str], writer: MarkdownW
             writer.truncated = writer.truncated or markup.is_cut(html)
             writer.add_block(markup.whole_text(html, ""))
     return writer
-
-
-def _chapter_paths(parts: list[Element], place: str) -> Iterator[str]:
-    """The paths of the book's spine; its own table of contents is left out."""
-    folder = posixpath.dirname(place)
-    items = {a.get("id", ""): a for name, a, _ in parts if name == "item"}
-    for name, attributes, _ in parts:
-        item = items.get(attributes.get("idref", "")) if name == "itemref" else None
-        if item and "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split():
-            yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
-
-
-def _has_locked_chapters(archive: BoundedArchive, paths: list[str]) -> bool:
-    """Whether chapters are encrypted; fonts often are, and do not matter."""
-    references = Elements("CipherReference").of(archive.read("META-INF/encryption.xml"))
-    return not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths)

@@ -29,12 +29,12 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
     from nexi.extract.formats import is_readable
 
     archive = BoundedArchive(data)
-    writer, unread, begun = MarkdownWriter(max_chars), list[str](), time.process_time()
+    writer, unread, start_time = MarkdownWriter(max_chars), list[str](), time.process_time()
     names = [name for name in archive.names() if not name.endswith("/") and "__MACOSX/" not in name]
     writer.truncated = len(names) > MAX_DOCUMENTS
     with suppress(EnoughText):
         for name in names[:MAX_DOCUMENTS]:
-            if time.process_time() - begun > MAX_CPU_S:
+            if time.process_time() - start_time > MAX_CPU_S:
                 writer.truncated = True
                 break
             try:
@@ -43,13 +43,13 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
                 if kind.startswith(_NOT_OPENED) or not is_readable(kind):
                     unread.append(name)
                     continue
-                found = extract(body, kind, "", max_chars=max_chars, recognition=recognition)
+                document = extract(body, kind, "", max_chars=max_chars, recognition=recognition)
             except FetchError:
                 unread.append(name)
                 continue
-            writer.truncated = writer.truncated or found.truncated
+            writer.truncated = writer.truncated or document.truncated
             writer.add_heading(1, one_line(name))
-            writer.add_block(found.text)
+            writer.add_block(document.text)
         if len(unread) == len(names):
             raise FetchError(
                 "the archive holds no document that nexi reads",

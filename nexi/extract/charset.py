@@ -76,15 +76,21 @@ def decode_body(data: bytes, content_type: str = "") -> str:
             return data[len(bom) :].decode(encoding, "replace")
     if wide := guess_utf16(data):
         return data.decode(wide, "replace")
-    declared = _declared_encoding(data, content_type)
+    label = ""
+    if header := _HEADER.search(content_type):
+        label = _python_name(header[1])
+    elif meta := _META.search(data[:_META_WINDOW]):
+        codec = _python_name((meta[1] or meta[2]).decode("ascii", "replace"))
+        # A tag that could be read as ASCII is not in UTF-16, whatever it says.
+        label = "utf-8" if codec.startswith("utf-16") else codec
     # Some charsets are written in ASCII bytes alone; there the declaration is all there is.
-    order = (declared, "utf-8") if data.isascii() else ("utf-8", declared)
+    order = (label, "utf-8") if data.isascii() else ("utf-8", label)
     for encoding in filter(None, order):
         text = _decode_strictly(data, encoding)
         if text is not None:
             return text
-    if declared and declared != "utf-8":
-        text = data.decode(declared, "replace")
+    if label and label != "utf-8":
+        text = data.decode(label, "replace")
         if text.count("\ufffd") <= _MAX_LOST * len(text):
             return text
     return data.decode(_guess_encoding(data), "replace")
@@ -97,9 +103,9 @@ def mend_double_encoding(text: str) -> str:
     """
     if not any(letter in text for letter in _DOUBLE_STARTS) or not _MAYBE_DOUBLE.search(text):
         return text
-    mended, count = _DOUBLE.subn(_decode_again, text)
+    new_text, count = _DOUBLE.subn(_decode_again, text)
     others = len(_BEYOND_ASCII.findall(_DOUBLE.sub("", text))) if count else 0
-    return mended if count > _MIN_DOUBLE * others else text
+    return new_text if count > _MIN_DOUBLE * others else text
 
 
 def _decode_again(sequence: re.Match[str]) -> str:
@@ -122,16 +128,6 @@ def guess_utf16(data: bytes) -> str:
     order, text = max(texts.items(), key=lambda item: len(_USUAL.findall(item[1])))
     odd = sum(category(char) in _ODD_CATEGORIES for char in text if char not in "\r\n\t")
     return order if odd <= len(text) * _MAX_ODD and len(_USUAL.findall(text)) >= len(text) * _MIN_USUAL else ""
-
-
-def _declared_encoding(data: bytes, content_type: str) -> str:
-    if header := _HEADER.search(content_type):
-        return _python_name(header[1])
-    if meta := _META.search(data[:_META_WINDOW]):
-        codec = _python_name((meta[1] or meta[2]).decode("ascii", "replace"))
-        # A tag that could be read as ASCII is not in UTF-16, whatever it says.
-        return "utf-8" if codec.startswith("utf-16") else codec
-    return ""
 
 
 def _python_name(label: str) -> str:
@@ -159,8 +155,8 @@ def _guess_encoding(data: bytes) -> str:
 
     detector = EncodingDetector()  # the library's shared one is not for threads
     detector.update(data[:131_072])
-    detected: str = detector.encoding(html5_compatible=True) or "utf-8"
-    costs = _CANDIDATES | {_WEB_CODECS.get(detected, detected): 0}
+    label: str = detector.encoding(html5_compatible=True) or "utf-8"
+    costs = _CANDIDATES | {_WEB_CODECS.get(label, label): 0}
     sample = b" ".join(_WORD_WITH_SIGNS.findall(data, 0, _SEARCHED_BYTES))[:_SAMPLE_BYTES]
     return min(costs, key=lambda encoding: costs[encoding] + _text_bits(sample, encoding))
 

@@ -75,8 +75,8 @@ _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 def load_weights() -> Mapping[str, float]:
     """What was learned, read once."""
     text = resources.files("nexi.extract").joinpath("weights.json").read_text(encoding="utf-8")
-    learned: dict[str, float] = json.loads(text)
-    return learned
+    weights: dict[str, float] = json.loads(text)
+    return weights
 
 
 @cache
@@ -84,9 +84,9 @@ def _load_scale() -> features.Scale:
     return scale_of(load_weights())
 
 
-def scale_of(learned: Mapping[str, float]) -> features.Scale:
+def scale_of(weights: Mapping[str, float]) -> features.Scale:
     """A scale of these weights; a name that was not learned weighs nothing."""
-    return features.Scale(lambda names: sum([learned.get(name, 0.0) for name in names]))
+    return features.Scale(lambda names: sum([weights.get(name, 0.0) for name in names]))
 
 
 def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]:  # noqa: B008  # immutable
@@ -96,19 +96,19 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
     chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _score_blocks(layout, head))]
-    cut = _choose_threshold(layout.blocks, chances, LEAST_OF_GOODS if head.genre == GOODS else LEAST)
-    if head.genre == ARTICLE and _keeps_enough(layout.blocks, chances, cut):
-        cut = ARTICLE_CUT
-    kept = _keep_gaps(layout.blocks, [chance >= cut for chance in chances])
-    kept = _keep_code_boxes(layout, kept, chances, head)
+    threshold = _choose_threshold(layout.blocks, chances, head.genre)
+    keeps = _keep_gaps(layout.blocks, [chance >= threshold for chance in chances])
+    keeps = _keep_code_boxes(layout, keeps, chances, head)
     if head.genre == OTHER:
-        kept = _keep_sections(layout.blocks, kept, chances)
-    kept = _keep_headings(layout.blocks, kept)
+        keeps = _keep_sections(layout.blocks, keeps, chances)
+    for n in range(len(keeps) - 2, -1, -1):  # a heading stays with the text that it stands over
+        if not keeps[n] and keeps[n + 1] and layout.blocks[n].box.tag in _HEADINGS:
+            keeps[n] = layout.blocks[n + 1].box.is_inside(layout.blocks[n].box.parent)
     if head.genre == ARTICLE and head.article:
-        kept = _keep_declared(layout.blocks, kept, head.article)
-    kept = [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
-    kept = _drop_asides(layout.blocks, kept, head)
-    return kept if _has_code(layout, head) else _drop_copies(layout.blocks, kept)  # a manual says again what holds again
+        keeps = _keep_declared(layout.blocks, keeps, head.article)
+    keeps = [keep and id(block.box) not in banners for keep, block in zip(keeps, layout.blocks, strict=True)]
+    keeps = _drop_asides(layout.blocks, keeps, head)
+    return keeps if _has_code(layout, head) else _drop_copies(layout.blocks, keeps)  # a manual says again what holds again
 
 
 def settle_genre(layout: Layout, head: PageHead) -> PageHead:
@@ -118,88 +118,80 @@ def settle_genre(layout: Layout, head: PageHead) -> PageHead:
     return head._replace(genre=ARTICLE) if is_silent and head.is_at_article and is_prose else head
 
 
-def _drop_asides(blocks: list[Block], kept: list[bool], head: PageHead) -> list[bool]:
+def _drop_asides(blocks: list[Block], keeps: list[bool], head: PageHead) -> list[bool]:
     """Leave out the text of templates, and of an article the lines that lead to other pages and who wrote it."""
     is_article = head.genre in (ARTICLE, MAYBE_ARTICLE)
     return [
         keep
         and not (block.text[: len(_PLACEHOLDER)].lower() == _PLACEHOLDER and "lorem" not in head.title)
-        and not (is_article and (_is_teaser(block, head) or _is_biography(block, head.authors) or _is_title(block, head.title)))
-        for block, keep in zip(blocks, kept, strict=True)
+        and not (is_article and _is_aside(block, head))
+        for block, keep in zip(blocks, keeps, strict=True)
     ]
 
 
-def _is_teaser(block: Block, head: PageHead) -> bool:
-    """Whether a line leads to another page: it says so, or is nothing but a link with words of its own."""
-    if block.linked <= TEASER_LINKED * len(block.text) or block.words > MAX_TEASER_WORDS or block.box.tag not in ("p", "div"):
+def _is_aside(block: Block, head: PageHead) -> bool:
+    text, tag = block.text, block.box.tag
+    if block.linked > TEASER_LINKED * len(text) and block.words <= MAX_TEASER_WORDS and tag in ("p", "div"):
+        # A line that leads to another page says so, or is nothing but a link with words of its own.
+        is_link = head.genre == ARTICLE and block.linked >= ONE_LINK * len(text) and "/" not in text
+        if is_link or _TEASER.match(text):
+            return True
+    if head.authors and block.words >= MIN_BIOGRAPHY_WORDS:
+        # The name of an author, and what they are or do.
+        start = text[:80].lower()
+        for author in head.authors:
+            for name in (author, author.partition(" ")[0]):
+                if start.startswith(name) and _BIOGRAPHY.match(start, len(name)):
+                    return True
+    if tag != "h1":
         return False
-    is_link = head.genre == ARTICLE and block.linked >= ONE_LINK * len(block.text) and "/" not in block.text
-    return is_link or _TEASER.match(block.text) is not None
+    words = set(text.lower().split())
+    return len(words & head.title) >= SAME_TITLE * len(words)  # the page has its title apart
 
 
-def _is_title(block: Block, title: frozenset[str]) -> bool:
-    """Whether a heading says the title again, which the page has apart."""
-    if block.box.tag != "h1":
-        return False
-    words = set(block.text.lower().split())
-    return len(words & title) >= SAME_TITLE * len(words)
-
-
-def _is_biography(block: Block, authors: frozenset[str]) -> bool:
-    """Whether a paragraph begins with the name of an author and says what they are or do."""
-    if not authors or not block.words >= MIN_BIOGRAPHY_WORDS:
-        return False
-    start = block.text[:80].lower()
-    for author in authors:
-        for name in (author, author.partition(" ")[0]):
-            if start.startswith(name) and _BIOGRAPHY.match(start, len(name)):
-                return True
-    return False
-
-
-def _drop_copies(blocks: list[Block], kept: list[bool]) -> list[bool]:
+def _drop_copies(blocks: list[Block], keeps: list[bool]) -> list[bool]:
     """Leave out the second copy of a passage, which pages hold for other screens, and of a caption.
 
     A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
     """
-    places = [n for n, keep in enumerate(kept) if keep]
+    places = [n for n, keep in enumerate(keeps) if keep]
     texts = [blocks[n].text for n in places]
     first: dict[str, int] = {}
     at = 0
     while at < len(places):
         before, size = first.setdefault(texts[at], at), 1
-        while before < at and before + size < at and at + size < len(texts) and texts[before + size] == texts[at + size]:
+        while before + size < at and at + size < len(texts) and texts[before + size] == texts[at + size]:
             size += 1
+        if before == at:
+            at += 1
+            continue
         run = [blocks[n] for n in places[at : at + size]]
-        if before < at and _is_copy(run):
+        if "caption" in run[0].box.key or run[0].box.tag == "figcaption":
+            is_copy = size == 1
+        else:
+            prose = max((len(block.text) for block in run if not block.box.is_within(*_SAID_AGAIN)), default=0)
+            has_two_texts = len({block.text for block in run}) > 1
+            is_copy = has_two_texts and prose >= PARAGRAPH_CHARS and sum(len(block.text) for block in run) >= MIN_COPY_CHARS
+        if is_copy:
             for n in places[at : at + size]:
-                kept[n] = False
+                keeps[n] = False
         at += size  # also past a run that stays, so that no page costs more than its length
-    return kept
+    return keeps
 
 
-def _is_copy(run: list[Block]) -> bool:
-    if "caption" in run[0].box.key or run[0].box.tag == "figcaption":
-        return len(run) == 1
-    if len({block.text for block in run}) < 2:
-        return False
-    prose = max((len(block.text) for block in run if not block.box.is_within(*_SAID_AGAIN)), default=0)
-    return prose >= PARAGRAPH_CHARS and sum(len(block.text) for block in run) >= MIN_COPY_CHARS
-
-
-def _keep_declared(blocks: list[Block], kept: list[bool], article: str) -> list[bool]:
+def _keep_declared(blocks: list[Block], keeps: list[bool], article: str) -> list[bool]:
     """What the page declares to be its article, with the short blocks between; unchanged where the two hardly agree."""
-    declared = _join_words(article)
+    body = _join_words(article)
     texts = [_join_words(block.text) for block in blocks]
-    inside = [len(text) > SURE_CHARS and (text[:EDGE_CHARS] in declared or text[-EDGE_CHARS:] in declared) for text in texts]
-    found = sum(len(text) for text, is_inside in zip(texts, inside, strict=True) if is_inside)
-    before = sum(len(text) for text, keep in zip(texts, kept, strict=True) if keep)
-    if found < DECLARED_SHARE * max(len(declared), before) or not found:
-        return kept
+    inside = [len(text) > SURE_CHARS and (text[:EDGE_CHARS] in body or text[-EDGE_CHARS:] in body) for text in texts]
+    matching_chars = sum(len(text) for text, is_inside in zip(texts, inside, strict=True) if is_inside)
+    before = sum(len(text) for text, keep in zip(texts, keeps, strict=True) if keep)
+    if matching_chars < DECLARED_SHARE * max(len(body), before) or not matching_chars:
+        return keeps
     first, last = inside.index(True), len(inside) - inside[::-1].index(True)
     return [
-        is_inside or (keep and first < n < last and (len(text) <= SHORT_CHARS or text in declared))
-        for n, (keep, is_inside, text) in enumerate(zip(kept, inside, texts, strict=True))
+        is_inside or (keep and first < n < last and (len(text) <= SHORT_CHARS or text in body))
+        for n, (keep, is_inside, text) in enumerate(zip(keeps, inside, texts, strict=True))
     ]
 
 
@@ -212,10 +204,10 @@ def _find_banners(layout: Layout) -> set[int]:
 
     What a service or a forum is known to call its own parts goes however long it is.
     """
-    found: set[int] = set()
+    banners: set[int] = set()
     for box in layout.boxes:
         if (
-            id(box.parent) in found
+            id(box.parent) in banners
             or (box.key and _names_foreign(box.key))
             or (
                 box.key
@@ -225,8 +217,8 @@ def _find_banners(layout: Layout) -> set[int]:
                 and box.node.query_selector("pre, code") is None
             )
         ):
-            found.add(id(box))
-    return found
+            banners.add(id(box))
+    return banners
 
 
 @lru_cache(maxsize=20_000)
@@ -246,7 +238,7 @@ def _score_blocks(layout: Layout, head: PageHead) -> list[float]:
 
 def _as_units(layout: Layout, scores: list[float]) -> list[float]:
     """The cells of a table and the items of a plain list stand or fall together."""
-    broken: set[str] = set()
+    no_units: set[str] = set()
     for number, box in enumerate(layout.boxes):  # parents come before their children
         above = box.parent.unit if box.parent is not None else ""
         if not above:
@@ -254,31 +246,31 @@ def _as_units(layout: Layout, scores: list[float]) -> list[float]:
             continue
         box.unit = above
         if box.tag in _TEXTS or (box.tag == "p" and above.startswith("dl")):
-            broken.add(above)  # headings, code, or a table in a list or table: this holds a whole text and is no unit
+            no_units.add(above)  # headings, code, or a table in a list or table: this holds a whole text and is no unit
     sums: dict[str, tuple[float, int]] = {}
     for block, score in zip(layout.blocks, scores, strict=True):
         if unit := block.box.unit:
             total, words = sums.get(unit, (0.0, 0))
             sums[unit] = total + score * (block.words + 1), words + block.words + 1
-    means = {unit: total / words for unit, (total, words) in sums.items() if unit not in broken}
+    means = {unit: total / words for unit, (total, words) in sums.items() if unit not in no_units}
     return [means.get(block.box.unit, score) for block, score in zip(layout.blocks, scores, strict=True)]
 
 
-def _keep_gaps(blocks: list[Block], kept: list[bool]) -> list[bool]:
+def _keep_gaps(blocks: list[Block], keeps: list[bool]) -> list[bool]:
     """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
-    around = [False, *kept, False]
-    smoothed = []
+    around = [False, *keeps, False]
+    result = []
     for index, block in enumerate(blocks):
         before, keep, after = around[index : index + 3]
         if not keep and block.box.tag == "pre":
             keep = before or after
         elif not keep and before and after:
             keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
-        smoothed.append(keep)
-    return smoothed
+        result.append(keep)
+    return result
 
 
-def _keep_sections(blocks: list[Block], kept: list[bool], chances: list[float]) -> list[bool]:
+def _keep_sections(blocks: list[Block], keeps: list[bool], chances: list[float]) -> list[bool]:
     """A doubtful section of much prose stays where the section before it, with a heading of its kind in the same box, does."""
     starts = [n for n, block in enumerate(blocks) if block.box.tag in _HEADINGS]
     for (before, start), end in zip(pairwise(starts), [*starts[2:], len(blocks)]):  # noqa: B905 - no pairs, where one heading
@@ -286,17 +278,9 @@ def _keep_sections(blocks: list[Block], kept: list[bool], chances: list[float]) 
         own = [n for n in body if blocks[n].box.is_inside(heading.parent) and chances[n] >= LEAST_OF_SECTION]
         is_like = blocks[before].box.tag == heading.tag and blocks[before].box.parent is heading.parent
         is_long = sum(blocks[n].words for n in own) >= SECTION_WORDS
-        if is_like and is_long and any(kept[before:start]) and not any(kept[n] for n in body):
-            kept = [keep or n == start or n in own for n, keep in enumerate(kept)]
-    return kept
-
-
-def _keep_headings(blocks: list[Block], kept: list[bool]) -> list[bool]:
-    """A heading stays with the text that it stands over."""
-    for n in range(len(blocks) - 2, -1, -1):
-        if not kept[n] and kept[n + 1] and blocks[n].box.tag in _HEADINGS:
-            kept[n] = blocks[n + 1].box.is_inside(blocks[n].box.parent)
-    return kept
+        if is_like and is_long and any(keeps[before:start]) and not any(keeps[n] for n in body):
+            keeps = [keep or n == start or n in own for n, keep in enumerate(keeps)]
+    return keeps
 
 
 def _has_code(layout: Layout, head: PageHead) -> bool:
@@ -304,58 +288,56 @@ def _has_code(layout: Layout, head: PageHead) -> bool:
     return is_full or sum(block.box.tag == "pre" for block in layout.blocks) >= SOME_CODE
 
 
-def _keep_code_boxes(layout: Layout, kept: list[bool], chances: list[float], head: PageHead) -> list[bool]:
+def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], head: PageHead) -> list[bool]:
     """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables.
 
     Below an article it may also hold a form for comments, which is not.
     """
     if not _has_code(layout, head):
-        return kept
+        return keeps
     words_of_code = layout.root.code if head.genre == OTHER else 0
     boxes = [box for box in layout.boxes if box.blocks]
     words = dict.fromkeys(map(id, boxes), 0)
-    taken, code = words.copy(), words.copy()
-    for block, keep in zip(layout.blocks, kept, strict=True):
+    kept_words, code = words.copy(), words.copy()
+    for block, keep in zip(layout.blocks, keeps, strict=True):
         key = id(block.box)
         if block.box.tag == "pre":
             code[key] += 1
             continue
         words[key] += block.words
-        taken[key] += block.words * keep
+        kept_words[key] += block.words * keep
     for box in reversed(boxes):
         if box.parent is not None:
             key, parent = id(box), id(box.parent)
             words[parent] += words[key]
-            taken[parent] += taken[key]
+            kept_words[parent] += kept_words[key]
             code[parent] += code[key]
     full: set[int] = set()
     for box in boxes:
         key = id(box)
-        menu = box.tag in ("ul", "ol") and box.chars > MENU and box.linked > 0.8 * box.chars and not taken[key]
+        menu = box.tag in ("ul", "ol") and box.chars > MENU and box.linked > 0.8 * box.chars and not kept_words[key]
         has_code = code[key] >= SOME_CODE or (words_of_code and box.code >= MUCH_CODE and box.parent is not None)
-        if not menu and (id(box.parent) in full or (has_code and taken[key] >= MOSTLY * words[key])):
+        if not menu and (id(box.parent) in full or (has_code and kept_words[key] >= MOSTLY * words[key])):
             full.add(key)
     least = LEAST_OF_CODE_BOX if head.genre == ARTICLE else 0.0
     return [
         keep or (id(block.box) in full and (chance >= least or block.box.tag == "pre"))
-        for block, keep, chance in zip(layout.blocks, kept, chances, strict=True)
+        for block, keep, chance in zip(layout.blocks, keeps, chances, strict=True)
     ]
 
 
-def _choose_threshold(blocks: list[Block], chances: list[float], least: float) -> float:
+def _choose_threshold(blocks: list[Block], chances: list[float], genre: str) -> float:
     """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
-    expected = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
-    best, cut, right, taken = 0.0, MOST, 0.0, 0
+    expected_words = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
+    best, threshold, right, kept_words = 0.0, MOST, 0.0, 0
     for chance, words in sorted(((c, b.words) for c, b in zip(chances, blocks, strict=True)), reverse=True):
         right += chance * words
-        taken += words
-        if taken and (balance := 2 * right / (taken + expected)) > best:
-            best, cut = balance, chance
-    return max(least, min(MOST, cut))
-
-
-def _keeps_enough(blocks: list[Block], chances: list[float], cut: float) -> bool:
-    """Whether most of the words above this cut are above the cut of articles too."""
-    kept = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= cut)
-    sure = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= ARTICLE_CUT)
-    return sure >= ARTICLE_SHARE * kept
+        kept_words += words
+        if kept_words and (balance := 2 * right / (kept_words + expected_words)) > best:
+            best, threshold = balance, chance
+    threshold = max(LEAST_OF_GOODS if genre == GOODS else LEAST, min(MOST, threshold))
+    if genre != ARTICLE:
+        return threshold
+    kept_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= threshold)
+    sure_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= ARTICLE_CUT)
+    return ARTICLE_CUT if sure_words >= ARTICLE_SHARE * kept_words else threshold

@@ -53,7 +53,15 @@ class CompoundFile:
         start, size = self.streams[path]
         if size > MAX_STREAM_BYTES:
             raise too_large_error(f"a part of it has more than {MAX_STREAM_BYTES:,} bytes")
-        return self._read_mini(start, size) if size < _MINI_LIMIT else self._read_chain(start, size)[:size]
+        if size >= _MINI_LIMIT:
+            return self._read_chain(start, size)[:size]
+        parts: list[bytes] = []
+        for _ in range((size >> _MINI_SHIFT) + 1):
+            if start >= len(self._mini_table):
+                break
+            parts.append(self._mini[start << _MINI_SHIFT : (start + 1) << _MINI_SHIFT])
+            start = self._mini_table[start]
+        return b"".join(parts)[:size]
 
     def _read_table(self) -> array[int]:
         """Which sector follows which."""
@@ -87,29 +95,20 @@ class CompoundFile:
             sector = self._table[sector]
         return b"".join(parts)
 
-    def _read_mini(self, sector: int, size: int) -> bytes:
-        parts: list[bytes] = []
-        for _ in range((size >> _MINI_SHIFT) + 1):
-            if sector >= len(self._mini_table):
-                break
-            parts.append(self._mini[sector << _MINI_SHIFT : (sector + 1) << _MINI_SHIFT])
-            sector = self._mini_table[sector]
-        return b"".join(parts)[:size]
-
     def _walk_entries(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Every stream once; the entries of a folder are a tree of neighbours."""
-        seen: set[int] = set()
-        waiting = [(struct.unpack_from("<I", self._entries[0], 76)[0], "")]
-        while waiting:
-            number, folder = waiting.pop()
-            if number >= len(self._entries) or number in seen:
+        visited_numbers: set[int] = set()
+        stack = [(struct.unpack_from("<I", self._entries[0], 76)[0], "")]
+        while stack:
+            number, folder = stack.pop()
+            if number >= len(self._entries) or number in visited_numbers:
                 continue
-            seen.add(number)
+            visited_numbers.add(number)
             entry = self._entries[number]
             length = min(max(struct.unpack_from("<H", entry, 64)[0] - 2, 0), 62)
             path = folder + entry[:length].decode("utf-16-le", "replace")
             left, right, child = struct.unpack_from("<III", entry, 68)
-            waiting += [(left, folder), (right, folder), (child, f"{path}/")]
+            stack += [(left, folder), (right, folder), (child, f"{path}/")]
             if entry[66] == _STREAM:
                 start, size = struct.unpack_from("<IQ", entry, 116)
                 yield path, (start, size & 0xFFFFFFFF)
@@ -128,8 +127,8 @@ def read_summary(file: CompoundFile) -> dict[str, str]:
     except (struct.error, LookupError):
         return {}
     modified = about.get("modified", "")
-    described = {key: about.get(key, "") for key in ("title", "author")}
-    return {**described, "published": modified or about.get("created", ""), "updated": modified}
+    fields = {key: about.get(key, "") for key in ("title", "author")}
+    return {**fields, "published": modified or about.get("created", ""), "updated": modified}
 
 
 def _read_property(data: bytes, at: int, code_page: int) -> str:

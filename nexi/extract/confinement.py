@@ -74,8 +74,8 @@ def _libc() -> ctypes.CDLL:
 
 def _set_process(libc: ctypes.CDLL, option: int, value: int, argument: int = 0) -> bool:
     """Call prctl, whose arguments are all as long as an address. Whether the kernel agreed."""
-    given = [ctypes.c_ulong(number) for number in (value, argument, 0, 0)]
-    return bool(libc.prctl(ctypes.c_int(option), *given) == 0)
+    arguments = [ctypes.c_ulong(number) for number in (value, argument, 0, 0)]
+    return bool(libc.prctl(ctypes.c_int(option), *arguments) == 0)
 
 
 def _refuse_network(libc: ctypes.CDLL) -> bool:
@@ -83,19 +83,16 @@ def _refuse_network(libc: ctypes.CDLL) -> bool:
     if platform.machine() not in _SYSTEM_CALLS or struct.calcsize("P") != 8:
         return False
     architecture, numbers = _SYSTEM_CALLS[platform.machine()]
-    program = _build_filter(architecture, sorted(numbers.values()))
-    buffer = ctypes.create_string_buffer(program)
-    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer)))
-    return _set_process(libc, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(header))
-
-
-def _build_filter(architecture: int, refused: list[int]) -> bytes:
-    """A program of the kernel's packet filter: other architectures end the process, the refused calls get EPERM."""
+    calls = sorted(numbers.values())
+    # A program of the kernel's packet filter: other architectures end the process, the refused calls get EPERM.
     steps = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
-    steps += [(_JUMP_SET_BITS, len(refused) + 1, 0, _X32_BIT)]
-    steps += [(_JUMP_EQUAL, len(refused) - place, 0, number) for place, number in enumerate(refused)]
+    steps += [(_JUMP_SET_BITS, len(calls) + 1, 0, _X32_BIT)]
+    steps += [(_JUMP_EQUAL, len(calls) - place, 0, number) for place, number in enumerate(calls)]
     steps += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
-    return b"".join(struct.pack("HBBI", *step) for step in steps)
+    program = b"".join(struct.pack("HBBI", *step) for step in steps)
+    buffer = ctypes.create_string_buffer(program)
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(buffer)))
+    return _set_process(libc, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(header))
 
 
 def _restrict_files(libc: ctypes.CDLL, readable: tuple[str, ...]) -> bool:
@@ -105,12 +102,16 @@ def _restrict_files(libc: ctypes.CDLL, readable: tuple[str, ...]) -> bool:
         return False
     rights = _FILE_RIGHTS_BY_VERSION[min(version, 5)]
     # Files; from version 4 also TCP; from version 6 signals to processes outside and abstract sockets.
-    handled = struct.pack("QQQ", rights, 3, 3)[: 24 if version >= 6 else 16 if version >= 4 else 8]
-    ruleset = libc.syscall(_LANDLOCK_CREATE, handled, ctypes.c_size_t(len(handled)), ctypes.c_uint32(0))
+    attributes = struct.pack("QQQ", rights, 3, 3)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    ruleset = libc.syscall(_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
     if ruleset < 0:
         return False
+    # Where the interpreter and its libraries are; of a folder that holds a home, only what Python needs.
+    paths = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *filter(None, sys.path)}
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - one that cannot be known is no error here
+    python_folders = {path for path in paths if not home.is_relative_to(Path(path).resolve())}
     try:
-        for path in {*_SYSTEM_FOLDERS, *_python_folders(), *readable}:
+        for path in {*_SYSTEM_FOLDERS, *python_folders, *readable}:
             _allow_path(libc, ruleset, path, _EXECUTE | _READ_FILE | _READ_FOLDER)
         for path in _DEVICES:
             _allow_path(libc, ruleset, path, _READ_FILE | _WRITE_FILE)
@@ -119,20 +120,13 @@ def _restrict_files(libc: ctypes.CDLL, readable: tuple[str, ...]) -> bool:
         os.close(ruleset)
 
 
-def _python_folders() -> set[str]:
-    """Where the interpreter and its libraries are; of a folder that holds a home, only what Python needs."""
-    paths = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), *filter(None, sys.path)}
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - one that cannot be known is no error here
-    return {path for path in paths if not home.is_relative_to(Path(path).resolve())}
-
-
 def _allow_path(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # not on this system
     try:
-        kept = rights if Path(path).is_dir() else rights & ~_READ_FOLDER
-        libc.syscall(_LANDLOCK_ADD, ruleset, ctypes.c_uint32(1), struct.pack("=Qi", kept, handle), ctypes.c_uint32(0))
+        access = rights if Path(path).is_dir() else rights & ~_READ_FOLDER
+        libc.syscall(_LANDLOCK_ADD, ruleset, ctypes.c_uint32(1), struct.pack("=Qi", access, handle), ctypes.c_uint32(0))
     finally:
         os.close(handle)

@@ -74,12 +74,12 @@ class BoundedArchive:
             return
         if self._zip.NameToInfo[name].flag_bits & 1:
             raise encrypted_error()
-        most = left = min(max_bytes, self._left)
+        most = room = min(max_bytes, self._left)
         try:
             with self._zip.open(name) as member:
                 while piece := member.read(_PIECE_BYTES):
-                    left -= len(piece)
-                    if left < 0:
+                    room -= len(piece)
+                    if room < 0:
                         raise too_large_error(f"a part of it unpacks to more than {most:,} bytes")
                     self._left -= len(piece)
                     yield piece
@@ -89,13 +89,13 @@ class BoundedArchive:
     def relationships(self, name: str) -> dict[str, Attributes]:
         """What an Office part refers to, by id; targets inside the archive become names of members."""
         folder, file = posixpath.split(name)
-        found = {}
+        targets = {}
         for _, attributes, _ in Elements("Relationship").of(self.read(f"{folder}/_rels/{file}.rels".lstrip("/"))):
             if attributes.get("TargetMode") != "External":
                 target = unquote(attributes.get("Target", ""))
                 attributes["Target"] = posixpath.normpath(posixpath.join(f"/{folder}", target)).lstrip("/")
-            found[attributes.get("Id", "")] = attributes
-        return found
+            targets[attributes.get("Id", "")] = attributes
+        return targets
 
 
 class Elements:
@@ -134,12 +134,17 @@ def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, 
     elements = depth = 0
     start, end = handler.start, handler.end
 
-    def enter(name: str, given: list[str]) -> None:
+    def enter(name: str, pairs: list[str]) -> None:
         nonlocal elements, depth
         elements, depth = elements + 1, depth + 1
-        if elements > max_elements or depth > MAX_DEPTH or len(given) > 2 * MAX_ATTRIBUTES:
+        if elements > max_elements or depth > MAX_DEPTH or len(pairs) > 2 * MAX_ATTRIBUTES:
             raise too_large_error("a part of it has too many elements, or too many inside one another, or attributes")
-        start(name.rpartition(":")[2], _local_attributes(given) if given else {})
+        attributes: Attributes = {}
+        for place in range(0, len(pairs), 2):
+            prefix, _, local_name = pairs[place].rpartition(":")
+            if prefix or local_name not in attributes:  # where two are alike, the one that had a namespace
+                attributes[local_name] = pairs[place + 1]
+        start(name.rpartition(":")[2], attributes)
 
     def leave(name: str) -> None:
         nonlocal depth
@@ -181,9 +186,9 @@ def read_office_properties(archive: BoundedArchive) -> dict[str, str]:
     }
 
 
-def build_extracted(written: MarkdownWriter, about: dict[str, str]) -> Extracted:
+def build_extracted(writer: MarkdownWriter, about: dict[str, str]) -> Extracted:
     """What was written, with what the document says of itself. Raises FetchError where there is no text."""
-    text = written.markdown()
+    text = writer.markdown()
     if not text.strip():
         raise FetchError("the document has no text", reason="content_type", cause="it is empty, or its pages are pictures")
     headings, code_languages = read_outline(text)
@@ -192,19 +197,9 @@ def build_extracted(written: MarkdownWriter, about: dict[str, str]) -> Extracted
         text=text,
         headings=headings,
         code_languages=code_languages,
-        truncated=written.truncated,
+        truncated=writer.truncated,
         **{**about, "title": title},  # type: ignore[arg-type]  # the names are those of `Extracted`
     )
-
-
-def _local_attributes(given: list[str]) -> Attributes:
-    """By name without namespace; where two are alike, the one that had a namespace."""
-    attributes: Attributes = {}
-    for key, value in zip(given[::2], given[1::2], strict=True):
-        prefix, _, name = key.rpartition(":")
-        if prefix or name not in attributes:
-            attributes[name] = value
-    return attributes
 
 
 def _refuse_doctype(*_: Any) -> None:

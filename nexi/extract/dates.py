@@ -127,23 +127,25 @@ class _Mention(NamedTuple):
 
 def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = "") -> PageDates:
     """The dates of a page, from what says them most surely to what only may."""
-    linked = linked_data[:MAX_LINKED_DATA_CHARS]
-    updated = _first(meta.get(name, "") for name in _UPDATED_META) or _first(_linked(linked, "dateModified"))
+    head_data = linked_data[:MAX_LINKED_DATA_CHARS]
+    updated = _first(meta.get(name, "") for name in _UPDATED_META) or _first(_linked(head_data, "dateModified"))
     published = (
         _first(meta.get(name, "") for name in _PUBLISHED_META)
-        or _first(_linked(linked, "datePublished"))
-        or _first(_linked(linked, "uploadDate"))
+        or _first(_linked(head_data, "datePublished"))
+        or _first(_linked(head_data, "uploadDate"))
     )
-    addressed = _read_address(url)
-    if addressed and (not published or _is_next_day(addressed, published)):  # the head may count in another time zone
-        published = addressed
+    address = _NAMED_MONTH.sub(lambda match: f"/{_MONTHS[match[1].lower()]}/", url[:2_000])
+    match = _IN_ADDRESS.search(address)
+    day = _day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
+    if day and (not published or _is_next_day(day, published)):  # the head may count in another time zone
+        published = day
     readers: tuple[Callable[[Any, str, str], PageDates], ...] = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
     for read in readers if not published else () if updated else (_read_near_title,):
         dates = read(tree, html, language)
         published, updated = published or dates.published, updated or dates.updated
         if published or dates.updated:
             break
-    return PageDates(published or _first(_linked(linked, "dateCreated")) or updated, updated)
+    return PageDates(published or _first(_linked(head_data, "dateCreated")) or updated, updated)
 
 
 def normalise_date(text: str, language: str = "") -> str:
@@ -159,8 +161,8 @@ def normalise_date(text: str, language: str = "") -> str:
         return _day(*compact.group(1, 2, 3))
     if re.fullmatch(r"\d{4}(?:-\d\d)?", text):
         return text
-    if slashed := re.fullmatch(r"(\d{4})/(\d\d?)(?:/(\d\d?))?", text):
-        return _day(slashed[1], slashed[2], slashed[3]) if slashed[3] else f"{slashed[1]}-{int(slashed[2]):02}"
+    if match := re.fullmatch(r"(\d{4})/(\d\d?)(?:/(\d\d?))?", text):
+        return _day(match[1], match[2], match[3]) if match[3] else f"{match[1]}-{int(match[2]):02}"
     return next((mention.day for mention in find_dates(text, language)), "")
 
 
@@ -186,7 +188,12 @@ def _find_within(text: str, first: int, last: int, language: str) -> list[_Menti
         if match[2] != "-":
             mentions.append(_Mention(match.start(), _day(match[1], match[3], match[4])))
     for match in _NUMBERS.finditer(text, first, last):
-        mentions.append(_Mention(match.start(), _read_numbers(match, language)))
+        # 3/4/2025: the month first in the United States, else the day, unless only one of them can be the month.
+        month, day = int(match[1]), int(match[3])
+        year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
+        if month > 12 or not (day > 12 or (match[2] == "/" and _MONTH_FIRST.match(language) is not None)):
+            month, day = day, month
+        mentions.append(_Mention(match.start(), _day(year, month, day)))
     return sorted(mention for mention in mentions if mention.day)
 
 
@@ -201,14 +208,6 @@ def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int,
         end = min(last, year.end() + MAX_DATE_CHARS)
     if end:
         yield start, end
-
-
-def _read_numbers(match: re.Match[str], language: str) -> str:
-    """3/4/2025: the month first in the United States, else the day, unless only one of them can be the month."""
-    first, second = int(match[1]), int(match[3])
-    year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
-    month_first = first <= 12 and (second > 12 or (match[2] == "/" and _MONTH_FIRST.match(language) is not None))
-    return _day(year, first, second) if month_first else _day(year, second, first)
 
 
 def _day(year: str, month: str | int, day: str | int) -> str:
@@ -240,20 +239,14 @@ def _linked(linked_data: str, key: str) -> Iterator[str]:
     return (match[1] for place in places for match in islice(_LINKED[key].finditer(linked_data, place), 3))
 
 
-def _read_address(url: str) -> str:
-    url = _NAMED_MONTH.sub(lambda match: f"/{_MONTHS[match[1].lower()]}/", url[:2_000])
-    match = _IN_ADDRESS.search(url)
-    return _day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
-
-
 def _read_elements(tree: Any, _html: str, language: str) -> PageDates:
     """From elements that are made for a date."""
     published = updated = ""
     for node in islice(
         tree.document.query_selector_all('time, [itemprop="datePublished"], [itemprop="dateModified"]'), MAX_NODES
     ):
-        said = node.getattr("datetime") or node.getattr("content") or node.text
-        if _is_foreign(node) or not (day := normalise_date(said or "", language)):
+        value = node.getattr("datetime") or node.getattr("content") or node.text
+        if _is_foreign(node) or not (day := normalise_date(value or "", language)):
             continue
         if _says_updated(node):
             updated = updated or day
@@ -282,24 +275,20 @@ def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
     heading = _TITLE.search(html)
     at = heading.start() if heading else 0
     below = _shown_start(html[at : at + NEAR_MARKUP_CHARS], NEAR_TITLE_CHARS)
-    dates = _read_lines(below, language, is_near=True)
+    dates = _read_mentions(below, find_dates(below, language), is_near=True)
     if dates.published:
         return dates
     above = _shown_text(html[max(0, at - NEAR_MARKUP_CHARS // 8) : at])[-NEAR_TITLE_CHARS // 4 :]
-    return _read_lines(f"{above}\n{below}", language, is_near=True) if above else dates
+    text = f"{above}\n{below}"
+    return _read_mentions(text, find_dates(text, language), is_near=True) if above else dates
 
 
 def _read_anywhere(_tree: Any, html: str, language: str) -> PageDates:
-    """From any text that says that it was published or updated then."""
+    """From any text that says that it was published or updated then; no other part of the text is searched."""
     text = _shown_text(html[:MAX_MARKUP_CHARS])
-    return _read_mentions(text, _find_after_words(text, language), is_near=False)
-
-
-def _find_after_words(text: str, language: str) -> list[_Mention]:
-    """The days that stand close behind a word for publishing or updating; no other part of the text is searched."""
     lower = text.lower()
     if len(lower) != len(text):  # a letter became two
-        return find_dates(text, language)
+        return _read_mentions(text, find_dates(text, language), is_near=False)
     ends = set[int]()
     for word in (*_UPDATED_WORDS, *_PUBLISHED_WORDS):
         place = lower.find(word)
@@ -313,7 +302,7 @@ def _find_after_words(text: str, language: str) -> list[_Mention]:
             mentions += _find_within(text, start, last, language)
             start = end
         last = min(len(text), end + MAX_GAP_CHARS + 2 * MAX_DATE_CHARS)
-    return sorted(mentions)
+    return _read_mentions(text, sorted(mentions), is_near=False)
 
 
 def _shown_text(html: str) -> str:
@@ -332,10 +321,6 @@ def _shown_start(html: str, size: int) -> str:
         if part >= len(html) or (len(text) > 2 * size and "<" not in text[:size]):
             return text[:size]
     return _shown_text(html)[:size]
-
-
-def _read_lines(text: str, language: str, *, is_near: bool) -> PageDates:
-    return _read_mentions(text, find_dates(text, language), is_near=is_near)
 
 
 def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) -> PageDates:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 from nexi.extract import charset
 from nexi.extract.containers import broken_error, build_extracted
@@ -25,7 +26,10 @@ _SEPARATORS = ",;\t|"
 def read_csv(data: bytes, max_chars: int) -> Extracted:
     """The rows as a table. Raises FetchError."""
     text = charset.decode_body(data)
-    return _write_rows(text, _find_separator(text), max_chars)
+    lines = [line for line in islice(_lines_of(text), SAMPLE_LINES) if line.strip()]
+    line_counts = {sign: sum(sign in line for line in lines) for sign in _SEPARATORS}
+    separator = max(_SEPARATORS, key=lambda sign: (line_counts[sign], sum(line.count(sign) for line in lines)))
+    return _write_rows(text, separator, max_chars)
 
 
 def read_tsv(data: bytes, max_chars: int) -> Extracted:
@@ -51,9 +55,3 @@ def _lines_of(text: str) -> Iterator[str]:
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end].replace("\0", "")
         start = end
-
-
-def _find_separator(text: str) -> str:
-    lines = [line for _, line in zip(range(SAMPLE_LINES), _lines_of(text), strict=False) if line.strip()]
-    shared = {sign: sum(sign in line for line in lines) for sign in _SEPARATORS}
-    return max(_SEPARATORS, key=lambda sign: (shared[sign], sum(line.count(sign) for line in lines)))

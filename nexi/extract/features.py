@@ -146,8 +146,8 @@ class _Sums(dict[Any, Sum]):
     def __missing__(self, key: Any) -> Sum:
         if len(self) > MAX_REMEMBERED:
             self.clear()
-        found = self[key] = self._worth(self._name_all(key))
-        return found
+        value = self[key] = self._worth(self._name_all(key))
+        return value
 
 
 class Scale:
@@ -173,14 +173,22 @@ class Scale:
 
 def _name_form(key: tuple[str, str, str, int, int, str]) -> tuple[str, ...]:
     """The form of a block, and whether it is before, inside or after the densest box."""
-    kind, genre, zone, words, linked, tag = key
-    known = tag if tag in _TAGS else "other"
+    kind, genre, zone, words, density, tag = key
+    element = tag if tag in _TAGS else "other"
     names: tuple[str, ...] = (
-        "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
-        f"t:{known}", f"pt{kind}{known}", f"tw{known}{words // 2}", f"zk{kind}{zone}{words}",
+        "bias", f"w{words}", f"d{density}", f"wd{words}{density}", f"pw{kind}{words}", f"pd{kind}{density}",
+        f"t:{element}", f"pt{kind}{element}", f"tw{element}{words // 2}", f"zk{kind}{zone}{words}",
     )  # fmt: skip
     if genre == ARTICLE:
-        names += (f"g{kind}", f"gw{words}", f"gd{linked}", f"gt{known}", f"z{zone}", f"zw{zone}{words}", f"zd{zone}{linked}")
+        names += (
+            f"g{kind}",
+            f"gw{words}",
+            f"gd{density}",
+            f"gt{element}",
+            f"z{zone}",
+            f"zw{zone}{words}",
+            f"zd{zone}{density}",
+        )
     return names
 
 
@@ -195,8 +203,8 @@ def _name_level(level: int, shape: int) -> list[str]:
 
 def _name_section(key: tuple[str, str, str, int, int, int]) -> tuple[str, ...]:
     """Under a heading such as "Related"; `since` is how many blocks are between."""
-    section, genre, zone, words, linked, since = key
-    names: tuple[str, ...] = (f"sw{section}{words}", f"sn{section}{since}", f"sd{zone}{section}{linked}")
+    section, genre, zone, words, density, since = key
+    names: tuple[str, ...] = (f"sw{section}{words}", f"sn{section}{since}", f"sd{zone}{section}{density}")
     return (*names, f"s{zone}{section}") if genre == ARTICLE else names
 
 
@@ -233,23 +241,25 @@ class PageFeatures:
         """What all traits of each block come to."""
         blocks, kind, genre, form = self.blocks, self.kind, self.head.genre, self.scale.form
         words = [_WORDS_OF[min(block.words, _WORDS[-1])] for block in blocks]
-        linked = [bisect_right(_LINKED, b.linked / len(b.text)) if b.linked else 0 for b in blocks]
+        densities = [bisect_right(_LINKED, b.linked / len(b.text)) if b.linked else 0 for b in blocks]
         zones = self._zones()
         result = [
             form[kind, genre, zone, w, d, block.box.tag] + self._box(block.box)
-            for block, zone, w, d in zip(blocks, zones, words, linked, strict=True)
+            for block, zone, w, d in zip(blocks, zones, words, densities, strict=True)
         ]
-        others = self._sides(words, linked), self._places(), self._texts(zones, words, linked)
-        return self._with_comments([a + b + c + d for a, b, c, d in zip(result, *others, strict=True)])
-
-    def _sides(self, words: list[int], linked: list[int]) -> list[Sum]:
-        """What the two blocks before and the two after look like."""
-        looks = [_LOOKS[w][d] + block.box.tag[0] for w, d, block in zip(words, linked, self.blocks, strict=True)]
+        # What the two blocks before and the two after look like.
+        looks = [_LOOKS[w][d] + block.box.tag[0] for w, d, block in zip(words, densities, blocks, strict=True)]
         e, a, b, g = self.scale.sides
         around = zip(looks, ["", "", *looks], ["", *looks], [*looks[1:], ""], [*looks[2:], "", ""], strict=False)
-        return [e[w] + a[x] + b[y] + g[z] for _, w, x, y, z in around]
+        sides = [e[w] + a[x] + b[y] + g[z] for _, w, x, y, z in around]
+        others = sides, self._places(), self._texts(zones, words, densities)
+        sums = [a + b + c + d for a, b, c, d in zip(result, *others, strict=True)]
+        if not self._commented:
+            return sums
+        comments = self._sums_of_comments()
+        return [total + comments[id(block.box) in self._commented] for total, block in zip(sums, blocks, strict=True)]
 
-    def _texts(self, zones: str, words: list[int], linked: list[int]) -> list[Sum]:
+    def _texts(self, zones: str, words: list[int], densities: list[int]) -> list[Sum]:
         """What the words of a block, the heading above it and the title of the page say of it."""
         scale, genre, title = self.scale, self.head.genre, self.head.title
         start = self.head.description[:60].lower() if len(self.head.description) > MIN_DESCRIPTION else ""
@@ -258,60 +268,52 @@ class PageFeatures:
         section, since = "", 0
         for n, block in enumerate(self.blocks):
             tag, text, size = block.box.tag, block.text, block.words
-            found = scale.end[text[-1], "," in text, text.isupper(), times[text] > 1]
+            value = scale.end[text[-1], "," in text, text.isupper(), times[text] > 1]
             lower = text.lower() if size < MAX_TITLE_WORDS else ""
             if size < SHORT and (cues := _cues(text, lower)):
-                found = found + scale.text[cues]
+                value = value + scale.text[cues]
             if size < MAX_SECTION_WORDS and (tag in _HEADINGS or text[-1] == ":"):
-                named = _SECTION.search(lower)
-                section, since = "CRO"[(named.lastindex or 1) - 1] if named else "", 0
+                match = _SECTION.search(lower)
+                section, since = "CRO"[(match.lastindex or 1) - 1] if match else "", 0
             elif tag in _HEADINGS:
                 section = ""
             since += 1
             if section:
-                found = found + scale.section[section, genre, zones[n], words[n], linked[n], bisect_right(_SINCE, since)]
+                value = value + scale.section[section, genre, zones[n], words[n], densities[n], bisect_right(_SINCE, since)]
             if lower and not title.isdisjoint(own := lower.split()):
                 distinct = set(own)
                 same = len(title & distinct)
                 overlap, is_whole = bisect_right(_OVERLAP, same / len(distinct)), same >= 0.8 * len(title)
-                found = found + scale.likeness[overlap, is_whole, words[n], tag[:2], zones[n]]
+                value = value + scale.likeness[overlap, is_whole, words[n], tag[:2], zones[n]]
             if start and text[:60].lower() == start:
-                found = found + scale.text[f"ds{genre}", f"ds{zones[n]}", f"ds{tag[:2]}"]
-            result.append(found)
+                value = value + scale.text[f"ds{genre}", f"ds{zones[n]}", f"ds{tag[:2]}"]
+            result.append(value)
         return result
-
-    def _with_comments(self, sums: list[Sum]) -> list[Sum]:
-        if not self._commented:
-            return sums
-        comments = self._sums_of_comments()
-        inside = [id(block.box) in self._commented for block in self.blocks]
-        return [sum_ + comments[is_comment] for sum_, is_comment in zip(sums, inside, strict=True)]
 
     def _zones(self) -> str:
         """For each block a letter: before, inside or after the paragraphs of the densest box."""
-        inside = [n for n, block in enumerate(self.blocks) if block.box.paragraphs and self._is_near_heart(block.box)]
+        inside = []
+        for n, block in enumerate(self.blocks):
+            around: Box | None = block.box if block.box.paragraphs else None
+            for _ in range(3):
+                if around is None:
+                    break
+                if self._heart.get(id(around)) == 0:
+                    inside.append(n)
+                    break
+                around = around.parent
         first, last = (inside[0], inside[-1] + 1) if inside else (len(self.blocks), len(self.blocks))
         return "b" * first + "i" * (last - first) + "a" * (len(self.blocks) - last)
 
-    def _is_near_heart(self, box: Box) -> bool:
-        around: Box | None = box
-        for _ in range(3):
-            if around is None:
-                return False
-            if self._heart.get(id(around)) == 0:
-                return True
-            around = around.parent
-        return False
-
     def _find_comments(self) -> set[int]:
         """The boxes that call themselves comments, and what is in them; one around the whole page is none."""
-        found: set[int] = set()
+        comments: set[int] = set()
         for box in self.boxes:
-            if id(box.parent) in found or (
+            if id(box.parent) in comments or (
                 box.key and box.parent is not None and box.chars < 0.95 * self.chars and _names_comments(box.key)
             ):
-                found.add(id(box))
-        return found
+                comments.add(id(box))
+        return comments
 
     def _sums_of_comments(self) -> tuple[Sum, Sum]:
         """For a block outside of the comments and for one in them."""
@@ -378,31 +380,31 @@ class PageFeatures:
         if box.blocks > 1 or box.repeats < 2 or box.parent is None:
             return self._surroundings(box)
         alike = (id(box.parent), box.tag, box.key)
-        found = self._alike.get(alike)
-        if found is None:
-            found = self._alike[alike] = self._surroundings(box)
-        return found
+        value = self._alike.get(alike)
+        if value is None:
+            value = self._alike[alike] = self._surroundings(box)
+        return value
 
     def _surroundings(self, box: Box) -> Sum:
         """The boxes around: what they are called, what they hold, how often they are repeated."""
         scale = self.scale
         names, result = box.around
         most = box.repeats
-        counted = box
+        holder = box
         # Whatever holds a box of several blocks holds several blocks.
-        while counted.blocks < 2 and counted.parent is not None:
-            counted = counted.parent
-            most = max(most, counted.repeats)
-        if counted.parent is not None:
-            most = max(most, counted.parent.repeats)
+        while holder.blocks < 2 and holder.parent is not None:
+            holder = holder.parent
+            most = max(most, holder.repeats)
+        if holder.parent is not None:
+            most = max(most, holder.parent.repeats)
         repeats = scale.repeats[self.kind, bisect_right(_TIMES, box.repeats), bisect_right(_TIMES, most)]
-        result = result + (self._levels(counted) if counted.levels is None else counted.levels) + repeats + box.near
+        result = result + (self._levels(holder) if holder.levels is None else holder.levels) + repeats + box.near
         if box.key:
             result = result + scale.own[_bits_of_key(box.key)]
         if box.parent is not None and box.parent.key:
             result = result + scale.parent[_bits_of_key(box.parent.key)]
-        missing = self._holders & ~names
-        return result + scale.outside[missing] if missing else result
+        other_bits = self._holders & ~names
+        return result + scale.outside[other_bits] if other_bits else result
 
     def _levels(self, box: Box) -> Sum:
         """What this box and those around it hold."""

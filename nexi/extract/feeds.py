@@ -6,6 +6,7 @@ has, are read as a web page would be.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from xml.etree import ElementTree
 
 from nexi import urls
@@ -18,7 +19,10 @@ MAX_TAGS = 100_000
 
 def read(text: str, url: str) -> Extracted:
     """A feed's title and entries; any other XML gives its text."""
-    root = _parse(text)
+    root = None
+    if not ("<!doctype" in text[:10_000].lower() or "<!ENTITY" in text or text.count("<") > MAX_TAGS):
+        with suppress(ElementTree.ParseError, ValueError):
+            root = ElementTree.fromstring(text.lstrip())  # noqa: S314 - no DTD, no entities
     if root is None:
         return Extracted(text=markup.read_html(text, url).text)
     entries = [node for node in root.iter() if _name(node) in ("item", "entry")][:MAX_ENTRIES]
@@ -37,15 +41,6 @@ def read(text: str, url: str) -> Extracted:
         description=_text(channel, "description", "subtitle"),
         links=tuple(dict.fromkeys(link for link in (_link(entry, url) for entry in entries) if link)),
     )
-
-
-def _parse(text: str) -> ElementTree.Element | None:
-    if "<!doctype" in text[:10_000].lower() or "<!ENTITY" in text or text.count("<") > MAX_TAGS:
-        return None
-    try:
-        return ElementTree.fromstring(text.lstrip())  # noqa: S314 - no DTD, no entities
-    except (ElementTree.ParseError, ValueError):
-        return None
 
 
 def _name_fields(root: ElementTree.Element) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -162,13 +163,13 @@ def find_format(kind: str) -> Format | None:
 
 def canonical_type(kind: str) -> str:
     """The first of the media types of a format, for any of them."""
-    return known.types[0] if (known := find_format(kind)) else kind
+    return document_format.types[0] if (document_format := find_format(kind)) else kind
 
 
 def is_readable(kind: str) -> bool:
     """Whether there is a reader for a media type."""
-    if known := find_format(kind):
-        return bool(known.reader) and (not known.advice or can_recognise())
+    if document_format := find_format(kind):
+        return bool(document_format.reader) and (not document_format.advice or can_recognise())
     return kind in _TEXT_TYPES or (kind.startswith("application/") and kind.endswith(("+json", "+xml")))
 
 
@@ -188,10 +189,11 @@ def sniff_type(data: bytes) -> str:
     if _HTML_START.match(data):
         return "text/html"
     start = data[:1_024]
-    if marked := next((kind for magic, kind in _MARKS if start.startswith(magic)), ""):
-        return marked
+    if type_by_mark := next((kind for magic, kind in _MARKS if start.startswith(magic)), ""):
+        return type_by_mark
     if b"\0" not in start and _is_text(start):
-        return "application/x-ipynb+json" if _is_notebook(data) else "text/plain"
+        has_cells = b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
+        return "application/x-ipynb+json" if data[:200].lstrip()[:1] == b"{" and has_cells else "text/plain"
     return _type_of_bytes(data) or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
 
 
@@ -200,13 +202,12 @@ def _is_text(start: bytes) -> bool:
     return not any(start.startswith(magic) for magic, _ in _MAGIC if len(magic) > 3 or not magic.isalnum())
 
 
-def _is_notebook(data: bytes) -> bool:
-    return data[:200].lstrip()[:1] == b"{" and b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
-
-
 def _type_of_bytes(data: bytes) -> str:
     if data.startswith(b"\x1f\x8b"):
-        return "application/warc" if _unpack_start(data).startswith(b"WARC/") else "application/gzip"
+        with suppress(zlib.error):
+            if zlib.decompressobj(31).decompress(data[:4_096], 16).startswith(b"WARC/"):
+                return "application/warc"
+        return "application/gzip"
     if data[4:8] == b"ftyp":
         return "image/heic" if data[8:12] in (b"heic", b"heix", b"heim", b"mif1", b"msf1", b"avif") else "video/mp4"
     if data.startswith(b"RIFF"):
@@ -218,17 +219,10 @@ def _type_of_bytes(data: bytes) -> str:
     return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
 
 
-def _unpack_start(data: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(31).decompress(data[:4_096], 16)
-    except zlib.error:
-        return b""
-
-
 def _type_of_zip(data: bytes) -> str:
     """By the type that it declares in its first member, else by the names in its directory, which stands at the end."""
-    if declared := _DECLARED.search(data[:200]):
-        return canonical_type(declared[1].decode("ascii"))
+    if declaration := _DECLARED.search(data[:200]):
+        return canonical_type(declaration[1].decode("ascii"))
     end = data.rfind(b"PK\x05\x06")
     start = int.from_bytes(data[end + 16 : end + 20], "little") if end >= 0 else 0
     directory = data[start:] if data[start : start + 4] == b"PK\x01\x02" else data
@@ -237,14 +231,14 @@ def _type_of_zip(data: bytes) -> str:
 
 def refuse_format(kind: str, name: str = "") -> FetchError:
     """Why what is of this type is not read; `name` is its address, or "" where the reader knows which file it is."""
-    known = find_format(kind)
-    if known is None:
-        said, fix = "not a format nexi reads", "give it as text, HTML, PDF or an Office document"
+    document_format = find_format(kind)
+    if document_format is None:
+        description, fix = "not a format nexi reads", "give it as text, HTML, PDF or an Office document"
     else:
-        article = "an" if known.name.startswith(("A", "E", "O", "RTF", "SRT", "MHTML", "e", "old")) else "a"
-        said, fix = f"{article} {known.name}, which nexi does not read", known.advice
+        article = "an" if document_format.name.startswith(("A", "E", "O", "RTF", "SRT", "MHTML", "e", "old")) else "a"
+        description, fix = f"{article} {document_format.name}, which nexi does not read", document_format.advice
     return FetchError(
-        f"{name[:200]} is {said}" if name else said,
+        f"{name[:200]} is {description}" if name else description,
         reason="content_type",
         cause=f"its type is {kind[:100] or 'unknown'}" if name else "",
         content_type=kind[:100],

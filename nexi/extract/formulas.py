@@ -31,24 +31,29 @@ def reveal_tex_scripts(html: str) -> str:
     """The page with the TeX that a script would draw put in the place of the script."""
     if "math/tex" not in html:
         return html
-    return _TEX_SCRIPT.sub(lambda script: f"<span>{_escape(notation.write_formula(script[1]))}</span>", html)
+
+    def show_formula(script: re.Match[str]) -> str:
+        formula = notation.write_formula(script[1]).replace("&", "&amp;").replace("<", "&lt;")
+        return f"<span>{formula}</span>"
+
+    return _TEX_SCRIPT.sub(show_formula, html)
 
 
 def write_notation(tree: Any) -> None:
     """Replace formulas, superscripts and subscripts of a page by their text; they are searched for once."""
-    found = list(tree.body.query_selector_all(_NOTATION))
-    scripts = [node for node in found if node.tag in ("sup", "sub")]
-    for wrapper in found:
+    nodes = list(tree.body.query_selector_all(_NOTATION))
+    scripts = [node for node in nodes if node.tag in ("sup", "sub")]
+    for wrapper in nodes:
         if wrapper.parent is None or not _WRAPPER_NAMES.intersection((wrapper.tag, *wrapper.class_name.split())):
             continue
         if text := _formula_text(wrapper):
             _replace_by_text(tree, wrapper, text)
         elif wrapper.matches(".MathJax_Preview, .MathJax, .MathJax_Display"):
             wrapper.decompose()  # drawn from a script that stands beside it
-    for node in found:
+    for node in nodes:
         if node.parent is not None and node.tag == "math" and (text := _formula_text(node)):
             _replace_by_text(tree, node, text)
-    for node in found:
+    for node in nodes:
         if node.parent is None or node.tag != "a" or node.getattr("role") != "doc-noteref":
             continue
         if node.parent.tag != "sup" and node.text.strip().isdecimal():
@@ -61,16 +66,14 @@ def write_notation(tree: Any) -> None:
 def _write_script(tree: Any, node: Any) -> None:
     text = " ".join(node.text.split())
     is_note = node.tag == "sup" and (text.startswith("[") or node.first_element_child is not None or node.hasattr("class"))
-    if is_note and (text.startswith("[") or _is_note(node)):
+    if is_note and (
+        text.startswith("[") or node.query_selector("a") is not None or _NOTE_CLASS.search(f"{node.class_name} {node.id}")
+    ):
         if len(text) <= notation.MAX_NOTE_DIGITS and text.isdecimal():
             _replace_by_text(tree, node, f"[{text}]")
     elif node.first_element_child is None or not node.query_selector("sup, sub"):
         write = notation.write_raised if node.tag == "sup" else notation.write_lowered
         _replace_by_text(tree, node, write(_text_before(node), text))
-
-
-def _is_note(node: Any) -> bool:
-    return node.query_selector("a") is not None or bool(_NOTE_CLASS.search(f"{node.class_name} {node.id}"))
 
 
 def _text_before(node: Any) -> str:
@@ -95,28 +98,24 @@ def _formula_text(node: Any) -> str:
     if root is not None:
         if (alternative := root.getattr("alttext") or "").strip():
             return notation.write_formula(alternative)
-        left = [MAX_FORMULA_NODES]
-        text = " ".join(_FUNCTION_APPLICATION.sub("", _linear(root, left, 0)).split())
-        return text if left[0] > 0 else f"{text} …"
+        allowance = [MAX_FORMULA_NODES]
+        text = " ".join(_FUNCTION_APPLICATION.sub("", _linear(root, allowance, 0)).split())
+        return text if allowance[0] > 0 else f"{text} …"
     picture = node.query_selector("img[alt]")
     return notation.write_formula(picture.getattr("alt") or "") if picture is not None else ""
 
 
-def _linear(node: Any, left: list[int], depth: int) -> str:
-    """MathML on one line. `left` counts the elements that may still be read."""
-    left[0] -= 1
+def _linear(node: Any, allowance: list[int], depth: int) -> str:
+    """MathML on one line. `allowance` counts the elements that may still be read."""
+    allowance[0] -= 1
     if node.tag == "#text":
         return str(node.value)
-    if left[0] <= 0 or depth > MAX_FORMULA_DEPTH or node.tag in _UNSEEN:
+    if allowance[0] <= 0 or depth > MAX_FORMULA_DEPTH or node.tag in _UNSEEN:
         return ""
-    parts = [_linear(child, left, depth + 1) for child in node.child_nodes if child.tag != "#text" or child.value.strip()]
+    parts = [_linear(child, allowance, depth + 1) for child in node.child_nodes if child.tag != "#text" or child.value.strip()]
     return notation.join_formula(node.tag, parts)
 
 
 def _replace_by_text(tree: Any, node: Any, text: str) -> None:
     node.parent.insert_before(tree.create_text_node(text), node)
     node.decompose()
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

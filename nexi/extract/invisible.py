@@ -14,23 +14,23 @@ _TEXT = frozenset({"title", "textarea"})  # these stay; a tag inside them is non
 
 def remove_invisible(html: str) -> str:
     """The page with its invisible parts cut out; data that describes the page stays."""
-    kept: list[str] = []
+    parts: list[str] = []
     start = place = 0
     ends = _Ends(html)
-    while (found := _START.search(html, place)) is not None:
-        name, attributes = (found[1] or "").lower(), found[2] or ""
+    while (match := _START.search(html, place)) is not None:
+        name, attributes = (match[1] or "").lower(), match[2] or ""
         if name == "svg" and attributes.endswith("/"):
-            place = found.end()
+            place = match.end()
             continue
-        end = ends.of_part(name, found.end()) if name else ends.of_comment(found.end())
+        end = ends.of_part(name, match.end()) if name else ends.of_comment(match.end())
         if end < 0:
             break
         if name not in _TEXT and not (name == "script" and "ld+json" in attributes):
-            kept.append(html[start : found.start()])
+            parts.append(html[start : match.start()])
             start = end
         place = end
-    kept.append(html[start:])
-    return "".join(kept) if len(kept) > 1 else html
+    parts.append(html[start:])
+    return "".join(parts) if len(parts) > 1 else html
 
 
 class _Ends:
@@ -51,14 +51,10 @@ class _Ends:
 
     def of_part(self, name: str, start: int) -> int:
         """Below zero where it has none; in small letters or in capitals, which is how ends are written."""
-        end = self._from(f"</{name}", start)
+        end = self._next.get(name, -1)
+        if end < start:
+            end = self._html.find(f"</{name}", start)
+            self._next[name] = end = end if end >= 0 else len(self._html)
         if (capitals := self._html.find(f"</{name.upper()}", start, end)) >= 0:
             end = capitals
         return self._html.find(">", end) + 1 or -1
-
-    def _from(self, spelled: str, start: int) -> int:
-        place = self._next.get(spelled, -1)
-        if place < start:
-            place = self._html.find(spelled, start)
-            self._next[spelled] = place = place if place >= 0 else len(self._html)
-        return place

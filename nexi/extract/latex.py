@@ -49,10 +49,10 @@ def read_latex(data: bytes, max_chars: int) -> Extracted:
     """The text of a source. Raises FetchError."""
     source = _DEFINITION.sub("", charset.decode_body(data).replace("\r\n", "\n"))
     writer = MarkdownWriter(max_chars)
-    head, begun, body = source.partition(r"\begin{document}")
+    head, begin, body = source.partition(r"\begin{document}")
     about = {name: one_line(plain_latex(_find_argument(source, name))) for name in ("title", "author")}
     with suppress(EnoughText):
-        _Source(writer, body if begun else head).read()
+        _Source(writer, body if begin else head).read()
     return build_extracted(writer, {**about, "published": normalise_date(plain_latex(_find_argument(source, "date")))})
 
 
@@ -65,14 +65,14 @@ def _find_argument(source: str, command: str) -> str:
 
 def _match_braces(source: str) -> dict[int, int]:
     """Where each brace that opens is closed."""
-    closed: dict[int, int] = {}
-    opened: list[int] = []
-    for found in _BRACE.finditer(source):
-        if found[0] == "{":
-            opened.append(found.start())
-        elif opened:
-            closed[opened.pop()] = found.start()
-    return closed
+    ends: dict[int, int] = {}
+    starts: list[int] = []
+    for brace in _BRACE.finditer(source):
+        if brace[0] == "{":
+            starts.append(brace.start())
+        elif starts:
+            ends[starts.pop()] = brace.start()
+    return ends
 
 
 def plain_latex(source: str) -> str:
@@ -102,11 +102,11 @@ class _Source:
 
     def read(self) -> None:
         source, place = self._source, 0
-        while found := _TOKEN.match(source, place):
-            place = found.end()
-            change, name, command, sign, dollars, mark, gap, plain = found.groups()
+        while token := _TOKEN.match(source, place):
+            place = token.end()
+            change, name, command, sign, dollars, mark, gap, plain = token.groups()
             if self._formula:
-                self._add(found[0])
+                self._add(token[0])
                 ends = (dollars or f"\\{sign or ''}") == self._formula or (change, name) == ("end", self._formula)
                 self._formula = "" if ends else self._formula
             elif change == "begin":
@@ -162,7 +162,13 @@ class _Source:
     def _begin(self, name: str, source: str, place: int) -> int:
         base = name.rstrip("*")
         if base in _CODE:
-            return self._add_code(name, source, place)
+            self._end_paragraph()
+            about = _LANGUAGE.match(source, place)
+            start = about.end() if about else place
+            end = source.find(f"\\end{{{name}}}", start)
+            language = ((about[1] or about[2] or "") if about else "").lower()
+            self._writer.add_code(source[start : end if end >= 0 else len(source)], language)
+            return end + len(name) + 6 if end >= 0 else len(source)
         if base in _FORMULAS:
             self._formula = name
             self._add(f"\\begin{{{name}}}")
@@ -179,16 +185,6 @@ class _Source:
         elif base == "abstract":
             self._writer.add_heading(2, "Abstract")
         return _skip_option(source, place)
-
-    def _add_code(self, name: str, source: str, place: int) -> int:
-        self._end_paragraph()
-        about = _LANGUAGE.match(source, place)
-        start = about.end() if about else place
-        end = source.find(f"\\end{{{name}}}", start)
-        code = source[start : end if end >= 0 else len(source)]
-        language = ((about[1] or about[2] or "") if about else "").lower()
-        self._writer.add_code(code, language)
-        return end + len(name) + 6 if end >= 0 else len(source)
 
     def _end(self, name: str) -> None:
         base = name.rstrip("*")
@@ -224,7 +220,9 @@ class _Source:
                 self._add(self._inner(source[place + 1 : end - 1]) + ": ")
                 place = end
         elif command in ("href", "url"):
-            place = self._add_link(command, source, place)
+            address, place = self._argument(place)
+            words, place = self._argument(place) if command == "href" else ("", place)
+            self._add(f"[{self._inner(words)}]({address})" if command == "href" else address)
         elif command in ("cite", "citep", "citet", "ref", "eqref", "autoref"):
             key, place = self._argument(_skip_option(source, place))
             self._add(f"[{key}]" if command.startswith("cite") else key)
@@ -232,9 +230,9 @@ class _Source:
             note, place = self._argument(_skip_option(source, place))
             self._add(f" ({self._inner(note)})" if command == "footnote" else f"{self._inner(note)} ")
         elif command in ("textsuperscript", "textsubscript"):
-            moved, place = self._argument(place)
+            script, place = self._argument(place)
             write = notation.write_raised if command == "textsuperscript" else notation.write_lowered
-            self._add(write("".join(self._text[-8:])[-notation.MAX_BEFORE :], self._inner(moved)))
+            self._add(write("".join(self._text[-8:])[-notation.MAX_BEFORE :], self._inner(script)))
         elif command in _DROPPED:
             place = _skip_option(source, place)
             for _ in range(_DROPPED[command]):
@@ -246,15 +244,6 @@ class _Source:
                 place = self._argument(place)[1]
         else:
             self._add(_SIGNS.get(command, ""))
-        return place
-
-    def _add_link(self, command: str, source: str, place: int) -> int:
-        address, place = self._argument(place)
-        if command == "href":
-            words, place = self._argument(place)
-            self._add(f"[{self._inner(words)}]({address})")
-        else:
-            self._add(address)
         return place
 
     def _argument(self, place: int) -> tuple[str, int]:

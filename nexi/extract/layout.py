@@ -41,8 +41,8 @@ class Box:
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
         self.depth: int = parent.depth + 1 if parent is not None else 0
-        called, id_ = node.class_name, node.id
-        self.key = f"{called} {id_}".lower() if called or id_ else ""
+        class_name, id_ = node.class_name, node.id
+        self.key = f"{class_name} {id_}".lower() if class_name or id_ else ""
         self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
         self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = self.code = 0
         self.around: Any = None  # from here on for the judge of the page, who comes by each box often
@@ -112,20 +112,20 @@ class Layout:
         """Forget boxes that were taken out of the page, with all that is in them."""
         if not boxes:
             return
-        gone = set(map(id, boxes))
-        kept: list[Box] = []
+        dropped_ids = set(map(id, boxes))
+        boxes_left: list[Box] = []
         for box in self.boxes:  # parents come before their children
             parent = box.parent
-            if id(parent) in gone:
-                gone.add(id(box))
-            elif id(box) not in gone:
-                kept.append(box)
+            if id(parent) in dropped_ids:
+                dropped_ids.add(id(box))
+            elif id(box) not in dropped_ids:
+                boxes_left.append(box)
             elif parent is not None:
                 parent.subtract(box)
                 if parent.node.first_child is None:
-                    gone.add(id(parent))
-        self.boxes = [box for box in kept if id(box) not in gone]
-        self.blocks = [block for block in self.blocks if id(block.box) not in gone]
+                    dropped_ids.add(id(parent))
+        self.boxes = [box for box in boxes_left if id(box) not in dropped_ids]
+        self.blocks = [block for block in self.blocks if id(block.box) not in dropped_ids]
         self.chars = 0
         for block in self.blocks:
             block.start = self.chars
@@ -137,7 +137,7 @@ class Layout:
         blocks, boxes = self.blocks, self.boxes
         rest: list[tuple[Any, Box, bool]] = [(self.root.node.first_child, self.root, False)]
         while rest and len(blocks) < MAX_BLOCKS:
-            node, box, linked = rest.pop()
+            node, box, is_link = rest.pop()
             while node is not None:
                 following, text = node.next, node.value
                 if text is not None:
@@ -151,16 +151,16 @@ class Layout:
                                 self._note_touch(block, node, text)
                         block.nodes.append(node)
                         block.parts.append(text)
-                        if linked:
+                        if is_link:
                             block.linked += len(text.strip())
                 elif (child := node.first_child) is not None and (tag := node.tag) and tag not in _SILENT:
                     if following is not None:
-                        rest.append((following, box, linked))
+                        rest.append((following, box, is_link))
                     if tag not in _INLINE:
                         box = Box(node, tag, box)
                         boxes.append(box)
                     elif tag == "a":
-                        linked = linked or node.hasattr("href")
+                        is_link = is_link or node.hasattr("href")
                     elif tag == "code":
                         box.code += 1
                     following = child

@@ -72,12 +72,16 @@ def _item_of_csl(entry: Mapping[str, Any]) -> LibraryItem | None:
     title, key = entry.get("title"), str(entry.get("id") or entry.get("citation-key") or "")
     if not isinstance(title, str) or "type" not in entry or not key:
         return None
-    names = entry.get("author") or entry.get("editor") or []
+    authors: list[str] = []
+    for person in entry.get("author") or entry.get("editor") or []:
+        if isinstance(person, dict):
+            parts = (person.get("given"), person.get("non-dropping-particle"), person.get("family"))
+            authors.append(one_line(str(person.get("literal") or "") or " ".join(str(part) for part in parts if part)))
     keywords = entry.get("keyword")
     return LibraryItem(
         key=key.rstrip("/").rpartition("/")[2],
         title=one_line(title),
-        authors=tuple(name for person in names if isinstance(person, dict) and (name := _full_name(person))),
+        authors=tuple(filter(None, authors)),
         venue=one_line(str(entry.get("container-title") or entry.get("publisher") or "")),
         date=_date_of_csl(entry.get("issued")),
         doi=str(entry.get("DOI") or ""),
@@ -88,22 +92,16 @@ def _item_of_csl(entry: Mapping[str, Any]) -> LibraryItem | None:
     )
 
 
-def _full_name(person: Mapping[str, Any]) -> str:
-    literal = str(person.get("literal") or "")
-    parts = (person.get("given"), person.get("non-dropping-particle"), person.get("family"))
-    return one_line(literal or " ".join(str(part) for part in parts if part))
-
-
-def _date_of_csl(issued: Any) -> str:
-    if not isinstance(issued, dict):
+def _date_of_csl(value: Any) -> str:
+    if not isinstance(value, dict):
         return ""
-    parts = issued.get("date-parts")
+    parts = value.get("date-parts")
     if isinstance(parts, list) and parts and isinstance(parts[0], list):
         try:
             return "-".join(f"{int(part):04}" if not number else f"{int(part):02}" for number, part in enumerate(parts[0][:3]))
         except (ValueError, TypeError):
             return ""
-    return str(issued.get("raw") or issued.get("literal") or "")[:40]
+    return str(value.get("raw") or value.get("literal") or "")[:40]
 
 
 def parse_bibtex(text: str) -> list[LibraryItem]:
@@ -119,7 +117,11 @@ def parse_bibtex(text: str) -> list[LibraryItem]:
             LibraryItem(
                 key=entry[2],
                 title=plain["title"],
-                authors=tuple(_turn_name(name) for name in re.split(r"\s+and\s+", people) if name.strip()),
+                authors=tuple(
+                    " ".join(part.strip() for part in reversed(name.split(",", 1))).strip()  # "Family, Given"
+                    for name in re.split(r"\s+and\s+", people)
+                    if name.strip()
+                ),
                 venue=next(
                     (plain[name] for name in ("journal", "journaltitle", "booktitle", "publisher") if name in plain), ""
                 ),
@@ -155,11 +157,6 @@ def _read_value(text: str, at: int) -> tuple[str, int]:
         return "", len(text)  # it has no end
     word = _WORD.match(text, at)
     return (word[0], word.end()) if word else ("", at + 1)
-
-
-def _turn_name(name: str) -> str:
-    family, comma, given = name.partition(",")
-    return f"{given.strip()} {family.strip()}".strip() if comma else name.strip()
 
 
 def _split_files(value: str) -> Iterator[str]:

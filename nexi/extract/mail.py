@@ -14,6 +14,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
+from itertools import pairwise
 from typing import cast
 
 from msgspec.structs import replace
@@ -59,14 +60,17 @@ def read_eml(data: bytes, max_chars: int) -> Extracted:
 def read_mbox(data: bytes, max_chars: int) -> Extracted:
     """The messages of a mailbox, one after the other. Raises FetchError."""
     writer, parts = MarkdownWriter(max_chars), list[Part]()
+    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    if starts[:1] != [0]:
+        raise broken_error("it has no messages")
     with suppress(EnoughText):
-        for part in _messages_of(data):
-            message = _parse_message(part)
+        for start, end in pairwise([*starts, len(data)]):
+            message = _parse_message(data[data.find(b"\n", start + 2) + 1 : end])
             subject = _header(message, "subject") or NO_SUBJECT
             parts.append(Part(writer.begin_part(), subject, _header(message, "from"), _date_of(message)))
             _write_message(message, writer, 2)
-    found = build_extracted(writer, {"published": max((part.published for part in parts), default="")})
-    return replace(found, parts=tuple(part for part in parts if part.start < len(found.text)))
+    page = build_extracted(writer, {"published": max((part.published for part in parts), default="")})
+    return replace(page, parts=tuple(part for part in parts if part.start < len(page.text)))
 
 
 def read_mhtml(data: bytes, max_chars: int) -> Extracted:
@@ -79,21 +83,13 @@ def read_mhtml(data: bytes, max_chars: int) -> Extracted:
     return markup.read_html(_text_of(page), url if url.startswith(("http://", "https://")) else "")
 
 
-def _messages_of(data: bytes) -> Iterator[bytes]:
-    """A message begins with a line "From …" at the beginning or after an empty line."""
-    starts = [found.start() for found in _FROM_LINE.finditer(data)]
-    if starts[:1] != [0]:
-        raise broken_error("it has no messages")
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        yield data[data.find(b"\n", start + 2) + 1 : end]
-
-
 def _parse_message(data: bytes) -> EmailMessage:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16", "replace").encode()
     try:
         parser = BytesParser(EmailMessage, policy=_ShortHeaders())
-        message = cast(EmailMessage, parser.parsebytes(_ENCODED.sub(_cut_encoded, data)))
+        data = _ENCODED.sub(lambda match: b"".join(match[0].splitlines(keepends=True)[:MAX_ENCODED_LINES]), data)
+        message = cast(EmailMessage, parser.parsebytes(data))
     except _PARSER_FAULTS as error:
         raise broken_error(str(error)[:200]) from error
     if not message.keys():
@@ -101,15 +97,11 @@ def _parse_message(data: bytes) -> EmailMessage:
     return message
 
 
-def _cut_encoded(found: re.Match[bytes]) -> bytes:
-    return b"".join(found[0].splitlines(keepends=True)[:MAX_ENCODED_LINES])
-
-
 def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) -> None:
     writer.add_heading(level, _header(message, "subject") or NO_SUBJECT)
     lines = [(name.title(), _header(message, name)) for name in ("from", "to", "cc", "date")]
     writer.add_block("  \n".join(f"{name}: {value}" for name, value in lines if value))
-    attached: list[str] = []
+    attachments: list[str] = []
     parts = list(_parts_of(message))
     has_plain = any(_is_text(part, "text/plain") and _text_of(part).strip() for part in parts)
     for part in parts:
@@ -119,9 +111,9 @@ def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) ->
             if not has_plain:
                 writer.add_block(markup.whole_text(_text_of(part), ""))
         elif not part.is_multipart():
-            attached.append(f"{_file_name(part) or 'without a name'} ({part.get_content_type()})")
-    if attached:
-        writer.add_paragraph(f"[attachments, not read: {', '.join(attached)[:2_000]}]")
+            attachments.append(f"{_file_name(part) or 'without a name'} ({part.get_content_type()})")
+    if attachments:
+        writer.add_paragraph(f"[attachments, not read: {', '.join(attachments)[:2_000]}]")
 
 
 def _parts_of(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:

@@ -67,22 +67,20 @@ _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext"
 
 def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     """Text, links and metadata of a page; with `cites_notes` its footnotes are citations, and a list names their addresses."""
-    visible = _visible_markup(html)
-    bounded = markup_limits.bound_markup(visible)
-    truncated, html = _has_lost_end(html, visible, bounded), bounded
+    html, truncated = _bound_markup(html)
     if markup_limits.is_hostile(html):
         return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _build_tree(html)
     base = _base_url(tree, url)
     everywhere = _find_hrefs(tree.body) if base else []
-    cited = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
+    citations = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
     formulas.write_notation(tree)
     parts = find_head_parts(tree)
     about = _About(tree, parts)
     dates = about.read_dates(html, url)
     head = read_page_head(tree, parts, url)
     main = _main_part(tree, head, html)
-    text = notes.list_notes(_write_text(main, base, html, head), cited)
+    text = notes.list_notes(_write_text(main, base, html, head), citations)
     headings, code_languages = read_outline(text)
     return Extracted(
         title=about.title,
@@ -103,7 +101,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
 
 def main_text(html: str, url: str) -> str:
     """The main content alone."""
-    html = _bound_markup(html)
+    html, _ = _bound_markup(html)
     if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
@@ -120,13 +118,12 @@ def _write_text(main: Any, base: str, html: str, head: PageHead) -> str:
 
 def is_cut(html: str) -> bool:
     """Whether a page has more tags than can be afforded, so that its end is not read."""
-    visible = _visible_markup(html)
-    return _has_lost_end(html, visible, markup_limits.bound_markup(visible))
+    return _bound_markup(html)[1]
 
 
 def whole_text(html: str, url: str) -> str:
     """All that is shown, with nothing chosen: for documents, which have no furniture."""
-    html = _bound_markup(html)
+    html, _ = _bound_markup(html)
     if markup_limits.is_hostile(html):
         return _plain_words(html)
     tree = _parse_tree(html)
@@ -137,22 +134,17 @@ def whole_text(html: str, url: str) -> str:
     return _to_markdown(tree.body.html, url)
 
 
-def _bound_markup(html: str) -> str:
-    """What a reader could see of the page, as far as its tags can be afforded."""
-    return markup_limits.bound_markup(_visible_markup(html))
-
-
-def _visible_markup(html: str) -> str:
+def _bound_markup(html: str) -> tuple[str, bool]:
+    """What a reader could see of the page, as far as its tags can be afforded; and whether its end is lost by that."""
     visible = invisible.remove_invisible(formulas.reveal_tex_scripts(mend_double_encoding(html[:MAX_CHARS])))
     if "\0" in visible:  # looking for it costs less than replacing none
         visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
     frames = visible.count("<iframe")
-    return _FRAME.sub("", visible) if frames and frames > visible.count("</iframe") else visible
-
-
-def _has_lost_end(html: str, visible: str, bounded: str) -> bool:
-    return len(html) > MAX_CHARS or visible[-MARKUP_END:] != bounded[-MARKUP_END:]
+    if frames and frames > visible.count("</iframe"):
+        visible = _FRAME.sub("", visible)
+    markup = markup_limits.bound_markup(visible)
+    return markup, len(html) > MAX_CHARS or visible[-MARKUP_END:] != markup[-MARKUP_END:]
 
 
 def _parse_tree(html: str) -> Any:
@@ -181,7 +173,18 @@ def _drop_hidden(tree: Any) -> None:
         elif node.parent is not None:
             noscripts.append(node)
     size = _drop_matches(body, _HIDDEN, len(body.text), share=0.5, is_match=_is_hidden)
-    size = _open_or_drop_noscript(tree, noscripts, size)
+    # Forums that are programs give readers without scripts the whole thread; other pages a line or an image.
+    noscripts = [node for node in noscripts if node.parent is not None]
+    inside = sum(len(node.text) for node in noscripts)
+    has_content = inside > ENOUGH_TEXT and inside > 0.6 * size
+    for node in noscripts:
+        if node.parent is None:
+            continue
+        if has_content:
+            _replace_node(node, tree.create_element("div"))
+        else:
+            size -= len(node.text)
+            node.decompose()
     size = _drop_matches(body, _BOILERPLATE, size, share=0.6, is_match=_is_boilerplate)
     _drop_matches(body, _FURNITURE, size, share=0.3)
 
@@ -211,52 +214,26 @@ def _drop_matches(
 
     A match that holds much of the page is a wrapper and stays.
     """
-    found = list(filter(is_match, body.query_selector_all(selector)))
+    nodes = list(filter(is_match, body.query_selector_all(selector)))
     most = share * chars
     # A site that has each post in a form of its own has the whole thread in forms.
-    kept = ("form",) if sum(len(node.text) for node in found if node.tag == "form") > most else ()
-    for node in found:
-        if node.parent is None or node.tag in _KEPT_ROOTS or node.tag in kept:
+    tags_left = ("form",) if sum(len(node.text) for node in nodes if node.tag == "form") > most else ()
+    for node in nodes:
+        if node.parent is None or node.tag in _KEPT_ROOTS or node.tag in tags_left:
             continue
         size = len(node.text)
-        if selector == _HIDDEN and size >= ENOUGH_TEXT and _is_folded(node, size):
-            _show_node(node)
+        is_folded = False  # a hidden text that waits for a click; a menu that does is mostly links
+        if selector == _HIDDEN and size >= ENOUGH_TEXT:
+            names = f"{node.class_name} {node.id} {node.parent.class_name}"
+            if node.getattr("role") == "tabpanel" or _FOLDED.search(names):
+                is_folded = sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size
+        if is_folded:
+            for name in ("hidden", "aria-hidden", "style"):
+                if node.hasattr(name):
+                    node.delattr(name)
         elif size <= most and (node.tag != "aside" or not _NOTES.search(f"{node.getattr('role')} {node.getattr('class')}")):
             node.decompose()
             chars -= size
-    return chars
-
-
-def _is_folded(node: Any, size: int) -> bool:
-    """Whether a hidden text waits for a click; a menu that does is mostly links."""
-    named = f"{node.class_name} {node.id} {node.parent.class_name}"
-    if node.getattr("role") != "tabpanel" and not _FOLDED.search(named):
-        return False
-    return sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size
-
-
-def _show_node(node: Any) -> None:
-    for name in ("hidden", "aria-hidden", "style"):
-        if node.hasattr(name):
-            node.delattr(name)
-
-
-def _open_or_drop_noscript(tree: Any, noscripts: Sequence[Any], chars: int) -> int:
-    """Forums that are programs give readers without scripts the whole thread; other pages a line or an image.
-
-    Both are in a text of so many characters; how many are left.
-    """
-    found = [node for node in noscripts if node.parent is not None]
-    inside = sum(len(node.text) for node in found)
-    opened = inside > ENOUGH_TEXT and inside > 0.6 * chars
-    for node in found:
-        if node.parent is None:
-            continue
-        if opened:
-            _replace_node(node, tree.create_element("div"))
-        else:
-            chars -= len(node.text)
-            node.decompose()
     return chars
 
 
@@ -298,22 +275,36 @@ def _prepare_for_writer(tree: Any) -> None:
             node.decompose()
     _open_layout_tables(tree, main)
     table_spans.open_spans(tree, main)
-    _open_indents(tree, main)
+    for quote in main.query_selector_all("blockquote"):
+        # A quotation of nothing but code, a list or a table was written to indent it.
+        parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
+        if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
+            _replace_node(quote, tree.create_element("div"))
     _name_code_languages(main)
-    _plain_links(main)
+    for link in main.query_selector_all("a"):
+        # A link has words and a page; one without words goes, and one to a place on this page or a script is its words.
+        if link.parent is None:
+            continue
+        if not link.text.strip():
+            link.decompose()
+            continue
+        if link.hasattr("title"):
+            link.delattr("title")
+        if (link.getattr("href") or "").lstrip().lower().startswith(("#", "javascript:")):
+            link.delattr("href")
 
 
 def _keep_content(layout: Layout, head: PageHead) -> None:
     """Drop the blocks that are no content."""
-    kept = classifier.classify_blocks(layout, head)
-    if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
+    keeps = classifier.classify_blocks(layout, head)
+    if sum(len(block.text) for block, keep in zip(layout.blocks, keeps, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
-        kept = [not block.box.is_within("nav", "footer") for block in layout.blocks]
-    if _is_shell(layout, head, [len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep]):
+        keeps = [not block.box.is_within("nav", "footer") for block in layout.blocks]
+    if _is_shell(layout, head, [len(block.text) for block, keep in zip(layout.blocks, keeps, strict=True) if keep]):
         while (child := layout.root.node.first_child) is not None:
             child.decompose()
         return
-    for block, keep in zip(layout.blocks, kept, strict=True):
+    for block, keep in zip(layout.blocks, keeps, strict=True):
         block.box.kept += keep
     for box in reversed(layout.boxes):
         if box.parent is not None:
@@ -321,7 +312,7 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
     for box in layout.boxes:
         if not box.kept and box.parent is not None and box.parent.kept and (box.blocks or box.tag not in _CELLS):
             box.node.decompose()
-    for block, keep in zip(layout.blocks, kept, strict=True):
+    for block, keep in zip(layout.blocks, keeps, strict=True):
         if not keep and block.box.kept:
             for node in block.nodes:
                 node.decompose()
@@ -345,40 +336,13 @@ def _open_layout_tables(tree: Any, main: Any) -> None:
             continue
         if table.query_selector("th") and not table.query_selector("table"):
             continue
-        for cell in _own_cells(table):
+        rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
+        for cell in [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]:
             block = tree.create_element("div")
             while (child := cell.first_child) is not None:
                 block.append_child(child)
             table.parent.insert_before(block, table)
         table.decompose()
-
-
-def _open_indents(tree: Any, main: Any) -> None:
-    """A quotation of nothing but code, a list or a table was written to indent it."""
-    for quote in main.query_selector_all("blockquote"):
-        parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
-        if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
-            _replace_node(quote, tree.create_element("div"))
-
-
-def _plain_links(main: Any) -> None:
-    """A link has words and a page; one without words goes, and one to a place on this page or a script is its words."""
-    for link in main.query_selector_all("a"):
-        if link.parent is None:
-            continue
-        if not link.text.strip():
-            link.decompose()
-            continue
-        if link.hasattr("title"):
-            link.delattr("title")
-        if (link.getattr("href") or "").lstrip().lower().startswith(("#", "javascript:")):
-            link.delattr("href")
-
-
-def _own_cells(table: Any) -> list[Any]:
-    """The cells of this table and not those of tables inside it."""
-    rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
-    return [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]
 
 
 def _name_code_languages(main: Any) -> None:
@@ -387,9 +351,9 @@ def _name_code_languages(main: Any) -> None:
         parent = pre.parent
         around = [pre.query_selector("code"), pre, parent, parent.parent if parent is not None else None]
         for node in around:
-            found = _CODE_LANGUAGE.search(node.getattr("class", "") or "") if node is not None and node.tag else None
-            if found and found[1].lower() not in _NO_LANGUAGE:
-                pre.setattr("class", f"language-{found[1].lower()}")
+            match = _CODE_LANGUAGE.search(node.getattr("class", "") or "") if node is not None and node.tag else None
+            if match and match[1].lower() not in _NO_LANGUAGE:
+                pre.setattr("class", f"language-{match[1].lower()}")
                 break
 
 
@@ -409,18 +373,18 @@ def _find_hrefs(node: Any) -> list[str]:
 
 def _absolute_links(base: str, hrefs: list[str]) -> tuple[str, ...]:
     """Links as URLs that could be fetched, each once, the main part's first."""
-    found: dict[str, None] = {}
+    links: dict[str, None] = {}
     for href in dict.fromkeys(hrefs):
-        if len(found) >= MAX_LINKS or not base:
+        if len(links) >= MAX_LINKS or not base:
             break
         try:
             link = urls.join(base, href).partition("#")[0]
         except ValueError:
             continue
         if link.startswith(("http://", "https://")):
-            found[link] = None
-    found.pop(base.partition("#")[0], None)
-    return tuple(found)
+            links[link] = None
+    links.pop(base.partition("#")[0], None)
+    return tuple(links)
 
 
 def _to_markdown(html: str, url: str) -> str:
@@ -428,18 +392,15 @@ def _to_markdown(html: str, url: str) -> str:
 
     try:
         text = convert(_unwrap_lines(html), _conversion_options(url)).content or ""
-        if len(text) < ENOUGH_TEXT and _has_hidden_text(html, text):
+        # Most of the words may be missing: a page hides its main part until a script shows it.
+        is_hiding = len(text) < ENOUGH_TEXT and ("hidden" in html or "none" in html)
+        if is_hiding and 2 * len(text) < len(_plain_words(html)):
             text = convert(_unwrap_lines(html), _conversion_options(url, shows_hidden=True)).content or ""
     except ConversionError:
         return _plain_words(html)
     if "![" in text:  # no picture is written: this is a link after an exclamation mark
         text = _EXCLAIMED_LINK.sub("! ", text)
     return text.strip() or _plain_words(html)
-
-
-def _has_hidden_text(html: str, text: str) -> bool:
-    """Whether the writer left out most of the words: the page hides its main part until a script shows it."""
-    return ("hidden" in html or "none" in html) and 2 * len(text) < len(_plain_words(html))
 
 
 def _unwrap_lines(html: str) -> str:
@@ -511,16 +472,16 @@ class _About:
     @property
     def language(self) -> str:
         root = self._tree.document.query_selector("html")
-        declared = (root.getattr("lang") if root is not None else "") or self._first_value("content-language", "og:locale")
-        return str(declared).replace("_", "-")[:35].strip()
+        value = (root.getattr("lang") if root is not None else "") or self._first_value("content-language", "og:locale")
+        return str(value).replace("_", "-")[:35].strip()
 
     @property
     def author(self) -> str:
         """Scholarly pages have a tag for each author; their names are joined."""
         if self._scholars:
             return one_line("; ".join(self._scholars[:MAX_AUTHORS]))
-        named = self._first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
-        return "" if named.startswith(("http:", "https:")) else named
+        name = self._first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
+        return "" if name.startswith(("http:", "https:")) else name
 
     @property
     def site(self) -> str:

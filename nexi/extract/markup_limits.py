@@ -107,13 +107,9 @@ def can_multiply(html: str, tags: int) -> bool:
     # At most three equal ones stay open at once, so only different ones count.
     if 3 * len(set(_FORMATTING.findall(html))) * tags <= MAX_REOPENED:
         return False
-    return _count_reopened(html) > MAX_REOPENED
-
-
-def _count_reopened(html: str) -> int:
-    """How many elements a parser could build anew: those that are open, at each tag that is no formatting itself."""
+    # A parser could build those that are open anew at each tag that is no formatting itself.
     total = open_now = last = 0
-    opened: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
+    stacks: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
     equal: Counter[str] = Counter()
     for tag in _FORMATTING_TAG.finditer(html):
         closing, name, rest, end = tag.groups()
@@ -124,12 +120,12 @@ def _count_reopened(html: str) -> int:
         if not closing and equal[mark] < 3:
             if not end:  # else it is closed again before another tag begins
                 equal[mark] += 1
-                opened[name.lower()].append(mark)
+                stacks[name.lower()].append(mark)
                 open_now += 1
-        elif (closing or end) and (stack := opened[name.lower()]):
+        elif (closing or end) and (stack := stacks[name.lower()]):
             equal[stack.pop()] -= 1
             open_now -= 1
-    return total + open_now * html.count("<", last)
+    return total + open_now * html.count("<", last) > MAX_REOPENED
 
 
 def bound_markup(html: str) -> str:
@@ -138,7 +134,7 @@ def bound_markup(html: str) -> str:
     if tags > FEW_CELLS and _MAYBE_WIDE_CELL.search(html):
         html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
     max_weight = max(MAX_WEIGHT, len(html) // CHARS_PER_WEIGHT)
-    if len(html) <= SMALL or 2 * tags + (_count_attributes if len(html) > LARGE else _count_values)(html) <= max_weight:
+    if len(html) <= SMALL or 2 * tags + (_count_attributes(html) if len(html) > LARGE else html.count("=")) <= max_weight:
         return html
     whole_tags = _WHOLE_TAG.findall(html)
     if 2 * len(whole_tags) + _count_attributes("".join(whole_tags)) <= max_weight:
@@ -153,8 +149,4 @@ def bound_markup(html: str) -> str:
 
 def _count_attributes(tags: str) -> int:
     """About how many attributes are in this markup: those with a value, or what could be names without one."""
-    return max(_count_values(tags), sum(map(tags.count, " \n\t/\f")) // 3)
-
-
-def _count_values(tags: str) -> int:
-    return tags.count("=")
+    return max(tags.count("="), sum(map(tags.count, " \n\t/\f")) // 3)

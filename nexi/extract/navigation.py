@@ -37,15 +37,26 @@ def drop_navigation(layout: Layout) -> Layout:
         for block in layout.blocks
         if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text)
     ]
-    bars: list[tuple[Any, Box | None]] = [
-        (bar, _find_box(bar, box))
-        for box in turns
-        for link in box.node.query_selector_all("a[href]")
-        if (bar := _find_bar(link)) is not None
-    ]
+    bars: list[tuple[Any, Box | None]] = []
+    for turn in turns:
+        for link in turn.node.query_selector_all("a[href]"):
+            if (bar := _find_bar(link)) is not None:
+                holder: Box | None = turn
+                while holder is not None and holder.node != bar:
+                    holder = holder.parent
+                bars.append((bar, holder))
     last: Box | None = None
     for box in layout.boxes:
-        if "menu" in box.key and not (last and box.is_inside(last)) and _is_menu(box):
+        if (
+            "menu" in box.key
+            and not (last and box.is_inside(last))
+            and box.tag in ("div", "ul")
+            and box.blocks >= MIN_MENU_BLOCKS
+            and box.chars <= MAX_MENU_CHARS
+            and box.linked >= MENU_LINKED * box.chars
+            and not _MENUS.isdisjoint(box.key.split())
+            and box.node.query_selector(_TEXT) is None
+        ):
             bars.append((box.node, box))
             last = box
     for bar, _ in bars:
@@ -56,14 +67,6 @@ def drop_navigation(layout: Layout) -> Layout:
         return Layout(layout.root.node)
     layout.drop_boxes(boxes)
     return layout
-
-
-def _find_box(node: Any, inside: Box) -> Box | None:
-    """The box of an element around another box."""
-    box: Box | None = inside
-    while box is not None and box.node != node:
-        box = box.parent
-    return box
 
 
 def _kind_of(link: Any) -> str:
@@ -80,27 +83,14 @@ def _find_bar(link: Any) -> Any:
         size = len(node.text.strip())
         if size > MAX_BAR_CHARS or node.query_selector(_TEXT) is not None:
             break
-        is_wrapper = bar is not None and size <= len(bar.text.strip()) + 3
-        if is_wrapper or node.tag in _GRIDS or _is_linked(node):
+        is_bar = (bar is not None and size <= len(bar.text.strip()) + 3) or node.tag in _GRIDS
+        if not is_bar:
+            chars = len("".join(node.text.split()))
+            is_bar = sum(len("".join(a.text.split())) for a in node.query_selector_all("a")) >= MIN_LINKED * chars
+        if is_bar:
             kinds = {kind for other in node.query_selector_all("a[href]") if (kind := _kind_of(other))}
             bar = node if len(kinds) > 1 else bar
         elif bar is not None:
             break
         node = node.parent
     return bar
-
-
-def _is_linked(node: Any) -> bool:
-    size = len("".join(node.text.split()))
-    return sum(len("".join(link.text.split())) for link in node.query_selector_all("a")) >= MIN_LINKED * size
-
-
-def _is_menu(box: Box) -> bool:
-    return (
-        box.tag in ("div", "ul")
-        and box.blocks >= MIN_MENU_BLOCKS
-        and box.chars <= MAX_MENU_CHARS
-        and box.linked >= MENU_LINKED * box.chars
-        and not _MENUS.isdisjoint(box.key.split())
-        and box.node.query_selector(_TEXT) is None
-    )

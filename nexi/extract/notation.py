@@ -25,34 +25,34 @@ _TEXT_ELEMENTS = frozenset(("t", "mi", "mn", "mo", "mtext", "ms"))
 _STYLE = re.compile(r"^\{?\s*\\(?:display|text|script)style\s+(.*?)\}?$", re.DOTALL)
 
 
-def write_raised(before: str, raised: str) -> str:
+def write_raised(before: str, text: str) -> str:
     """What a superscript becomes after the text before it."""
-    raised = " ".join(raised.split())
-    if not raised or raised.startswith("[") or not before.strip():
-        return raised
+    text = " ".join(text.split())
+    if not text or text.startswith("[") or not before.strip():
+        return text
     word = _LAST_WORD.search(before)
     base = word.group() if word else ""
-    if raised.isdecimal():
+    if text.isdecimal():
         is_note = before[-1] in ".,;:!?\"'”’»" or len(base) > MAX_UNIT_LETTERS
-        return f"[{raised}]" if is_note and len(raised) <= MAX_NOTE_DIGITS else f"^{raised}"
-    if raised.isalpha():
-        is_ordinal = before[-1].isdigit() and raised.lower() in _ORDINALS
-        is_abbreviation = len(raised) > 1 and base[:1].isupper()
+        return f"[{text}]" if is_note and len(text) <= MAX_NOTE_DIGITS else f"^{text}"
+    if text.isalpha():
+        is_ordinal = before[-1].isdigit() and text.lower() in _ORDINALS
+        is_abbreviation = len(text) > 1 and base[:1].isupper()
         if is_ordinal or is_abbreviation or len(base) > MAX_UNIT_LETTERS:
-            return raised
-    if not any(char.isalnum() for char in raised):
-        return raised  # a star or a dagger
-    return f"^{raised}" if _ONE_TOKEN.fullmatch(raised) else f"^({raised})"
+            return text
+    if not any(char.isalnum() for char in text):
+        return text  # a star or a dagger
+    return f"^{text}" if _ONE_TOKEN.fullmatch(text) else f"^({text})"
 
 
-def write_lowered(before: str, lowered: str) -> str:
+def write_lowered(before: str, text: str) -> str:
     """What a subscript becomes after the text before it."""
-    lowered = " ".join(lowered.split())
-    if not lowered or not before.strip() or before[-1].isspace():
-        return lowered
-    if _LOWERABLE.fullmatch(lowered):
-        return lowered.translate(_SUBSCRIPTS)
-    return f"_{lowered}" if _ONE_TOKEN.fullmatch(lowered) else f"_({lowered})"
+    text = " ".join(text.split())
+    if not text or not before.strip() or before[-1].isspace():
+        return text
+    if _LOWERABLE.fullmatch(text):
+        return text.translate(_SUBSCRIPTS)
+    return f"_{text}" if _ONE_TOKEN.fullmatch(text) else f"_({text})"
 
 
 def write_formula(tex: str) -> str:
@@ -60,8 +60,8 @@ def write_formula(tex: str) -> str:
     if len(tex) > MAX_TEX_CHARS:
         tex = f"{tex[:MAX_TEX_CHARS].rstrip(_IN_TOKEN)} …"  # a part of a number would be another number
     tex = " ".join(tex.split())
-    if wrapped := _STYLE.match(tex):
-        tex = wrapped[1].strip()
+    if style := _STYLE.match(tex):
+        tex = style[1].strip()
     return f"${tex}$" if tex else ""
 
 

@@ -7,7 +7,6 @@ left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -38,17 +37,13 @@ def read_ipynb(data: bytes, max_chars: int) -> Extracted:
     )
     writer = MarkdownWriter(max_chars)
     with suppress(EnoughText):
-        for cell in _cells_of(notebook):
-            _write_cell(cell, "".join(c for c in language.lower() if c.isalnum() or c in "+#-")[:20], writer)
+        # The cells of the format of today, or those of version 3, which had sheets.
+        for sheet in notebook["worksheets"] if isinstance(notebook.get("worksheets"), list) else [notebook]:
+            cells = _mapping(sheet).get("cells")
+            for cell in cells if isinstance(cells, list) else []:
+                if isinstance(cell, dict):
+                    _write_cell(cell, "".join(c for c in language.lower() if c.isalnum() or c in "+#-")[:20], writer)
     return build_extracted(writer, {"title": one_line(str(about.get("title") or ""))})
-
-
-def _cells_of(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Those of the format of today, or those of version 3, which had sheets."""
-    sheets = notebook["worksheets"] if isinstance(notebook.get("worksheets"), list) else [notebook]
-    for sheet in sheets:
-        cells = _mapping(sheet).get("cells")
-        yield from (cell for cell in (cells if isinstance(cells, list) else []) if isinstance(cell, dict))
 
 
 def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> None:
@@ -71,9 +66,9 @@ def _write_output(output: dict[str, Any], writer: MarkdownWriter) -> None:
     if "<table" in html:
         writer.add_block(markup.whole_text(html, ""))
         return
-    shown = forms.get("text/markdown", "")
-    if shown:
-        writer.add_block(_join_lines(shown))
+    markdown = forms.get("text/markdown", "")
+    if markdown:
+        writer.add_block(_join_lines(markdown))
         return
     text = _join_lines(forms.get("text/plain", output.get("text", ""))) or _join_lines(output.get("evalue", ""))
     if len(text) > MAX_OUTPUT_CHARS:
@@ -87,10 +82,6 @@ def _mapping(value: object) -> dict[str, Any]:
 
 def _join_lines(value: object) -> str:
     """A text, which a notebook may keep as a list of lines."""
-    return (
-        "".join(line for line in value if isinstance(line, str))
-        if isinstance(value, list)
-        else value
-        if isinstance(value, str)
-        else ""
-    )
+    if isinstance(value, list):
+        return "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else ""

@@ -25,14 +25,14 @@ def cite_notes(tree: Any, base: str) -> dict[int, str]:
     numbers: dict[str, int] = {}
     notes: list[Any] = []
     marks = [(link, mark) for link in tree.body.query_selector_all("a[href]") if (mark := _MARK.fullmatch(link.text.strip()))]
-    used = {int(mark["number"]) for _, mark in marks if mark["number"]}
+    mark_numbers = {int(mark["number"]) for _, mark in marks if mark["number"]}
     for link, mark in marks:
         url, note = _find_source(tree, link.getattr("href") or "", base)
         if not url or link.parent is None:
             continue
         if url not in numbers:
             own = int(mark["number"] or 0)
-            number = own if own and own not in numbers.values() else max((*used, *numbers.values()), default=0) + 1
+            number = own if own and own not in numbers.values() else max((*mark_numbers, *numbers.values()), default=0) + 1
             if number > MAX_NOTES:
                 continue
             numbers[url] = number

@@ -69,8 +69,8 @@ class NumberFormat(Struct, frozen=True):
 def parse_number_format(code: str) -> NumberFormat | None:
     """A format by its code; None for one that shows numbers plainly, or in a way that is not known here."""
     sections = [_parse_section(part) for part in _split_sections(code[:MAX_CODE_CHARS])[:3]]
-    known = [section for section in sections if section]
-    return NumberFormat(tuple(known)) if len(known) == len(sections) and known[0].digits else None
+    parts = [section for section in sections if section]
+    return NumberFormat(tuple(parts)) if len(parts) == len(sections) and parts[0].digits else None
 
 
 def _split_sections(code: str) -> list[str]:

@@ -53,8 +53,8 @@ def recognition_files() -> tuple[str, ...]:
     program = shutil.which(PROGRAM)
     folders = [Path(program).parent, Path(program).resolve().parent.parent] if program else []
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - one that cannot be known is no error here
-    known = [str(folder) for folder in folders if not home.is_relative_to(folder)]
-    return (*known, *filter(None, [os.environ.get("TESSDATA_PREFIX", "")]))
+    readable = [str(folder) for folder in folders if not home.is_relative_to(folder)]
+    return (*readable, *filter(None, [os.environ.get("TESSDATA_PREFIX", "")]))
 
 
 def read_picture(data: bytes, max_chars: int, recognition: Recognition = Recognition()) -> Extracted:  # noqa: B008 - frozen
@@ -72,12 +72,12 @@ def find_language(code: str) -> str:
     if not name or program is None:
         return ""
     try:
-        listed = subprocess.run(  # noqa: S603 - a program of the user's
+        process = subprocess.run(  # noqa: S603 - a program of the user's
             [program, "--list-langs"], capture_output=True, check=False, timeout=MAX_PAGE_S, preexec_fn=_prepare_recognition
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return name if name in listed.stdout.decode("utf-8", "replace").split() else ""
+    return name if name in process.stdout.decode("utf-8", "replace").split() else ""
 
 
 def _prepare_recognition() -> None:
@@ -99,7 +99,7 @@ def recognise_text(picture: bytes, deadline: float, languages: str = "") -> str:
         return ""
     one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
     try:
-        done = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
+        process = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
             [*one_thread, program, "stdin", "stdout", "--psm", "3", *(("-l", languages) if languages else ())],
             input=picture,
             capture_output=True,
@@ -109,4 +109,4 @@ def recognise_text(picture: bytes, deadline: float, languages: str = "") -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.decode("utf-8", "replace").replace("\f", "").strip()
+    return process.stdout.decode("utf-8", "replace").replace("\f", "").strip()

@@ -47,7 +47,13 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     lists = _ListStyles()
     parse_xml(archive.stream("styles.xml"), lists)
     writer = MarkdownWriter(max_chars)
-    reading = _Content(writer, lists, lambda href: _read_formula(archive, href))
+
+    def read_formula(href: str) -> str:
+        formula = _Formula()
+        parse_xml(archive.stream(f"{href.removeprefix('./').rstrip('/')}/content.xml"), formula)
+        return formula.written
+
+    reading = _Content(writer, lists, read_formula)
     with suppress(EnoughText):
         parse_xml(archive.stream("content.xml"), reading, max_elements=MAX_ELEMENTS)
     writer.truncated = writer.truncated or reading.is_cut
@@ -68,15 +74,8 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     )
 
 
-def _read_formula(archive: BoundedArchive, href: str) -> str:
-    """The formula of an embedded object; "" for an object of another kind."""
-    reading = _Formula()
-    parse_xml(archive.stream(f"{href.removeprefix('./').rstrip('/')}/content.xml"), reading)
-    return reading.written
-
-
 class _Formula:
-    """The first formula of a file."""
+    """The first formula of an embedded object; "" in an object of another kind."""
 
     def __init__(self) -> None:
         self.written = ""
@@ -178,11 +177,7 @@ class _Content:
             self._lists[-1].is_new = True
         elif name in _TABLE_PARTS:
             self._enter_table(_TABLE_PARTS[name], attributes)
-        else:
-            self._enter_other(name, attributes)
-
-    def _enter_other(self, name: str, attributes: Attributes) -> None:
-        if name == "spreadsheet":
+        elif name == "spreadsheet":
             self._is_spreadsheet = True
         elif name == "page":
             self._slides += 1
@@ -208,22 +203,20 @@ class _Content:
             href = self._links.pop()
             self._text[-1].append(f"]({href})" if href else "")
         elif name == "span" and self._spans and self._text:
-            self._leave_span(*self._spans.pop())
+            position, start = self._spans.pop()
+            if position:
+                before, script = "".join(self._text[-1][:start]), "".join(self._text[-1][start:])
+                write = notation.write_raised if position == "super" else notation.write_lowered
+                self._text[-1][start:] = [write(before[-notation.MAX_BEFORE :], script)]
         elif name == "list" and self._lists:
             self._lists.pop()
         elif name in _TABLE_PARTS:
             self._leave_table(_TABLE_PARTS[name])
         elif name == "notes" and self._notes is not None:
-            said, self._notes = " ".join(self._notes), None
-            self._writer.add_paragraph(f"Notes: {said}" if said else "")
+            notes, self._notes = " ".join(self._notes), None
+            self._writer.add_paragraph(f"Notes: {notes}" if notes else "")
         elif name == "page":
             self._title_slide("")
-
-    def _leave_span(self, position: str, start: int) -> None:
-        if position:
-            before, moved = "".join(self._text[-1][:start]), "".join(self._text[-1][start:])
-            write = notation.write_raised if position == "super" else notation.write_lowered
-            self._text[-1][start:] = [write(before[-notation.MAX_BEFORE :], moved)]
 
     def _add_paragraph(self, text: str) -> None:
         if not text:
@@ -239,7 +232,13 @@ class _Content:
         elif self._heading:
             self._writer.add_heading(self._heading, text)
         elif self._lists:
-            self._add_item(text)
+            inner, depth = self._lists[-1], len(self._lists) - 1
+            if inner.is_new:
+                marker = f"{inner.count}." if self._styles.is_ordered(inner.style, depth) else "-"
+                self._writer.add_item(text, depth, marker)
+                inner.is_new = False
+            else:
+                self._writer.add_paragraph(text)
         else:
             self._writer.add_paragraph(text)
 
@@ -251,15 +250,6 @@ class _Content:
         self._writer.add_heading(2, f"Slide {self._slides}: {title}" if title else f"Slide {self._slides}")
         if text and not title:
             self._add_paragraph(text)
-
-    def _add_item(self, text: str) -> None:
-        inner, depth = self._lists[-1], len(self._lists) - 1
-        if inner.is_new:
-            marker = f"{inner.count}." if self._styles.is_ordered(inner.style, depth) else "-"
-            self._writer.add_item(text, depth, marker)
-            inner.is_new = False
-        else:
-            self._writer.add_paragraph(text)
 
     def _enter_table(self, name: str, attributes: Attributes) -> None:
         """The rows and cells of the outer table; the name of a sheet is its heading."""
@@ -283,29 +273,19 @@ class _Content:
             if not self._tables:
                 self._writer.end_table()
         elif self._tables == 1 and name == "table-row":
-            self._add_row()
+            if not self._row and self._is_spreadsheet:
+                self._writer.end_table()  # an empty row of a sheet ends a table
+            elif self._row:
+                self.is_cut = self.is_cut or self._row_repeats > MAX_REPEATED_ROWS
+                for _ in range(min(self._row_repeats, MAX_REPEATED_ROWS)):
+                    self._writer.add_row(self._row)
         elif self._tables == 1:
-            self._add_cell(" ".join(self._cell) or self._value)
-
-    def _add_cell(self, shown: str) -> None:
-        last = self._column + self._cell_repeats
-        if shown and last > MAX_COLUMNS:
-            self.is_cut = True
-        if shown and self._column < MAX_COLUMNS:
-            self._row += [""] * (self._column - len(self._row))
-            self._row += [shown] * (min(last, MAX_COLUMNS) - self._column)
-        self._column = last
-
-    def _add_row(self) -> None:
-        """An empty row of a sheet ends a table."""
-        if not self._row:
-            if self._is_spreadsheet:
-                self._writer.end_table()
-            return
-        if self._row_repeats > MAX_REPEATED_ROWS:
-            self.is_cut = True
-        for _ in range(min(self._row_repeats, MAX_REPEATED_ROWS)):
-            self._writer.add_row(self._row)
+            text, last = " ".join(self._cell) or self._value, self._column + self._cell_repeats
+            self.is_cut = self.is_cut or (bool(text) and last > MAX_COLUMNS)
+            if text and self._column < MAX_COLUMNS:
+                self._row += [""] * (self._column - len(self._row))
+                self._row += [text] * (min(last, MAX_COLUMNS) - self._column)
+            self._column = last
 
 
 def _parse_number(text: str) -> int:

@@ -27,9 +27,10 @@ def read_msg(data: bytes, max_chars: int) -> Extracted:
     file = CompoundFile(data)
     if "__properties_version1.0" not in file:
         raise broken_error("it is no message")
-    subject, sent = one_line(_text(file, _SUBJECT)), _read_time(file)
-    sender = one_line(" ".join(filter(None, (_text(file, _SENDER), _angled(_text(file, _ADDRESS))))))
-    lines = (("From", sender), ("To", _text(file, _TO)), ("Cc", _text(file, _CC)), ("Date", sent))
+    subject, day = one_line(_text(file, _SUBJECT)), _read_time(file)
+    address = _text(file, _ADDRESS)
+    sender = one_line(" ".join(filter(None, (_text(file, _SENDER), f"<{address}>" if "@" in address else ""))))
+    lines = (("From", sender), ("To", _text(file, _TO)), ("Cc", _text(file, _CC)), ("Date", day))
     writer = MarkdownWriter(max_chars)
     with suppress(EnoughText):
         writer.add_heading(1, subject or "(no subject)")
@@ -39,25 +40,17 @@ def read_msg(data: bytes, max_chars: int) -> Extracted:
             writer.add_block(body.replace("\r\n", "\n"))
         elif html:
             writer.add_block(markup.whole_text(charset.decode_body(html, "text/html"), ""))
-        if attached := _list_attachments(file):
-            writer.add_paragraph(f"[attachments, not read: {', '.join(attached)[:2_000]}]")
-    return build_extracted(writer, {"title": subject, "author": sender, "published": sent})
+        folders = dict.fromkeys(path.partition("/")[0] for path in file.streams if path.startswith("__attach_"))
+        names = [_text(file, _LONG_NAME, f"{f}/") or _text(file, _SHORT_NAME, f"{f}/") or "without a name" for f in folders]
+        if names:
+            writer.add_paragraph(f"[attachments, not read: {', '.join(one_line(name)[:200] for name in names)[:2_000]}]")
+    return build_extracted(writer, {"title": subject, "author": sender, "published": day})
 
 
 def _text(file: CompoundFile, tag: str, folder: str = "") -> str:
     if wide := file.read(f"{folder}__substg1.0_{tag}001F"):
         return wide.decode("utf-16-le", "replace").replace("\0", "")
     return file.read(f"{folder}__substg1.0_{tag}001E").decode("cp1252", "replace").replace("\0", "")
-
-
-def _angled(address: str) -> str:
-    return f"<{address}>" if "@" in address else ""
-
-
-def _list_attachments(file: CompoundFile) -> list[str]:
-    folders = dict.fromkeys(path.partition("/")[0] for path in file.streams if path.startswith("__attach_"))
-    names = (_text(file, _LONG_NAME, f"{f}/") or _text(file, _SHORT_NAME, f"{f}/") or "without a name" for f in folders)
-    return [one_line(name)[:200] for name in names]
 
 
 def _read_time(file: CompoundFile) -> str:

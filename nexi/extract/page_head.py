@@ -10,6 +10,7 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -73,7 +74,9 @@ def read_page_head(tree: Any, parts: Sequence[Any], url: str) -> PageHead:
         elif node.tag == "script":
             linked_data = node.text[:MAX_LINKED_DATA_CHARS]
             types.update(_TYPE.findall(linked_data))
-            article = article or _read_article(linked_data)
+            if not article and '"articleBody"' in linked_data and (match := _BODY.search(linked_data)):
+                with suppress(ValueError):
+                    article = _TAG.sub(" ", html.unescape(json.loads(match[1], strict=False)))
             authors.update(map(str.lower, _AUTHOR.findall(linked_data)))
         else:
             name = node.getattr("property") or node.getattr("name") or node.getattr("itemprop") or ""
@@ -86,15 +89,6 @@ def read_page_head(tree: Any, parts: Sequence[Any], url: str) -> PageHead:
     return PageHead(
         genre, frozenset(title.split()), description, article, people, _ARTICLE_PATH.search(urlsplit(url).path) is not None
     )
-
-
-def _read_article(linked_data: str) -> str:
-    """The text that the page declares to be its article, without markup."""
-    found = _BODY.search(linked_data) if '"articleBody"' in linked_data else None
-    try:
-        return _TAG.sub(" ", html.unescape(json.loads(found[1], strict=False))) if found else ""
-    except ValueError:
-        return ""
 
 
 def _find_genre(meta: dict[str, str], types: set[str], body_class: str) -> str:

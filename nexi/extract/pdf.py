@@ -63,8 +63,19 @@ def read_pdf(
 def _read_document(document: Any, max_chars: int, max_pages: int, recognition: Recognition) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
     text, unread = _page_texts(document, max_chars, max_pages, _PageRecognition(document, recognition))
+    advice, count = "" if can_recognise() else "install tesseract, and nexi reads scanned pages", len(document)
     if not text:
-        raise _no_words_error(len(document))
+        raise FetchError(
+            "the PDF has no text",
+            reason="content_type",
+            cause="its pages are pictures" if advice else f"no words were recognised on its {count} page{'s' * (count != 1)}",
+            fix=f"{advice}; or look for another version of it" if advice else "look for another version of it",
+        )
+    pictures = ""
+    if unread:
+        numbers = ", ".join(map(str, unread[:MAX_NAMED_PAGES])) + (" ..." if len(unread) > MAX_NAMED_PAGES else "")
+        fix = f"; {advice}" if advice else ""
+        pictures = f"{'page' if len(unread) == 1 else 'pages'} {numbers}: a picture whose words were not recognised{fix}"
     return Extracted(
         text=text,
         title=_clean_line(about.get("Title", "")),
@@ -74,8 +85,8 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
         description=_clean_line(about.get("Subject", "")),
         language=_clean_line(_read_language(document))[:35],
         headings=_find_heading(document),
-        unread=_name_pages(unread),
-        truncated=len(document) > max_pages,
+        unread=pictures,
+        truncated=count > max_pages,
     )
 
 
@@ -118,7 +129,7 @@ def _find_heading(document: Any) -> tuple[str, ...]:
     page.close()
     if len(text) != count:
         return ()
-    lines = [(max(heights[found.start() : found.end()]), found[0]) for found in re.finditer(r"[^\r\n]*\S[^\r\n]*", text)]
+    lines = [(max(heights[match.start() : match.end()]), match[0]) for match in re.finditer(r"[^\r\n]*\S[^\r\n]*", text)]
     largest = max((height for height, _ in lines), default=0.0)
     usual = sorted(heights)[len(heights) // 2] if heights else 0.0
     heading = _clean_line(" ".join([line for height, line in lines if height == largest][:MAX_HEADING_LINES]))
@@ -154,7 +165,15 @@ class _PageRecognition:
             return ""
         if self._languages is None:
             self._languages = find_language(_read_language(self._document))
-        return recognise_text(_draw_page(self._document, index), min(self._deadline, now + MAX_PAGE_S), self._languages)
+        page = self._document[index]
+        width, height = page.get_size()
+        scale = min(SCAN_DPI / 72, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+        bitmap = page.render(scale=scale, grayscale=True)
+        rows = memoryview(bitmap.buffer).cast("B")
+        lines = (bytes(rows[at * bitmap.stride : at * bitmap.stride + bitmap.width]) for at in range(bitmap.height))
+        picture = b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(lines)  # a grey one (PGM)
+        page.close()
+        return recognise_text(picture, min(self._deadline, now + MAX_PAGE_S), self._languages)
 
 
 def _read_language(document: Any) -> str:
@@ -167,37 +186,6 @@ def _read_language(document: Any) -> str:
     wide = ctypes.cast(buffer, ctypes.POINTER(pypdfium2.raw.FPDF_WCHAR))
     size = pypdfium2.raw.FPDFCatalog_GetLanguage(document, wide, len(buffer))
     return buffer.raw[: size - 2].decode("utf-16-le", "replace") if 2 < size <= len(buffer) else ""
-
-
-def _name_pages(numbers: list[int]) -> str:
-    if not numbers:
-        return ""
-    named = ", ".join(map(str, numbers[:MAX_NAMED_PAGES])) + (" ..." if len(numbers) > MAX_NAMED_PAGES else "")
-    fix = "" if can_recognise() else "; install tesseract, and nexi reads scanned pages"
-    return f"{'page' if len(numbers) == 1 else 'pages'} {named}: a picture whose words were not recognised{fix}"
-
-
-def _no_words_error(count: int) -> FetchError:
-    has_program = can_recognise()
-    return FetchError(
-        "the PDF has no text",
-        reason="content_type",
-        cause=f"no words were recognised on its {count} page{'s' * (count != 1)}" if has_program else "its pages are pictures",
-        fix=f"{'' if has_program else 'install tesseract, and nexi reads scanned pages; or '}look for another version of it",
-    )
-
-
-def _draw_page(document: Any, index: int) -> bytes:
-    """A page as a grey picture (PGM)."""
-    page = document[index]
-    width, height = page.get_size()
-    scale = min(SCAN_DPI / 72, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
-    bitmap = page.render(scale=scale, grayscale=True)
-    rows = memoryview(bitmap.buffer).cast("B")
-    lines = (bytes(rows[at * bitmap.stride : at * bitmap.stride + bitmap.width]) for at in range(bitmap.height))
-    picture = b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(lines)
-    page.close()
-    return picture
 
 
 def _page_text(document: Any, index: int, tables: PageTables) -> str:
@@ -219,21 +207,13 @@ def _page_text(document: Any, index: int, tables: PageTables) -> str:
         text = tables.write_page(*mark_scripts(text, lambda at: words.get_charbox(at, loose=True)))
     words.close()
     page.close()
-    return _clean_text(text)
-
-
-def _clean_text(text: str) -> str:
-    text = _join_broken_words(text).replace("\r\n", "\n").replace("\r", "\n")
-    lines = (line.rstrip() for line in _STRAY.sub("", text).split("\n"))
-    return "\n".join(lines).strip()
-
-
-def _join_broken_words(text: str) -> str:
-    """Words that a hyphen broke at the end of a line as one; a compound keeps its hyphen where the page has it elsewhere."""
+    # Words that a hyphen broke at the end of a line as one; a compound keeps its hyphen where the page has it elsewhere.
     compounds = frozenset(_COMPOUND.findall(text.casefold()))
-    return _BROKEN_WORD.sub(
+    text = _BROKEN_WORD.sub(
         lambda m: "-".join(m.groups()) if "-".join(m.groups()).casefold() in compounds else m[1] + m[2], text
     )
+    text = _STRAY.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip()
 
 
 def _clean_line(text: str) -> str:
@@ -242,8 +222,8 @@ def _clean_line(text: str) -> str:
 
 def _parse_date(text: str) -> str:
     """`2026-03-05` of `D:20260305120000Z`, as far as it is given."""
-    found = _DATE.match(text.strip())
-    return "-".join(part for part in found.groups() if part) if found else ""
+    match = _DATE.match(text.strip())
+    return "-".join(part for part in match.groups() if part) if match else ""
 
 
 def _unreadable_error(cause: str) -> FetchError:

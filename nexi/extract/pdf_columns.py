@@ -23,47 +23,40 @@ MIN_LETTERS = 0.7  # of the characters
 def order_columns(text: str, lines: Sequence[Line]) -> str:
     """The text of a page with its left column before its right one, wherever lines run across both."""
     parts: list[str] = []
-    done = 0
+    end = 0
     for run, gutter in _find_runs(lines):
         first, last = min(line.words[0].first for line in run), max(word.last for line in run for word in line.words)
         left, right = ([c.text for line in run for c in line.cells if (c.left > gutter) == side] for side in (False, True))
-        parts += [text[done:first], "\n".join(left), "\n\n", "\n".join(right)]
-        done = last
-    return "".join([*parts, text[done:]])
+        parts += [text[end:first], "\n".join(left), "\n\n", "\n".join(right)]
+        end = last
+    return "".join([*parts, text[end:]])
 
 
 def _find_runs(lines: Sequence[Line]) -> Iterator[tuple[list[Line], float]]:
     """Lines of prose one after the other that leave the same space free, and where it begins."""
     run: list[Line] = []
-    left, right = 0.0, 0.0  # where the left column ends, and where the right one begins
+    left_end, right_start = 0.0, 0.0  # of the two columns
     for line in lines:
-        sides = _widen_sides(line, left, right) if run else None
-        if sides is None:
+        first, last, count = line.cells[0], line.cells[-1], len(line.cells)
+        if run and count == 2:
+            sides = max(left_end, first.right), min(right_start, last.left)
+        elif run and count == 1 and first.right < right_start:
+            sides = max(left_end, first.right), right_start
+        elif run and count == 1 and first.left > left_end:
+            sides = left_end, min(right_start, first.left)
+        else:
+            sides = 0.0, 0.0  # it stands across both
+        if sides[0] >= sides[1]:
             if _is_prose(run):
-                yield run, left
+                yield run, left_end
             run = []
-            sides = (line.cells[0].right, line.cells[1].left) if len(line.cells) == 2 else None
-        if sides is not None:
-            run.append(line)
-            left, right = sides
+            if count != 2:
+                continue
+            sides = first.right, last.left
+        run.append(line)
+        left_end, right_start = sides
     if _is_prose(run):
-        yield run, left
-
-
-def _widen_sides(line: Line, left: float, right: float) -> tuple[float, float] | None:
-    """Where the columns end and begin with this line; None where it stands across both."""
-    first, last = line.cells[0], line.cells[-1]
-    if len(line.cells) == 2:
-        left, right = max(left, first.right), min(right, last.left)
-    elif len(line.cells) > 2:
-        return None
-    elif first.right < right:
-        left = max(left, first.right)
-    elif first.left > left:
-        right = min(right, first.left)
-    else:
-        return None
-    return (left, right) if left < right else None
+        yield run, left_end
 
 
 def _is_prose(run: Sequence[Line]) -> bool:

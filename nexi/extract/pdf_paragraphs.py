@@ -26,10 +26,7 @@ def part_paragraphs(text: str, lines: Sequence[Line]) -> str:
     gaps = [above.bottom - below.top for above, below in pairwise(lines)]
     usual = sorted(gaps)[len(gaps) // 8]  # most lines of a page may be paragraphs of their own
     enough = usual + WIDER * median(line.top - line.bottom for line in lines)
-    begins = [line.first for line, gap in zip(lines[1:], gaps, strict=True) if gap > enough and _begins_line(text, line.first)]
+    places = [line.first for line, gap in zip(lines[1:], gaps, strict=True) if gap > enough]
+    begins = [n for n in places if n > 0 and text[n - 1] == "\n" and not text[:n].endswith(("\n\n", "\n\r\n"))]
     places = [0, *sorted(begins), len(text)]
     return "\n".join(text[start:end] for start, end in pairwise(places))
-
-
-def _begins_line(text: str, place: int) -> bool:
-    return place > 0 and text[place - 1] == "\n" and not text[:place].endswith(("\n\n", "\n\r\n"))

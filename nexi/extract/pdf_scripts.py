@@ -40,9 +40,9 @@ def mark_scripts(text: str, box_of: Callable[[int], Box]) -> tuple[str, Callable
             continue
         end = figure.end("base")
         write = notation.write_raised if shift > 0 else notation.write_lowered
-        written = write("".join((*parts[-4:], text[at:end]))[-notation.MAX_BEFORE :], figure["script"])
-        parts += (text[at:end], written)
-        places += (range(at, end), *[range(figure.end("script") - 1, figure.end("script"))] * len(written))
+        mark = write("".join((*parts[-4:], text[at:end]))[-notation.MAX_BEFORE :], figure["script"])
+        parts += (text[at:end], mark)
+        places += (range(at, end), *[range(figure.end("script") - 1, figure.end("script"))] * len(mark))
         at = figure.end("script")
         if figure["after"] and _goes_on(base, box_of(figure.end("after"))):  # a line that the script has broken
             parts.append(" " if figure["after"][-1] == " " else "")

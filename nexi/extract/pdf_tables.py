@@ -139,14 +139,26 @@ class PageTables:
         """The text of a page with its tables as Markdown; `box_of` says where a character stands."""
         words = _find_words(text, box_of)
         lines = _split_lines(words)
-        tables = _find_tables(lines) or _find_tables(_split_lines(sorted(words, key=_by_place)))
-        if tables and self._open is not None and not any(tables[0].head) and _is_first(tables[0], words):
-            tables[0] = _continue_table(self._open, tables[0])
-        self._open = tables[-1] if tables and _is_last(tables[-1], words) else None
-        if tables:
-            return _place_tables(text, tables)
-        ordered = order_columns(text, lines)
-        return part_paragraphs(text, lines) if ordered == text else ordered
+        tables = _find_tables(lines) or _find_tables(
+            _split_lines(sorted(words, key=lambda word: (-round((word.bottom + word.top) / 2 / 3), word.left)))
+        )
+        above, self._open = self._open, None
+        if not tables:
+            text_in_order = order_columns(text, lines)
+            return part_paragraphs(text, lines) if text_in_order == text else text_in_order
+        first, last = tables[0], tables[-1]
+        if above is not None and not any(first.head) and len(above.columns) == len(first.columns):
+            # It goes on from the page before where at most a running head stands above it, under the same columns.
+            top = max(line.top for line in first.lines)
+            is_first = len({round(word.bottom / 4) for word in words if word.bottom > top - 1}) <= 3
+            pairs = zip(above.columns, first.columns, strict=True)
+            if is_first and all(min(one[1], other[1]) > max(one[0], other[0]) for one, other in pairs):
+                tables[0] = replace(first, head=above.head)
+        # At most a page number and a note stand below the last table that may go on.
+        bottom = min(line.bottom for line in last.lines)
+        if len({round(word.bottom / 4) for word in words if word.top < bottom + 1}) <= 3:
+            self._open = tables[-1]
+        return _place_tables(text, tables)
 
 
 def _find_words(text: str, box_of: Callable[[int], Box]) -> list[Cell]:
@@ -162,24 +174,18 @@ def _find_words(text: str, box_of: Callable[[int], Box]) -> list[Cell]:
     return words
 
 
-def _by_place(word: Cell) -> tuple[float, float]:
-    return -round((word.bottom + word.top) / 2 / 3), word.left
-
-
 def _split_lines(words: Iterable[Cell]) -> list[Line]:
     """Words that follow one another at the same height."""
     lines: list[list[Cell]] = []
     for word in words:
-        if lines and _is_beside(lines[-1][-1], word):
+        last = lines[-1][-1] if lines else None
+        if last is not None and (
+            last.bottom < (word.bottom + word.top) / 2 < last.top or word.bottom < (last.bottom + last.top) / 2 < word.top
+        ):
             lines[-1].append(word)
         else:
             lines.append([word])
     return [_build_line(sorted(line, key=lambda word: word.left)) for line in lines]
-
-
-def _is_beside(one: Cell, other: Cell) -> bool:
-    middle = (other.bottom + other.top) / 2
-    return one.bottom < middle < one.top or other.bottom < (one.bottom + one.top) / 2 < other.top
 
 
 def _build_line(words: list[Cell]) -> Line:
@@ -196,21 +202,20 @@ def _build_line(words: list[Cell]) -> Line:
             tokens.append(word)
     cells: list[Cell] = []
     for token in tokens:
-        if cells and not _ends_cell(cells[-1], token):
-            cells[-1] = cells[-1].join(token)
-        else:
+        if not cells:
             cells.append(token)
+            continue
+        before = cells[-1]
+        gap, height = token.left - before.right, max(before.height, token.height)
+        is_apart = gap > WIDE_GAP * height
+        if not is_apart and gap >= NUMBER_GAP * height and _is_value(before.text) and _is_value(token.text):
+            # 1 234 567 is one number
+            is_apart = not (_THOUSANDS.fullmatch(token.text) and before.text[-1].isdigit() and gap < 0.35 * height)
+        if is_apart:
+            cells.append(token)
+        else:
+            cells[-1] = before.join(token)
     return Line(cells, tokens)
-
-
-def _ends_cell(before: Cell, word: Cell) -> bool:
-    gap, height = word.left - before.right, max(before.height, word.height)
-    if gap > WIDE_GAP * height:
-        return True
-    if gap < NUMBER_GAP * height or not (_is_value(before.text) and _is_value(word.text)):
-        return False
-    # 1 234 567 is one number
-    return not (_THOUSANDS.fullmatch(word.text) and before.text[-1].isdigit() and gap < 0.35 * height)
 
 
 def _is_value(text: str) -> bool:
@@ -247,8 +252,11 @@ def _find_end(lines: list[Line], start: int) -> int:
         elif len(line.cells[0].text) > PARAGRAPH_CHARS and line.cells[0].right > row.cells[-1].left:
             break
         at += 1
-    if end < len(lines) and _is_wrapped(lines[end - 1], lines[end]):
-        end += 1
+    if end < len(lines) and not lines[end].is_row:
+        row, label = lines[end - 1], lines[end].cells[0]
+        is_label = label.text[0].islower() and len(label.text) <= MAX_LABEL_CHARS and label.right < row.cells[-1].left
+        if is_label and 0 <= row.bottom - label.top + 0.6 * label.height < label.height:
+            end += 1  # it goes on with the label of the row above it
     return end
 
 
@@ -271,18 +279,6 @@ def _split_figures(line: Line, row: Line) -> Line:
     return Line([*(cell for cell in line.cells if cell.right < label.left), first, *line.words[at:]], line.words)
 
 
-def _is_wrapped(row: Line, line: Line) -> bool:
-    """Whether a line of one cell goes on with the label of the row above it."""
-    label = line.cells[0]
-    return (
-        not line.is_row
-        and label.text[0].islower()
-        and len(label.text) <= MAX_LABEL_CHARS
-        and label.right < row.cells[-1].left
-        and 0 <= row.bottom - label.top + 0.6 * label.height < label.height
-    )
-
-
 def _build_table(lines: list[Line], start: int, end: int, free: int) -> Table | None:
     """A table of these lines and the lines of its head above them, or None where they are none."""
     rows = [line for line in lines[start:end] if line.is_row]
@@ -291,13 +287,26 @@ def _build_table(lines: list[Line], start: int, end: int, free: int) -> Table | 
     if not 2 <= len(columns) <= MAX_COLUMNS:
         return None
     start = _find_head_start(lines, start, columns, free)
-    taken = lines[start:end]
-    first = _count_head_lines(taken, columns)
-    heads = [_place_groups(cells, columns) for cells in _join_groups(taken[: max(first - 1, 0)], columns)]
-    heads += [_place_heads(line, columns) for line in taken[max(first - 1, 0) : first]]
+    table_lines = lines[start:end]
+    first = _count_head_lines(table_lines, columns)
+    groups: list[list[Cell]] = []
+    for cells in (list(_split_cells(line, columns)) for line in table_lines[: max(first - 1, 0)]):
+        # Two lines of one cell each are one text.
+        if len(cells) == 1 and groups and len(groups[-1]) == 1 and groups[-1][0].left < cells[0].left < groups[-1][0].right:
+            groups[-1] = [groups[-1][0].join(cells[0])]
+        else:
+            groups.append(cells)
+    heads = [_place_groups(cells, columns) for cells in groups]
+    for line in table_lines[max(first - 1, 0) : first]:
+        # In the last line of a head each column has its own; words may stand close where columns do.
+        cells = list(_split_cells(line, columns, NUMBER_GAP))
+        is_close = len(columns) - 1 <= len(cells) <= len(columns)
+        heads.append(_place_cells(cells if is_close else _split_cells(line, columns), columns))
     head = [" ".join(dict.fromkeys(row[n] for row in heads if row[n])) for n in range(len(columns))]
-    body_rows = _join_wrapped([_place_cells(_split_cells(line, columns), columns) for line in taken[first:]], taken[first:])
-    return Table(head, body_rows, columns, taken) if _is_table(body_rows, len(columns), bool(first)) else None
+    body_rows = _join_wrapped(
+        [_place_cells(_split_cells(line, columns), columns) for line in table_lines[first:]], table_lines[first:]
+    )
+    return Table(head, body_rows, columns, table_lines) if _is_table(body_rows, len(columns), bool(first)) else None
 
 
 def _find_columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
@@ -308,11 +317,11 @@ def _find_columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
     edges = sorted(
         [(cell.left, 1) for line in rows for cell in line.cells] + [(cell.right, -1) for line in rows for cell in line.cells]
     )
-    allowed, depth = int(STRAY_SHARE * len(rows)), 0
+    strays, depth = int(STRAY_SHARE * len(rows)), 0
     columns: list[tuple[float, float]] = []
     for (place, step), (following, _) in pairwise([*edges, (edges[-1][0], 0)]):
         depth += step
-        if depth > allowed and following > place:
+        if depth > strays and following > place:
             if columns and place - columns[-1][1] < MIN_GUTTER * height:
                 columns[-1] = columns[-1][0], following
             else:
@@ -355,50 +364,30 @@ def _place_cells(cells: Iterable[Cell], columns: Sequence[tuple[float, float]]) 
     """The text of a line by column."""
     row = [""] * len(columns)
     for cell in cells:
-        shared = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
-        column = 0 if shared[0] > 0 else max(range(len(columns)), key=shared.__getitem__)
+        overlaps = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
+        column = 0 if overlaps[0] > 0 else max(range(len(columns)), key=overlaps.__getitem__)
         row[column] = f"{row[column]} {cell.text}".strip()
     return row
-
-
-def _place_heads(line: Line, columns: Sequence[tuple[float, float]]) -> list[str]:
-    """The last line of a head, where each column has its own; words may stand close where columns do."""
-    close = list(_split_cells(line, columns, NUMBER_GAP))
-    return _place_cells(close if len(columns) - 1 <= len(close) <= len(columns) else _split_cells(line, columns), columns)
-
-
-def _join_groups(lines: Iterable[Line], columns: Sequence[tuple[float, float]]) -> Iterable[Sequence[Cell]]:
-    """The cells of the lines of a head above its last one; two lines of one cell each are one text."""
-    rows: list[list[Cell]] = []
-    for cells in (list(_split_cells(line, columns)) for line in lines):
-        if len(cells) == 1 and rows and len(rows[-1]) == 1 and rows[-1][0].left < cells[0].left < rows[-1][0].right:
-            rows[-1] = [rows[-1][0].join(cells[0])]
-        else:
-            rows.append(cells)
-    return rows
 
 
 def _place_groups(cells: Iterable[Cell], columns: Sequence[tuple[float, float]]) -> list[str]:
     """A line of the head that is not its last: what stands over several columns belongs to each of them."""
     row = [""] * len(columns)
     for cell in cells:
-        covered = [n for n, (left, right) in enumerate(columns) if min(cell.right, right) > max(cell.left, left)]
-        if 0 in covered or not (len(covered) > 1 or _GROUP.search(cell.text)):
+        numbers = [n for n, (left, right) in enumerate(columns) if min(cell.right, right) > max(cell.left, left)]
+        if 0 in numbers or not (len(numbers) > 1 or _GROUP.search(cell.text)):
             row[_place_cells([cell], columns).index(cell.text)] += f" {cell.text}"
             continue
-        first, last = _find_middle(cell, columns, covered)
+        # The columns that it stands in the middle of.
+        middle = (cell.left + cell.right) / 2
+        first = numbers[0] if numbers else max(1, len(columns) - 1)
+        last = numbers[-1] if numbers else first
+        ranges = [(one, other) for one in range(1, first + 1) for other in range(last, len(columns))]
+        distances = [abs((columns[one][0] + columns[other][1]) / 2 - middle) for one, other in ranges]
+        first, last = ranges[distances.index(min(distances))]
         for n in range(first, last + 1):
             row[n] += f" {cell.text}"
     return [text.strip() for text in row]
-
-
-def _find_middle(cell: Cell, columns: Sequence[tuple[float, float]], covered: Sequence[int]) -> tuple[int, int]:
-    """The first and the last of the columns that a cell stands in the middle of."""
-    middle = (cell.left + cell.right) / 2
-    first = covered[0] if covered else max(1, len(columns) - 1)
-    last = covered[-1] if covered else first
-    ranges = [(one, other) for one in range(1, first + 1) for other in range(last, len(columns))]
-    return min(ranges, key=lambda ends: abs((columns[ends[0]][0] + columns[ends[1]][1]) / 2 - middle))
 
 
 def _split_cells(line: Line, columns: Sequence[tuple[float, float]], gap: float = CLOSE_GAP) -> Iterable[Cell]:
@@ -429,17 +418,18 @@ def _join_wrapped(grid: list[list[str]], lines: Sequence[Line]) -> list[list[str
         elif not values and goes_on and rows:
             rows[-1][0] = f"{rows[-1][0]} {row[0]}".strip()
         elif (
-            values and not row[0] and rows and above is not None and not any(map(_is_value, values)) and _is_close(above, line)
+            values
+            and not row[0]
+            and rows
+            and above is not None
+            and not any(map(_is_value, values))
+            and above.bottom - line.top < 0.4 * line.cells[0].height
         ):
             rows[-1] = [f"{before} {text}".strip() for before, text in zip(rows[-1], row, strict=True)]
         else:
             rows.append(row)
         label = line if not values and not row[0].endswith(":") else None
     return rows
-
-
-def _is_close(above: Line, line: Line) -> bool:
-    return above.bottom - line.top < 0.4 * line.cells[0].height
 
 
 def _is_table(rows: Sequence[Sequence[str]], columns: int, has_head: bool) -> bool:
@@ -468,38 +458,17 @@ def _is_word(text: str) -> bool:
     return (text in _NO_VALUE or any(map(str.isalnum, text))) and not text.endswith("|")
 
 
-def _is_first(table: Table, words: Sequence[Cell]) -> bool:
-    """Whether at most a running head stands above it."""
-    top = max(line.top for line in table.lines)
-    return len({round(word.bottom / 4) for word in words if word.bottom > top - 1}) <= 3
-
-
-def _is_last(table: Table, words: Sequence[Cell]) -> bool:
-    """Whether at most a page number and a note stand below it."""
-    bottom = min(line.bottom for line in table.lines)
-    return len({round(word.bottom / 4) for word in words if word.top < bottom + 1}) <= 3
-
-
-def _continue_table(above: Table, table: Table) -> Table:
-    """A table under the head of the one that it goes on from, where the columns are the same."""
-    if len(above.columns) == len(table.columns) and all(
-        min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(above.columns, table.columns, strict=True)
-    ):
-        return replace(table, head=above.head)
-    return table
-
-
 def _place_tables(text: str, tables: Sequence[Table]) -> str:
     """Each table where its first word stood, and its words nowhere else."""
     spans = sorted(
         (word.first, word.last, number) for number, table in enumerate(tables) for line in table.lines for word in line.words
     )
-    parts, at, written = list[str](), 0, set[int]()
+    parts, at, numbers = list[str](), 0, set[int]()
     for first, last, number in spans:
         parts.append(text[at:first] if text[at:first].strip() else "")
-        if number not in written:
+        if number not in numbers:
             parts.append(f"\n\n{tables[number].write()}\n\n")
-            written.add(number)
+            numbers.add(number)
         at = max(at, last)
     return "".join([*parts, text[at:]])
 

@@ -6,6 +6,7 @@ pictures, embedded objects, headers) are passed over, and what a field would com
 
 from __future__ import annotations
 
+import codecs
 import re
 from contextlib import suppress
 
@@ -61,8 +62,8 @@ def read_rtf(data: bytes, max_chars: int) -> Extracted:
         reading.read(source)
     about = {name: one_line("".join(parts)) for name, parts in reading.about.items()}
     stamps = {match[1]: f"{match[2]}-{int(match[3]):02}-{int(match[4]):02}" for match in _STAMP.finditer(source)}
-    changed = stamps.get("revtim", "")
-    return build_extracted(writer, {**about, "published": changed or stamps.get("creatim", ""), "updated": changed})
+    update = stamps.get("revtim", "")
+    return build_extracted(writer, {**about, "published": update or stamps.get("creatim", ""), "updated": update})
 
 
 class _Reading:
@@ -90,15 +91,18 @@ class _Reading:
 
     def read(self, text: str) -> None:
         place = tokens = 0
-        while found := _TOKEN.match(text, place):
+        while token := _TOKEN.match(text, place):
             tokens += 1
             if tokens > MAX_TOKENS:
                 self._writer.truncated = True
                 break
-            place = found.end()
-            word, number, code, sign, brace, plain = found.groups()
+            place = token.end()
+            word, number, code, sign, brace, plain = token.groups()
+            if code and self._skip:
+                self._skip -= 1
+                continue
             if code:
-                self._add_byte(int(code, 16))
+                self._bytes.append(int(code, 16))
                 continue
             if self._bytes:
                 self._end_bytes()
@@ -106,8 +110,13 @@ class _Reading:
                 place += max(0, int(number or 0))
             elif word:
                 self._read_word(word, int(number) if number else None)
+            elif brace == "{":
+                if len(self._groups) > MAX_GROUPS:
+                    raise broken_error("its groups stand too deep inside one another")
+                self._groups.append(self._groups[-1])
+                self._is_optional = False
             elif brace:
-                self._enter_group() if brace == "{" else self._leave_group()
+                self._leave_group()
             elif sign:
                 self._read_sign(sign)
             elif plain:
@@ -116,19 +125,13 @@ class _Reading:
         self._end_paragraph()
         self._writer.end_table()
 
-    def _enter_group(self) -> None:
-        if len(self._groups) > MAX_GROUPS:
-            raise broken_error("its groups stand too deep inside one another")
-        self._groups.append(self._groups[-1])
-        self._is_optional = False
-
     def _leave_group(self) -> None:
         if self._groups[-1].into == "styles" and self._style_name:
             if heading := _HEADING_STYLE.search("".join(self._style_name)[:500]):
                 self._styles[self._style] = int(heading[1])
             self._style_name = []
-        ended = self._groups.pop() if len(self._groups) > 1 else self._groups[-1]
-        if ended.into == "note" and self._groups[-1].into != "note":
+        group = self._groups.pop() if len(self._groups) > 1 else self._groups[-1]
+        if group.into == "note" and self._groups[-1].into != "note":
             self._end_position()
             note, self._note = " ".join("".join(self._note).split()), []
             self._paragraph.append(f" ({note})" if note else "")
@@ -169,7 +172,8 @@ class _Reading:
             case "uc":
                 self._groups[-1] = replace(self._groups[-1], skip=min(max(number, 0), 10))
             case "ansicpg":
-                self._codec = _known_codec(f"cp{number}") or self._codec
+                with suppress(LookupError):
+                    self._codec = codecs.lookup(f"cp{number}").name
             case "f" | "deff":
                 self._font = number
                 if self._groups[-1].into != "fonts":
@@ -192,9 +196,13 @@ class _Reading:
             case "par" | "sect" | "page":
                 self._end_paragraph()
             case "cell" | "nestcell":
-                self._end_cell()
+                self._end_position()
+                self._cells.append("".join(self._paragraph))
+                self._paragraph = []
             case "row":
-                self._end_row()
+                if self._cells:
+                    self._writer.add_row(self._cells)
+                self._cells, self._in_table = [], False
 
     def _read_sign(self, sign: str) -> None:
         if sign == "*":
@@ -206,21 +214,15 @@ class _Reading:
         elif sign in "\r\n":
             self._end_paragraph()
 
-    def _add_byte(self, value: int) -> None:
-        if self._skip:
-            self._skip -= 1
-        else:
-            self._bytes.append(value)
-
     def _end_bytes(self) -> None:
         if self._bytes:
             self._add_text(bytes(self._bytes).decode(self._groups[-1].codec or self._codec, "replace"))
             self._bytes.clear()
 
     def _read_plain(self, text: str) -> None:
-        skipped = min(self._skip, len(text))
-        self._skip -= skipped
-        text = text[skipped:]
+        count = min(self._skip, len(text))
+        self._skip -= count
+        text = text[count:]
         if not text.isascii():
             text = text.encode("latin-1").decode(self._groups[-1].codec or self._codec, "replace")
         self._add_text(text)
@@ -267,21 +269,3 @@ class _Reading:
             self._writer.add_item(text, 0, f"{number[1]}." if number else "-")
         else:
             self._writer.add_paragraph(text)
-
-    def _end_cell(self) -> None:
-        self._end_position()
-        self._cells.append("".join(self._paragraph))
-        self._paragraph = []
-
-    def _end_row(self) -> None:
-        if self._cells:
-            self._writer.add_row(self._cells)
-        self._cells, self._in_table = [], False
-
-
-def _known_codec(name: str) -> str:
-    try:
-        b"".decode(name)
-    except LookupError:
-        return ""
-    return name

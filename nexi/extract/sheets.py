@@ -117,8 +117,10 @@ class _NumberFormats:
             self._in_cells = True
         elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
             number = _parse_number(attributes.get("numFmtId", ""))
-            if number not in self._own:
-                self._own[number] = _kind_of_number(number)
+            if number not in self._own:  # the workbook does not describe it
+                self._own[number] = parse_number_format(BUILT_IN_FORMATS.get(number, ""))
+                if number in _DATE_FORMATS or number in _PERCENT_FORMATS:
+                    self._own[number] = "date" if number in _DATE_FORMATS else "percent"
             self._kinds.append(self._own[number])
 
     def end(self, name: str) -> None:
@@ -130,13 +132,6 @@ class _NumberFormats:
     def kind_of(self, style: str) -> _ShownAs:
         number = _parse_number(style)
         return self._kinds[number] if number < len(self._kinds) else None
-
-
-def _kind_of_number(number: int) -> _ShownAs:
-    """How a format is shown that the workbook does not describe."""
-    if number in _DATE_FORMATS:
-        return "date"
-    return "percent" if number in _PERCENT_FORMATS else parse_number_format(BUILT_IN_FORMATS.get(number, ""))
 
 
 def _kind_of_code(code: str) -> _ShownAs:
@@ -172,7 +167,12 @@ class _Values:
         try:
             number = float(value[:100])
             if kind == "date":
-                return self._show_date(number)
+                moment = self._day_zero + timedelta(seconds=round(number * 86_400))
+                if 0 <= number < 1:
+                    return moment.strftime("%H:%M:%S").removesuffix(":00")
+                if not number % 1:
+                    return moment.date().isoformat()
+                return moment.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
             if kind == "percent":
                 return f"{number * 100:.12g}%"
             if abs(number) >= MAX_SHOWN_NUMBER:
@@ -180,12 +180,6 @@ class _Values:
             return kind.show(number) if isinstance(kind, NumberFormat) else f"{number:.15g}"
         except (ValueError, OverflowError):
             return value
-
-    def _show_date(self, days: float) -> str:
-        moment = self._day_zero + timedelta(seconds=round(days * 86_400))
-        if 0 <= days < 1:
-            return moment.strftime("%H:%M:%S").removesuffix(":00")
-        return moment.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00") if days % 1 else moment.date().isoformat()
 
 
 class _Rows:
@@ -205,7 +199,10 @@ class _Rows:
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "row":
-            self._enter_row(attributes.get("r", ""))
+            here = _parse_number(attributes.get("r", "")) or self._last_row + 1
+            if here > self._last_row + 1 or not any(self._row):
+                self._writer.end_table()  # a row that is left out ends a table
+            self._last_row, self._row, self._column = here, [], 0
         elif name == "c":
             self._cell, self._value, self._formula = attributes, [], []
             self._column = _column_of(attributes.get("r", ""), self._column)
@@ -228,22 +225,13 @@ class _Rows:
         elif name == "row" and self._row:
             self._writer.add_row(self._row)
 
-    def _enter_row(self, number: str) -> None:
-        """A row that is left out ends a table."""
-        here = _parse_number(number) or self._last_row + 1
-        if here > self._last_row + 1 or not any(self._row):
-            self._writer.end_table()
-        self._last_row, self._row, self._column = here, [], 0
-
     def _add_cell(self) -> None:
-        shown = self._values.show(
-            self._cell.get("t", ""), self._cell.get("s", ""), "".join(self._value), "".join(self._formula)
-        )
-        if shown and self._column < MAX_COLUMNS:
+        text = self._values.show(self._cell.get("t", ""), self._cell.get("s", ""), "".join(self._value), "".join(self._formula))
+        if text and self._column < MAX_COLUMNS:
             self._row += [""] * (self._column + 1 - len(self._row))
-            self._row[self._column] = shown
+            self._row[self._column] = text
         else:
-            self._values.is_cut = self._values.is_cut or bool(shown)
+            self._values.is_cut = self._values.is_cut or bool(text)
             self._unshown += 1
         self._column += 1
         self._values.cells_left -= 1
@@ -254,11 +242,11 @@ class _Rows:
 
 def _column_of(reference: str, following: int) -> int:
     """27 of `AB5`; the next one where a cell does not say where it stands."""
-    found = _COLUMN.match(reference)
-    if not found:
+    match = _COLUMN.match(reference)
+    if not match:
         return following
     number = 0
-    for letter in found[1]:
+    for letter in match[1]:
         number = number * 26 + ord(letter) - 64
     return number - 1
 

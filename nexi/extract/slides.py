@@ -40,8 +40,8 @@ def read_pptx(data: bytes, max_chars: int) -> Extracted:
     if "ppt/presentation.xml" not in archive:
         raise broken_error("it has no list of slides")
     targets = archive.relationships("ppt/presentation.xml")
-    listed = Elements("sldId").of(archive.read("ppt/presentation.xml"))
-    paths = [targets.get(attributes.get("id", ""), {}).get("Target", "") for _, attributes, _ in listed]
+    entries = Elements("sldId").of(archive.read("ppt/presentation.xml"))
+    paths = [targets.get(attributes.get("id", ""), {}).get("Target", "") for _, attributes, _ in entries]
     writer = MarkdownWriter(max_chars)
     writer.truncated = len(paths) > MAX_SLIDES
     allowance = iter(range(MAX_ELEMENTS))
@@ -68,8 +68,8 @@ def _write_slide(archive: BoundedArchive, path: str, number: int, writer: Markdo
         if about.get("Type", "").endswith("/notesSlide"):
             notes = _Shapes(writer, allowance)
             parse_xml(archive.stream(about.get("Target", "")), notes)
-            said = " ".join(text for shape in notes.shapes for text in shape.texts())
-            writer.add_paragraph(f"Notes: {said}" if said.strip() else "")
+            speech = " ".join(text for shape in notes.shapes for text in shape.texts())
+            writer.add_paragraph(f"Notes: {speech}" if speech.strip() else "")
         elif about.get("Type", "").endswith("/chart"):
             chart = _Chart()
             parse_xml(archive.stream(about.get("Target", "")), chart)
@@ -209,13 +209,10 @@ class _Shapes:
             self._formula.text(text)
         elif self._in_text and not self._silent:
             self._writer.count_text(text)
-            self._text.append(self._write_position(text))
-
-    def _write_position(self, text: str) -> str:
-        before = "".join(self._text)[-notation.MAX_BEFORE :]
-        if self._baseline in ("", "0"):
-            return text
-        return (notation.write_lowered if self._baseline.startswith("-") else notation.write_raised)(before, text)
+            if self._baseline not in ("", "0"):
+                write = notation.write_lowered if self._baseline.startswith("-") else notation.write_raised
+                text = write("".join(self._text)[-notation.MAX_BEFORE :], text)
+            self._text.append(text)
 
     def end(self, name: str) -> None:
         if self._silent:
@@ -229,14 +226,11 @@ class _Shapes:
         elif name == "r":
             self._baseline = ""
         elif name == "p":
-            self._end_paragraph("".join(self._text))
-            self._text = []
+            text, self._text = "".join(self._text), []
+            if self._cell is not None:
+                self._cell.append(text)
+            elif text.strip():
+                self._shape.add(text, self._about)
         elif name == "tc" and self._cell is not None and self._shape.rows:
             self._shape.rows[-1].append(" ".join(self._cell))
             self._cell = None
-
-    def _end_paragraph(self, text: str) -> None:
-        if self._cell is not None:
-            self._cell.append(text)
-        elif text.strip():
-            self._shape.add(text, self._about)

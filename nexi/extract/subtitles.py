@@ -50,18 +50,18 @@ class _Speech:
         assert times is not None  # noqa: S101 - the caller looked for the line
         self.has_cues = True
         begins, ends = _to_seconds(*times.group(1, 2, 3)), _to_seconds(*times.group(4, 5, 6))
-        said = " ".join(_TAG.sub("", _VOICE.sub(r"\1: ", text)).split())
+        words = " ".join(_TAG.sub("", _VOICE.sub(r"\1: ", text)).split())
         if begins - self._ends > PAUSE_S or (
             self._chars > PARAGRAPH_CHARS and self._words[-1:] and _ends_sentence(self._words[-1])
         ):
             self.end_paragraph()
         self._ends = ends
-        if not said or self._words[-1:] == [said]:  # a line that stays while the next one comes is written twice
+        if not words or self._words[-1:] == [words]:  # a line that stays while the next one comes is written twice
             return
         if not self._words:
             self._begins = begins
-        self._words.append(said)
-        self._chars += len(said)
+        self._words.append(words)
+        self._chars += len(words)
         if self._chars > 4 * PARAGRAPH_CHARS:
             self.end_paragraph()
 

@@ -31,7 +31,10 @@ def open_spans(tree: Any, main: Any) -> None:
         rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag in _PARTS else [part])]
         rows = [row for row in rows if row.tag == "tr"]
         if 1 < len(rows) <= MAX_ROWS and table.query_selector("thead") is None and _begins_with_data(rows):
-            _insert_empty_head(tree, rows[0])
+            head = tree.create_element("tr")
+            for _ in _read_row(rows[0]):
+                head.append_child(tree.create_element("th"))
+            rows[0].parent.insert_before(head, rows[0])
         elif 1 < len(rows) <= MAX_ROWS and table.query_selector("[rowspan], [colspan]") is not None:
             rows = _lift_title(tree, table, rows)
             rows = rows[_join_head(tree, rows) :]
@@ -50,13 +53,6 @@ def _begins_with_data(rows: list[Any]) -> bool:
         return False
     has_digit = [any(map(str.isdecimal, spans[1][1])) for spans in (first, *others)]
     return rows[0].query_selector("b, strong") is None and (has_digit[0] or not all(has_digit[1:]))
-
-
-def _insert_empty_head(tree: Any, first: Any) -> None:
-    head = tree.create_element("tr")
-    for _ in _read_row(first):
-        head.append_child(tree.create_element("th"))
-    first.parent.insert_before(head, first)
 
 
 def _read_row(row: Any) -> list[Span]:
@@ -96,24 +92,24 @@ def _join_head(tree: Any, rows: list[Any]) -> int:
     if len(heads) < 2 or len(heads) == len(rows) or not any(columns > 1 or lines > 1 for _, _, columns, lines in heads[0]):
         return min(len(heads), 1)
     names: dict[int, list[str]] = {}
-    taken: set[tuple[int, int]] = set()
+    covered_places: set[tuple[int, int]] = set()
     for number, spans in enumerate(heads):
         column = 0
         for _, text, columns, lines in spans:
-            while (number, column) in taken:
+            while (number, column) in covered_places:
                 column += 1
             for place in range(column, min(column + columns, MAX_COLUMNS)):
-                taken.update((below, place) for below in range(number, min(number + lines, len(heads))))
+                covered_places.update((below, place) for below in range(number, min(number + lines, len(heads))))
                 if text and text not in names.setdefault(place, []):
                     names[place].append(text)
             column += columns
-    joined = rows[len(heads) - 1]
+    last = rows[len(heads) - 1]
     for cell, *_ in heads[-1]:
         cell.decompose()
     for column in range(max(names, default=-1) + 1):
         cell = tree.create_element("th")
         cell.append_child(tree.create_text_node(" ".join(names.get(column, []))))
-        joined.append_child(cell)
+        last.append_child(cell)
     for row in rows[: len(heads) - 1]:
         row.decompose()
     return len(heads)
@@ -126,10 +122,12 @@ def _repeat_labels(tree: Any, rows: list[Any]) -> None:
         column, following = 0, dict[int, tuple[str, str, int]]()
         for cell, text, columns, lines in [*_read_row(row), (None, "", 1, 1)]:
             while column in open_labels:
-                label, tag, left = open_labels[column]
-                if left > 1:
-                    following[column] = label, tag, left - 1
-                _insert_cell(tree, row, cell, tag, label)
+                label, tag, count = open_labels[column]
+                if count > 1:
+                    following[column] = label, tag, count - 1
+                copy = tree.create_element(tag)
+                copy.append_child(tree.create_text_node(label))
+                row.append_child(copy) if cell is None else row.insert_before(copy, cell)
                 column += 1
             if cell is None:
                 break
@@ -140,12 +138,3 @@ def _repeat_labels(tree: Any, rows: list[Any]) -> None:
                     following[place] = text if is_label else "", cell.tag, lines - 1
             column += columns
         open_labels = following
-
-
-def _insert_cell(tree: Any, row: Any, before: Any, tag: str, text: str) -> None:
-    cell = tree.create_element(tag)
-    cell.append_child(tree.create_text_node(text))
-    if before is None:
-        row.append_child(cell)
-    else:
-        row.insert_before(cell, before)

@@ -56,18 +56,21 @@ def read_note(source: str, name: str, find_block: Callable[[str], str] = lambda 
     """Read a note from its file's text and name. `find_block` gives the text of a block, as `find_blocks` names it."""
     source = source.removeprefix("\ufeff").replace("\r\n", "\n")
     properties, body = _split_properties(source)
-    title = _first(properties, "title") or _title_of_name(name)
-    aliases = _all(properties, "alias", "aliases")
-    tags = dict.fromkeys(tag.lstrip("#") for tag in _all(properties, "tag", "tags"))
-    tags |= dict.fromkeys(found[1] or found[2] for found in _TAG.finditer(_CODE.sub(" ", body)) if not _is_number(found))
+    # Logseq writes a slash in the name of a page as `___` or %2F.
+    title = _first(properties, "title") or unquote(PurePath(name).stem).replace("___", "/")
+    aliases = [*properties.get("alias", []), *properties.get("aliases", [])][:MAX_NAMES]
+    names = [*properties.get("tag", []), *properties.get("tags", [])][:MAX_NAMES]
+    tags = dict.fromkeys(tag.lstrip("#") for tag in names)
+    names = [match[1] or match[2] for match in _TAG.finditer(_CODE.sub(" ", body))]
+    tags |= dict.fromkeys(tag for tag in names if not tag.isdecimal())  # `#12` is a number of something
     day = _DAY.fullmatch(PurePath(name).stem)
     others = {
         key: values
         for key, values in properties.items()
         if key not in ("title", "alias", "aliases", "tag", "tags", *HIDDEN_PROPERTIES) and any(values)
     }
-    shown = {"Aliases": aliases, "Tags": list(tags)[:MAX_NAMES], **others}
-    head = "\n".join(f"{key}: {', '.join(values)}  " for key, values in shown.items() if values)
+    facts = {"Aliases": aliases, "Tags": list(tags)[:MAX_NAMES], **others}
+    head = "\n".join(f"{key}: {', '.join(values)}  " for key, values in facts.items() if values)
     text = _outside_code(body, lambda part: _to_plain_links(part, find_block)).strip()
     return Note(
         f"{head.rstrip()}\n\n{text}".strip(),
@@ -102,11 +105,6 @@ def _link_key(name: str) -> str:
     return PurePath(plain.removesuffix(".md")).name.casefold()
 
 
-def _title_of_name(name: str) -> str:
-    """Logseq writes a slash in the name of a page as `___` or %2F."""
-    return unquote(PurePath(name).stem).replace("___", "/")
-
-
 def _split_properties(source: str) -> tuple[dict[str, list[str]], str]:
     """The properties of a note and the rest of it: YAML as Obsidian writes it, which is flat, or lines of `key:: value`."""
     if front := _FRONT.match(source, 0, MAX_FRONT_CHARS):
@@ -115,10 +113,10 @@ def _split_properties(source: str) -> tuple[dict[str, list[str]], str]:
     at = 0
     while (end := source.find("\n", at)) > 0 or at < len(source):
         end = end if end >= 0 else len(source)
-        found = _PAGE_PROPERTY.match(source, at, end) if end - at < MAX_BLOCK_CHARS else None
-        if not found:
+        match = _PAGE_PROPERTY.match(source, at, end) if end - at < MAX_BLOCK_CHARS else None
+        if not match:
             break
-        properties[found[1].casefold()] = _split_list(found[2])
+        properties[match[1].casefold()] = _split_list(match[2])
         at = end + 1
     return properties, source[at:]
 
@@ -127,8 +125,8 @@ def _read_front_matter(front: str) -> dict[str, list[str]]:
     properties: dict[str, list[str]] = {}
     key = ""
     for line in front.splitlines():
-        if found := _KEY.match(line):
-            key, value = found[1].strip().casefold(), (found[2] or "").strip()
+        if match := _KEY.match(line):
+            key, value = match[1].strip().casefold(), (match[2] or "").strip()
             if value.startswith("[") and value.endswith("]") and not value.startswith("[["):
                 properties[key] = _split_list(value[1:-1])
             elif key in ("tags", "tag", "aliases", "alias"):
@@ -151,21 +149,12 @@ def _plain_value(value: str) -> str:
     return one_line(_WIKI_LINK.sub(_link_text, value))
 
 
-def _all(properties: Mapping[str, list[str]], *keys: str) -> list[str]:
-    return [value for key in keys for value in properties.get(key, [])][:MAX_NAMES]
-
-
 def _first(properties: Mapping[str, list[str]], key: str) -> str:
     return next(iter(properties.get(key, [])), "")
 
 
 def _date_of(properties: Mapping[str, list[str]], *keys: str) -> str:
     return next((day for key in keys if (day := normalise_date(_first(properties, key)))), "")
-
-
-def _is_number(tag: re.Match[str]) -> bool:
-    """`#12` is a number of something, not a tag."""
-    return (tag[1] or tag[2]).isdecimal()
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
@@ -185,7 +174,7 @@ def _to_plain_links(text: str, find_block: Callable[[str], str]) -> str:
 
     text = _BLOCK_PROPERTY.sub("", text)
     text = _LOGSEQ_EMBED.sub(r"\1", text)
-    text = _LOGSEQ_REFERENCE.sub(lambda found: _name_links(find_block(found[1].lower())) or found[0], text)
+    text = _LOGSEQ_REFERENCE.sub(lambda match: _name_links(find_block(match[1].lower())) or match[0], text)
     text = _WIKI_LINK.sub(replace_link, text)
     return _MARKS.sub("", _CALLOUT.sub(r"\1", _BLOCK_MARK.sub("", text)))
 

@@ -57,33 +57,29 @@ class _Records:
 
     def read_all(self) -> Iterator[tuple[Headers, bytes]]:
         try:
-            while headers := self._read_headers():
+            while True:
+                for _ in range(MAX_HEADER_LINES):
+                    line = self._stream.readline(MAX_LINE_BYTES)
+                    if line.strip() or not line:
+                        break
+                headers = _parse_headers(self._stream) if line.startswith(b"WARC/") else {}
+                if not headers:
+                    return  # its end, or something else stands here
                 self.count += 1
-                length = headers.get("content-length", "")
-                body = self._read_body(int(length) if length.isdecimal() and len(length) < 12 else 0)
+                text = headers.get("content-length", "")
+                length = int(text) if text.isdecimal() and len(text) < 12 else 0
+                body = self._stream.read(min(length, MAX_RECORD_BYTES))
+                self._left -= len(body)
+                rest = length - len(body)
+                while rest > 0 and self._left > 0 and (piece := self._stream.read(min(rest, _PIECE_BYTES))):
+                    rest -= len(piece)
+                    self._left -= len(piece)
                 yield headers, body
                 if self.count >= MAX_RECORDS or self._left <= 0:
                     self.is_cut = True
                     return
         except (OSError, EOFError, zlib.error):
             self.is_cut = True  # it ends inside a record
-
-    def _read_headers(self) -> Headers:
-        """Those of the next record; none at the end, or where something else stands."""
-        for _ in range(MAX_HEADER_LINES):
-            line = self._stream.readline(MAX_LINE_BYTES)
-            if line.strip() or not line:
-                break
-        return _parse_headers(self._stream) if line.startswith(b"WARC/") else {}
-
-    def _read_body(self, length: int) -> bytes:
-        body = self._stream.read(min(length, MAX_RECORD_BYTES))
-        self._left -= len(body)
-        rest = length - len(body)
-        while rest > 0 and self._left > 0 and (piece := self._stream.read(min(rest, _PIECE_BYTES))):
-            rest -= len(piece)
-            self._left -= len(piece)
-        return body
 
 
 def _parse_headers(stream: BinaryIO) -> Headers:

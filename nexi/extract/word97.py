@@ -62,14 +62,14 @@ def _read_pieces(table: bytes, head: bytes) -> Iterator[str]:
     if not 0 < count <= len(table):
         raise broken_error("its list of pieces is cut")
     bounds = struct.unpack_from(f"<{count + 1}I", table, at + 5)
-    left = len(head)  # the pieces lie side by side
+    room = len(head)  # the pieces lie side by side
     for number, (start, end) in enumerate(pairwise(bounds)):
         (place,) = struct.unpack_from("<I", table, at + 5 + 4 * (count + 1) + 8 * number + 2)
         is_narrow, size = place & 0x40000000, max(0, end - start)
         place &= 0x3FFFFFFF
         raw = head[place // 2 : place // 2 + size] if is_narrow else head[place : place + 2 * size]
-        left -= len(raw)
-        if left < 0:
+        room -= len(raw)
+        if room < 0:
             raise broken_error("its pieces overlap")
         yield raw.decode("cp1252" if is_narrow else "utf-16-le", "replace")
 

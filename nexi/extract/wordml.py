@@ -96,20 +96,20 @@ class _Styles:
         """Its text says nothing."""
 
     def resolve(self, style_id: str) -> _Style:
-        found = _Style()
+        result = _Style()
         for _ in range(MAX_STYLE_DEPTH):
             style = self._styles.get(style_id)
             if style is None:
                 break
-            found = _Style(
-                found.name or style.name,
+            result = _Style(
+                result.name or style.name,
                 style.base,
-                found.number or style.number,
-                found.level or style.level,
-                found.outline or style.outline,
+                result.number or style.number,
+                result.level or style.level,
+                result.outline or style.outline,
             )
             style_id = style.base
-        return found
+        return result
 
 
 class _Numbering:
@@ -147,8 +147,8 @@ class _Numbering:
 
     def is_ordered(self, number: str, level: int) -> bool:
         abstract = self._abstract.get(number, "")
-        found = self._formats.get((abstract, str(level))) or self._formats.get((abstract, "0"), "")
-        return found not in _NO_NUMBER
+        form = self._formats.get((abstract, str(level))) or self._formats.get((abstract, "0"), "")
+        return form not in _NO_NUMBER
 
     def level_of_style(self, number: str, style: str) -> str:
         return self._levels.get((self._abstract.get(number, ""), style), "")
@@ -226,7 +226,9 @@ class _Paragraphs:
             self._link = self._links.get(attributes.get("id", ""), "")
             self._paragraphs[-1].append("[" if self._link else "")
         elif name == "tbl":
-            self._enter_table()
+            if not self._tables:  # a table inside a table is text of its cell
+                self._writer.end_table()
+            self._tables += 1
 
     def end(self, name: str) -> None:
         if self._silent:
@@ -237,8 +239,8 @@ class _Paragraphs:
                 self._paragraphs[-1].append(formula)
         elif name == "r" and self._paragraphs and self._position in _WRITE_POSITION:
             paragraph = self._paragraphs[-1]
-            before, moved = "".join(paragraph[: self._run_start]), "".join(paragraph[self._run_start :])
-            paragraph[self._run_start :] = [_WRITE_POSITION[self._position](before[-notation.MAX_BEFORE :], moved)]
+            before, script = "".join(paragraph[: self._run_start]), "".join(paragraph[self._run_start :])
+            paragraph[self._run_start :] = [_WRITE_POSITION[self._position](before[-notation.MAX_BEFORE :], script)]
         elif name == "t":
             self._in_text = False
         elif name == "hyperlink" and self._paragraphs:
@@ -246,8 +248,12 @@ class _Paragraphs:
             self._link = ""
         elif name == "p" and self._paragraphs:
             self._add_paragraph("".join(self._paragraphs.pop()))
-        elif name in ("tc", "tr") and self._tables == 1:
-            self._leave_cell(name)
+        elif name == "tc" and self._tables == 1:
+            self._row.append(" ".join(self._cell))
+            self._cell = []
+        elif name == "tr" and self._tables == 1:
+            self._writer.add_row(self._row)
+            self._row = []
         elif name == "tbl":
             self._tables -= 1
             if not self._tables:
@@ -260,20 +266,6 @@ class _Paragraphs:
             self._writer.count_text(text)
             self._paragraphs[-1].append(text)
 
-    def _enter_table(self) -> None:
-        """A table inside a table is text of its cell."""
-        if not self._tables:
-            self._writer.end_table()
-        self._tables += 1
-
-    def _leave_cell(self, name: str) -> None:
-        if name == "tc":
-            self._row.append(" ".join(self._cell))
-            self._cell = []
-        else:
-            self._writer.add_row(self._row)
-            self._row = []
-
     def _add_paragraph(self, text: str) -> None:
         if not text.strip():
             return
@@ -285,18 +277,18 @@ class _Paragraphs:
         if level := _heading_level(self._about, style):
             self._writer.add_heading(level, text)
         elif number not in ("", "0"):
-            self._add_item(text, number, self._about.get("level") or style.level or _level_of_name(style.name))
+            words = style.name.split()  # `List Bullet 2`: Word has a list of its own for each depth
+            is_deep = words[:1] == ["List"] and len(words) == 3 and words[2] in "2345"
+            depth_level = self._about.get("level") or style.level or (str(int(words[2]) - 1) if is_deep else "")
+            depth_level = depth_level or self._numbering.level_of_style(number, self._about.get("style", ""))
+            depth = min(_parse_number(depth_level), MAX_LEVEL)
+            counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
+            counts[depth] += 1
+            counts[depth + 1 :] = [0] * (MAX_LEVEL - depth)
+            marker = f"{counts[depth]}." if self._numbering.is_ordered(number, depth) else "-"
+            self._writer.add_item(text, depth, marker)
         else:
             self._writer.add_paragraph(text)
-
-    def _add_item(self, text: str, number: str, level: str) -> None:
-        level = level or self._numbering.level_of_style(number, self._about.get("style", ""))
-        depth = min(_parse_number(level), MAX_LEVEL)
-        counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
-        counts[depth] += 1
-        counts[depth + 1 :] = [0] * (MAX_LEVEL - depth)
-        marker = f"{counts[depth]}." if self._numbering.is_ordered(number, depth) else "-"
-        self._writer.add_item(text, depth, marker)
 
 
 def _heading_level(about: Attributes, style: _Style) -> int:
@@ -309,12 +301,6 @@ def _heading_level(about: Attributes, style: _Style) -> int:
             return min(int(name[7:8]) or 1, 6)
     outline = about.get("outline", style.outline)
     return _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
-
-
-def _level_of_name(name: str) -> str:
-    """1 for `List Bullet 2`: Word has a list of its own for each depth."""
-    words = name.split()
-    return str(int(words[2]) - 1) if words[:1] == ["List"] and len(words) == 3 and words[2] in "2345" else ""
 
 
 def _parse_number(text: str) -> int:

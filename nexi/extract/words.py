@@ -45,20 +45,15 @@ class Extracted(Struct, frozen=True):
     parts: tuple[Part, ...] = ()
 
 
-def page_of(url: str, found: Extracted, *, max_chars: int, **about: Any) -> Page:
+def page_of(url: str, extracted: Extracted, *, max_chars: int, **about: Any) -> Page:
     """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
-    told = asdict(found) | about | {"truncated": found.truncated or about.get("truncated", False)}
-    told.pop("parts")
-    if len(told["text"]) > max_chars:
-        told |= {"text": _cut_beginning(told["text"], max_chars), "truncated": True}
-    return Page(url, **told)
-
-
-def _cut_beginning(text: str, max_chars: int) -> str:
-    """The beginning of a text, ended at a line where one is near."""
-    cut = text[:max_chars]
-    line_end = cut.rfind("\n")
-    return cut[:line_end] if line_end > max_chars * 0.9 else cut
+    fields = asdict(extracted) | about | {"truncated": extracted.truncated or about.get("truncated", False)}
+    fields.pop("parts")
+    if len(fields["text"]) > max_chars:
+        beginning = fields["text"][:max_chars]
+        line_end = beginning.rfind("\n")  # a line is not cut where another ends near
+        fields |= {"text": beginning[:line_end] if line_end > max_chars * 0.9 else beginning, "truncated": True}
+    return Page(url, **fields)
 
 
 def one_line(text: str) -> str:

@@ -35,8 +35,8 @@ def main() -> None:
     lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
     recognition = ocr.Recognition(sys.argv[5], ocr.MAX_DOCUMENT_S[sys.argv[4]])
     # Loaded before the limit, so that the limit is what a document may take.
-    if known := find_format(kind):
-        import_module(f"nexi.extract.{known.reader.partition('.')[0]}")
+    if document_format := find_format(kind):
+        import_module(f"nexi.extract.{document_format.reader.partition('.')[0]}")
     if kind in (PDF, ZIP):  # an archive may hold any document
         import_module("pypdfium2")
     if kind != PDF:

@@ -52,8 +52,8 @@ class MarkdownWriter:
     def begin_part(self) -> int:
         """Where the next block will stand in the text."""
         self._table.close()
-        written = self._max_chars - self._left
-        return written + len("\n\n") if written else 0
+        length = self._max_chars - self._left
+        return length + len("\n\n") if length else 0
 
     def count_text(self, text: str) -> None:
         """Count text that is still to be written; a reader calls it before it keeps the text of an open paragraph."""
@@ -81,8 +81,8 @@ class MarkdownWriter:
             return
         self._table.close()
         depth = min(depth, len(self._markers), MAX_LIST_DEPTH)
-        changed = not depth and self._markers and (self._markers[0] == "-") != (marker == "-")
-        gap = "\n" if self._markers and not changed else "\n\n"
+        is_other_list = not depth and self._markers and (self._markers[0] == "-") != (marker == "-")
+        gap = "\n" if self._markers and not is_other_list else "\n\n"
         indent = " " * sum(len(above) + 1 for above in self._markers[:depth])
         self._markers = [*self._markers[:depth], marker]
         self._append(f"{indent}{marker} {line}", gap)
@@ -92,7 +92,7 @@ class MarkdownWriter:
         if len(cells) > MAX_COLUMNS:
             self.truncated = True
         self._markers = []
-        self._table.add([_escape_cell(cell) for cell in cells[:MAX_COLUMNS]])
+        self._table.add([_join_words(cell[:MAX_CELL_CHARS]).replace("|", "\\|") for cell in cells[:MAX_COLUMNS]])
 
     def end_table(self) -> None:
         self._table.close()
@@ -143,9 +143,9 @@ class _Table:
             self._write_waiting()
 
     def close(self) -> None:
-        waiting = bool(self._waiting)
+        has_rows = bool(self._waiting)
         try:
-            if waiting:
+            if has_rows:
                 self._write_waiting()
         finally:
             self._waiting, self._columns, self._header = [], [], ""
@@ -154,21 +154,17 @@ class _Table:
         rows, self._waiting = self._waiting, []
         if not self._columns:
             self._columns = sorted({column for row in rows for column, cell in enumerate(row) if cell})
-            rows = _join_heads(self._lift_titles(rows), self._columns)
+            title = 0  # rows of one cell above the head are the title of a table and no head
+            while title < MAX_TITLE_ROWS and title + 2 < len(rows) and sum(map(bool, rows[title])) == 1:
+                title += 1
+            if title and sum(map(bool, rows[title])) >= MIN_HEADS:
+                for row in rows[:title]:
+                    self._writer.append_line("".join(row), after_gap=True)
+                rows = rows[title:]
+            rows = _join_heads(rows, self._columns)
         for row in rows:
             if any(row):
                 self._write_row(" | ".join(row[column] if column < len(row) else "" for column in self._columns))
-
-    def _lift_titles(self, rows: list[list[str]]) -> list[list[str]]:
-        """Rows of one cell above the head are the title of a table and no head."""
-        title = 0
-        while title < MAX_TITLE_ROWS and title + 2 < len(rows) and sum(map(bool, rows[title])) == 1:
-            title += 1
-        if not title or sum(map(bool, rows[title])) < MIN_HEADS:
-            return rows
-        for row in rows[:title]:
-            self._writer.append_line("".join(row), after_gap=True)
-        return rows[title:]
 
     def _write_row(self, line: str) -> None:
         if not self._header:
@@ -211,7 +207,3 @@ def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]
 
 def _join_words(text: str) -> str:
     return " ".join(text.split())
-
-
-def _escape_cell(text: str) -> str:
-    return _join_words(text[:MAX_CELL_CHARS]).replace("|", "\\|")

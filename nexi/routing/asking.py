@@ -18,7 +18,7 @@ Ask = Callable[[Choice], Coroutine[Any, Any, SearchOutcome]]
 
 async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S) -> list[tuple[ServiceAnswer, SearchOutcome]]:
     """What each service said, in the order of the route; those that are late once there are hits are not waited for."""
-    waiting = list(route.reserve)
+    reserve = list(route.reserve)
     order: list[Choice] = []
     answers: dict[str, SearchOutcome] = {}
     loop = asyncio.get_running_loop()
@@ -33,16 +33,16 @@ async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S
         for choice in route.first:
             start(choice)
         while running:
-            left = None if late_at is None else max(0.0, late_at - loop.time())
-            done, _ = await asyncio.wait(running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            fresh = [(running.pop(task), task.result()) for task in [*running] if task in done]
+            seconds_left = None if late_at is None else max(0.0, late_at - loop.time())
+            finished_tasks, _ = await asyncio.wait(running, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
+            fresh = [(running.pop(task), task.result()) for task in [*running] if task in finished_tasks]
             answers |= {choice.service: outcome for choice, outcome in fresh}
             if late_at is None and any(outcome.hits for _, outcome in fresh):
                 late_at = loop.time() + max_late_s
             for choice, outcome in fresh:
-                if not outcome.hits and waiting and len(order) < MAX_ASKED and _is_lacking(answers, choice.service):
-                    start(waiting.pop(_find_like(choice, waiting)))
-            if not done:
+                if not outcome.hits and reserve and len(order) < MAX_ASKED and _is_lacking(answers, choice.service):
+                    start(reserve.pop(_find_like(choice, reserve)))
+            if not finished_tasks:
                 for task in running:
                     task.cancel()
                 break
@@ -56,9 +56,9 @@ def _is_lacking(answers: dict[str, SearchOutcome], service: str) -> bool:
     return not answers[service].backend or not any(answer.hits for answer in answers.values())
 
 
-def _find_like(choice: Choice, waiting: Sequence[Choice]) -> int:
+def _find_like(choice: Choice, reserve: Sequence[Choice]) -> int:
     """The place of the first service that was chosen for the same reason, so that the general web stays asked; else 0."""
-    return next((place for place, other in enumerate(waiting) if other.reason == choice.reason), 0)
+    return next((place for place, other in enumerate(reserve) if other.reason == choice.reason), 0)
 
 
 def _describe(choice: Choice, outcome: SearchOutcome | None) -> ServiceAnswer:

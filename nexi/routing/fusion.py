@@ -16,7 +16,7 @@ __all__ = ["fuse_hits", "merge_papers"]
 
 def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit, ...]:
     """The hits of all services by reciprocal rank; a hit that shares no word with the question comes after all that do."""
-    merged: dict[str, Hit] = {}
+    hit_by_place: dict[str, Hit] = {}
     places: dict[str, str] = {}  # of each identifier, the first hit that has it
     rankings: list[list[str]] = []
     for hits in answers.values():
@@ -24,23 +24,23 @@ def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit,
         for hit in hits:
             names = _identify_hit(hit)
             place = next((places[name] for name in names if name in places), names[0])
-            merged[place] = _merge_hits(merged[place], hit) if place in merged else hit
+            hit_by_place[place] = _merge_hits(hit_by_place[place], hit) if place in hit_by_place else hit
             places.update(dict.fromkeys(names, place))
             ranking.append(place)
         rankings.append(list(dict.fromkeys(ranking)))
     words = {_stem_roughly(word) for word in content_words(question)}
-    ranked = [merged[place] for place, _ in by_reciprocal_rank(rankings)]
-    return tuple(sorted(ranked, key=lambda hit: not _shares_word(hit, words)))
+    order = [hit_by_place[place] for place, _ in by_reciprocal_rank(rankings)]
+    return tuple(sorted(order, key=lambda hit: not _shares_word(hit, words)))
 
 
 def merge_papers(one: Paper | None, other: Paper | None) -> Paper | None:
     """One record of two: what the first leaves open, the second fills; a retraction in either is one."""
     if one is None or other is None:
         return one or other
-    filled = {name: value or getattr(other, name) for name, value in asdict(one).items()}
+    fields = {name: value or getattr(other, name) for name, value in asdict(one).items()}
     graver = next((paper for standing in ("retracted", "concern") for paper in (one, other) if paper.standing == standing), one)
-    same = {*one.versions, *other.versions, one.doi, other.doi} - {"", filled["doi"]}
-    return Paper(**filled | {"standing": graver.standing, "notice": graver.notice, "versions": tuple(sorted(same))})
+    same = {*one.versions, *other.versions, one.doi, other.doi} - {"", fields["doi"]}
+    return Paper(**fields | {"standing": graver.standing, "notice": graver.notice, "versions": tuple(sorted(same))})
 
 
 def _identify_hit(hit: Hit) -> list[str]:

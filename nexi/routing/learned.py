@@ -40,6 +40,6 @@ def rate_kinds(vector: Sequence[float]) -> Mapping[str, float]:
     if len(vector) != weights.size:
         return {}
     mean, *rows = weights.rows
-    centred = [value - part * weights.scale for value, part in zip(vector, mean, strict=True)]
-    rates = (sum(value * part for value, part in zip(centred, row, strict=True)) * weights.scale for row in rows)
+    differences = [value - part * weights.scale for value, part in zip(vector, mean, strict=True)]
+    rates = (sum(value * part for value, part in zip(differences, row, strict=True)) * weights.scale for row in rows)
     return dict(zip(weights.kinds, rates, strict=True))

@@ -165,9 +165,9 @@ _HOSTS: Mapping[str, tuple[str, ...]] = {
 
 def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """The kinds of a question with the words that show them, strongest first; a focus goes before all of them."""
-    focused = FOCUS_KINDS.get(query.focus, ())
-    yield from ((kind, f"focus {query.focus}") for kind in focused)
-    if focused:
+    kinds_of_focus = FOCUS_KINDS.get(query.focus, ())
+    yield from ((kind, f"focus {query.focus}") for kind in kinds_of_focus)
+    if kinds_of_focus:
         return
     scores: dict[str, float] = {}
     reasons: dict[str, str] = {}

@@ -54,7 +54,7 @@ def parse_lenient(text: str) -> object:
         pass
     if text in _WORDS:
         return _WORDS[text]
-    best = max(find_values(text), key=lambda found: found.end - found.start, default=None)
+    best = max(find_values(text), key=lambda value: value.end - value.start, default=None)
     if best is None:
         raise ValueError("no JSON object or array in the text")
     return best.value
@@ -73,19 +73,19 @@ def find_values(text: str) -> Iterator[JsonFragment]:
     """The objects and arrays in a text, read leniently, from left to right without overlap. Raises ValueError if too long."""
     if len(text) > MAX_LENIENT_CHARS:
         raise ValueError(f"longer than {MAX_LENIENT_CHARS} characters")
-    position, left = 0, MAX_VALUES
+    position, allowance = 0, MAX_VALUES
     for _ in range(MAX_STARTS):
         opening = _OPENING.search(text, position)
-        if opening is None or left <= 0:
+        if opening is None or allowance <= 0:
             return
-        reader = _JsonReader(text, opening.start(), left)
+        reader = _JsonReader(text, opening.start(), allowance)
         try:
             value = mend_value(reader.value(0))
         except (ValueError, RecursionError):
-            position, left = max(reader.position, opening.end()), reader.left
+            position, allowance = max(reader.position, opening.end()), reader.left
             continue
         yield JsonFragment(opening.start(), reader.position, value, not reader.ended)
-        position, left = reader.position, reader.left
+        position, allowance = reader.position, reader.left
 
 
 _OPENING = re.compile(r"[{\[]")
@@ -106,10 +106,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 class _JsonReader:
     """A forgiving reader of one value. `ended` turns True when the text stopped before the value did."""
 
-    def __init__(self, text: str, position: int, left: int) -> None:
+    def __init__(self, text: str, position: int, allowance: int) -> None:
         self.text = text
         self.position = position
-        self.left = left
+        self.left = allowance
         self.ended = False
 
     def value(self, depth: int) -> object:
@@ -129,39 +129,39 @@ class _JsonReader:
 
     def _read_object(self, depth: int) -> dict[str, object]:
         self.position += 1
-        found: dict[str, object] = {}
-        while self._has_more("}", first=not found):
+        result: dict[str, object] = {}
+        while self._has_more("}", first=not result):
             key = self._read_key()
             if self._is_over():
-                return found
+                return result
             if self._peek_char() != ":":
                 raise ValueError("expected a colon")
             self.position += 1
             if self._is_over():
-                return found
-            found[key] = self.value(depth + 1)
-        return found
+                return result
+            result[key] = self.value(depth + 1)
+        return result
 
     def _read_array(self, depth: int) -> list[object]:
         self.position += 1
-        found: list[object] = []
-        while self._has_more("]", first=not found):
-            found.append(self.value(depth + 1))
-        return found
+        result: list[object] = []
+        while self._has_more("]", first=not result):
+            result.append(self.value(depth + 1))
+        return result
 
     def _has_more(self, closing: str, *, first: bool) -> bool:
         """Step over commas to the next item; False when the collection is over.
 
         A bracket of the other kind ends this collection too and is left for the one above.
         """
-        passed = self._skip_pattern(_COMMAS)
+        commas = self._skip_pattern(_COMMAS)
         if self._is_over():
             return False
         char = self.text[self.position]
         if char in "}]":
             self.position += char == closing
             return False
-        if not first and "," not in passed:
+        if not first and "," not in commas:
             raise ValueError("expected a comma")
         return True
 
@@ -257,8 +257,8 @@ def _is_shallow(value: object) -> bool:
 
 
 def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
-    found = item.values() if isinstance(item, dict) else item
-    return [child for child in found if isinstance(child, dict | list)]
+    values = item.values() if isinstance(item, dict) else item
+    return [child for child in values if isinstance(child, dict | list)]
 
 
 def fix_surrogates(text: str) -> str:

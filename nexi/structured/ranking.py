@@ -68,19 +68,19 @@ def read_pick(text: str, count: int, want: int) -> Pick:
     The reply is one JSON object and nothing around it. Raises ValueError when nothing usable is left.
     """
     value = parse_json(text.strip())
-    chosen = value.get("pick") if isinstance(value, Mapping) else None
-    if not isinstance(chosen, list):
+    picks = value.get("pick") if isinstance(value, Mapping) else None
+    if not isinstance(picks, list):
         raise ValueError('expected one JSON object with a list "pick"')  # noqa: TRY004 a reader raises ValueError and nothing else
     why = value.get("why") if isinstance(value, Mapping) else None
-    reasons = why if isinstance(why, list) and len(why) == len(chosen) else [""] * len(chosen)
-    kept: dict[int, str] = {}
-    for index, reason in zip(chosen, reasons, strict=True):
-        if _is_index(index, count) and index not in kept:
-            kept[index] = reason[:MAX_WHY] if isinstance(reason, str) else ""
-    order = tuple(kept)[: max(0, want)]
+    reasons = why if isinstance(why, list) and len(why) == len(picks) else [""] * len(picks)
+    reason_by_index: dict[int, str] = {}
+    for index, reason in zip(picks, reasons, strict=True):
+        if _is_index(index, count) and index not in reason_by_index:
+            reason_by_index[index] = reason[:MAX_WHY] if isinstance(reason, str) else ""
+    order = tuple(reason_by_index)[: max(0, want)]
     if not order:
         raise ValueError(f'"pick" names no candidate; they are numbered 0 to {count - 1}')
-    return Pick(order, why=tuple(kept[i] for i in order) if any(kept.values()) else ())
+    return Pick(order, why=tuple(reason_by_index[i] for i in order) if any(reason_by_index.values()) else ())
 
 
 def first_ones(count: int, want: int) -> Pick:
@@ -120,18 +120,18 @@ def read_scores(text: str, count: int) -> tuple[UrlScore, ...]:
     if not isinstance(entries, list):
         raise ValueError('expected {"ranked": [{"i": 0, "score": 0.5, "reasoning": "..."}]}')  # noqa: TRY004
     entry_schema = scores_schema(count)["properties"]["ranked"]["items"]
-    kept: dict[int, UrlScore] = {}
+    score_by_index: dict[int, UrlScore] = {}
     problems: list[str] = []
     for entry in entries:
         if wrong := check_schema(entry, entry_schema):
             problems += wrong
             continue
-        kept.setdefault(
+        score_by_index.setdefault(
             entry["i"], UrlScore(entry["i"], float(entry["score"]), _one_line(entry.get("reasoning", ""), MAX_REASON))
         )
-    if not kept:
+    if not score_by_index:
         raise ValueError("; ".join(problems[:3]) or "no candidate was scored")
-    return in_order(kept.values())
+    return in_order(score_by_index.values())
 
 
 def in_order(scores: Iterable[UrlScore]) -> tuple[UrlScore, ...]:
@@ -195,8 +195,8 @@ def _one_line(text: str, most: int) -> str:
 
 
 def _distinct_lines(texts: Sequence[str], most: int, longest: int) -> tuple[str, ...]:
-    seen: dict[str, str] = {}
+    line_by_key: dict[str, str] = {}
     for text in texts:
         if line := _one_line(text, longest):
-            seen.setdefault(line.casefold(), line)
-    return tuple(seen.values())[:most]
+            line_by_key.setdefault(line.casefold(), line)
+    return tuple(line_by_key.values())[:most]

@@ -51,25 +51,25 @@ def _choice_problems(value: object, schema: Mapping[str, Any], path: str) -> Ite
 
 
 def _branch_problems(value: object, branches: Sequence[Any], path: str, *, only_one: bool) -> Iterator[str]:
-    tried = [list(islice(_find_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
-    fitting = sum(not problems for problems in tried)
+    problems_by_branch = [list(islice(_find_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
+    fitting = sum(not problems for problems in problems_by_branch)
     if not fitting:
-        yield from min(tried, key=len)
+        yield from min(problems_by_branch, key=len)
     elif only_one and fitting > 1:
         yield _locate_problem(path, "fits more than one of the allowed forms")
 
 
 def _object_problems(value: Mapping[Any, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    known: Mapping[str, Any] = schema.get("properties") or {}
+    fields: Mapping[str, Any] = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in value:
             yield _locate_problem(_join_path(path, name), "required, but missing")
     for name, item in value.items():
-        if name in known:
-            yield from _find_problems(item, known[name], _join_path(path, name))
+        if name in fields:
+            yield from _find_problems(item, fields[name], _join_path(path, name))
         elif schema.get("additionalProperties") is False:
             yield _locate_problem(
-                _join_path(path, shorten_text(str(name))), f"unknown field; the fields are {', '.join(known) or 'none'}"
+                _join_path(path, shorten_text(str(name))), f"unknown field; the fields are {', '.join(fields) or 'none'}"
             )
         elif isinstance(schema.get("additionalProperties"), Mapping):
             yield from _find_problems(item, schema["additionalProperties"], _join_path(path, shorten_text(str(name))))
@@ -88,10 +88,10 @@ def _range_problems(size: float, schema: Mapping[str, Any], names: tuple[str, st
     if (low is None or size >= low) and (high is None or size <= high):
         return
     if low is not None and high is not None:
-        wanted = f"{low} to {high}" if low != high else f"{low}"
+        bounds = f"{low} to {high}" if low != high else f"{low}"
     else:
-        wanted = f"at least {low}" if low is not None else f"at most {high}"
-    yield _locate_problem(path, f"expected {wanted}{' ' + unit if unit else ''}, got {_shorten_value(size)}")
+        bounds = f"at least {low}" if low is not None else f"at most {high}"
+    yield _locate_problem(path, f"expected {bounds}{' ' + unit if unit else ''}, got {_shorten_value(size)}")
 
 
 def _allowed_types(schema: Mapping[str, Any]) -> tuple[str, ...]:

@@ -44,19 +44,19 @@ class LabelledValue(Struct, frozen=True):
 
 def choose_labelled(column: Column, values: Sequence[LabelledValue]) -> LabelledValue | None:
     """The value that stands under the name of a column; of several years the last."""
-    wanted = frozenset(question_roots(_GENERIC.sub(" ", column.text)) or question_roots(column.text))
+    roots = frozenset(question_roots(_GENERIC.sub(" ", column.text)) or question_roots(column.text))
     best: tuple[float, int, int] | None = None
-    chosen = None
+    choice = None
     for order, value in enumerate(values):
         name = frozenset(question_roots(value.name))
         years = [int(year) for year in _YEAR.findall(value.name)]
         own = max(1, len(name) - len(years))  # a year in the name is not held against it
-        if not wanted & name or not wanted <= name | frozenset(question_roots(value.trail)):
+        if not roots & name or not roots <= name | frozenset(question_roots(value.trail)):
             continue
-        rank = (len(wanted & name) / own, max(years, default=0), -order)
+        rank = (len(roots & name) / own, max(years, default=0), -order)
         if rank[0] >= MIN_PRECISION and (best is None or rank > best):
-            best, chosen = rank, value
-    return chosen
+            best, choice = rank, value
+    return choice
 
 
 def list_labelled(text: str) -> Iterator[LabelledValue]:
@@ -68,8 +68,8 @@ def list_labelled(text: str) -> Iterator[LabelledValue]:
         elif block.kind in ("prose", "item"):
             start = block.start
             for line in text[block.start : block.end].splitlines(keepends=True):
-                if (named := _NAMED.match(line.rstrip())) and len(named["name"].split()) <= MAX_LABEL_WORDS:
-                    name, value = strip_markdown(named["name"]), strip_markdown(named["value"])
+                if (match := _NAMED.match(line.rstrip())) and len(match["name"].split()) <= MAX_LABEL_WORDS:
+                    name, value = strip_markdown(match["name"]), strip_markdown(match["value"])
                     if name and value:
                         yield LabelledValue(name, _first_sentence(value), strip_markdown(line), start, trail)
                 start += len(line)

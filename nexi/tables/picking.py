@@ -80,19 +80,19 @@ class Saying(Struct, frozen=True):
 
 def choose_saying(column: Column, sayings: Sequence[Saying], compare: Compare | None) -> Saying | None:
     """What says the value of a column; None where nothing does."""
-    kinds, wanted = kinds_wanted(column), frozenset(question_roots(column.text))
-    rated = []
+    kinds, roots = kinds_wanted(column), frozenset(question_roots(column.text))
+    candidates = []
     for order, saying in enumerate(sayings):
         if not kinds or _holds_kind(kinds, saying):
-            share = len(wanted & frozenset(question_roots(saying.text))) / max(1, len(wanted))
-            rated.append((share, -order, saying))
-    rated = sorted(rated, key=lambda row: row[:2], reverse=True)[:MAX_COMPARED]
-    nearness = compare(column.question, [saying.text for *_, saying in rated]) if compare and rated else None
+            share = len(roots & frozenset(question_roots(saying.text))) / max(1, len(roots))
+            candidates.append((share, -order, saying))
+    candidates = sorted(candidates, key=lambda row: row[:2], reverse=True)[:MAX_COMPARED]
+    nearness = compare(column.question, [saying.text for *_, saying in candidates]) if compare and candidates else None
     if nearness is None:
-        return rated[0][2] if rated and rated[0][0] >= MIN_WORD_SHARE else None
+        return candidates[0][2] if candidates and candidates[0][0] >= MIN_WORD_SHARE else None
     fits = KIND_FITS if kinds and "number" not in kinds else 0.0
-    scored = [(near + SHARED_WORDS * share + fits, order) for near, (share, order, _) in zip(nearness, rated, strict=True)]
-    score, order = max(scored, default=(0.0, 0))
+    scores = [(near + SHARED_WORDS * share + fits, order) for near, (share, order, _) in zip(nearness, candidates, strict=True)]
+    score, order = max(scores, default=(0.0, 0))
     return sayings[-order] if score >= MIN_SCORE else None
 
 
@@ -111,8 +111,8 @@ def pick_value(column: Column, saying: Saying) -> str:
     values = find_values(kinds_wanted(column), sentence)
     if not values:
         return sentence
-    wanted = frozenset(question_roots(column.text))
-    places = [m.span() for m in _WORD.finditer(sentence) if wanted & frozenset(question_roots(m.group()))]
+    roots = frozenset(question_roots(column.text))
+    places = [m.span() for m in _WORD.finditer(sentence) if roots & frozenset(question_roots(m.group()))]
     nearest = min(values, key=lambda value: _distance(value, places)) if places else values[0]
     start, end = nearest.start, nearest.end
     if isinstance(nearest, Number) and not nearest.unit:  # a currency or a unit whose name is not known
@@ -125,8 +125,8 @@ def pick_value(column: Column, saying: Saying) -> str:
 
 def kinds_wanted(column: Column) -> frozenset[str]:
     """The kinds of value that the name of a column stands for: those of its last word that stands for any."""
-    found = [(match.end(), kinds) for pattern, kinds in _KIND_PATTERNS for match in pattern.finditer(column.text)]
-    return max(found, key=lambda pair: pair[0])[1] if found else frozenset()
+    matches = [(match.end(), kinds) for pattern, kinds in _KIND_PATTERNS for match in pattern.finditer(column.text)]
+    return max(matches, key=lambda pair: pair[0])[1] if matches else frozenset()
 
 
 def find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]:

@@ -32,10 +32,10 @@ async def ask_row(llm: LLM, prompt: str, page: Page, columns: Sequence[Column], 
     Raises LLMError, and ValueError where the reply is no JSON.
     """
     names = "\n".join(f"{number}. {column.text}" for number, column in enumerate(columns, 1))
-    shown = excerpt_text(page.text, " ".join(column.text for column in columns), DOCUMENT_BYTES)
-    told = f"Columns:\n{names}\n\nDocument: {page.title}\n\n{shown}"
+    document = excerpt_text(page.text, " ".join(column.text for column in columns), DOCUMENT_BYTES)
+    message = f"Columns:\n{names}\n\nDocument: {page.title}\n\n{document}"
     reply = await llm.complete(
-        [Message("system", prompt), Message("user", told)],
+        [Message("system", prompt), Message("user", message)],
         max_tokens=200 + TOKENS_PER_CELL * len(columns),
         temperature=0.0,
         deadline=deadline,
@@ -60,15 +60,15 @@ def row_schema(count: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"cells": cells}, "required": ["cells"], "additionalProperties": False}
 
 
-def _check_cell(text: str, given: object) -> Cell | None:
+def _check_cell(text: str, reply: object) -> Cell | None:
     """A cell as the document bears it out; None where it does not. An empty quote says that nothing is stated."""
-    if not isinstance(given, dict):
+    if not isinstance(reply, dict):
         return None
-    value, quote = (" ".join(str(given.get(key, "")).split()) for key in ("value", "quote"))
+    value, quote = (" ".join(str(reply.get(key, "")).split()) for key in ("value", "quote"))
     if not value and not quote:
         return Cell()
     span = find_quote(text, quote[:MAX_QUOTE_CHARS])
     if not value or span is None or not set(_NUMBER.findall(value)) <= set(_NUMBER.findall(quote)):
         return None
-    said = text[slice(*span)]
-    return place_quote(text, value, said if "|" in said else strip_markdown(said), span[0])
+    source = text[slice(*span)]
+    return place_quote(text, value, source if "|" in source else strip_markdown(source), span[0])

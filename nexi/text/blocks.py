@@ -127,8 +127,8 @@ class _Parser:
                 yield Block("code", at, end, self._trail, label=language)
             elif not (kind := self._kind_of_line(at, end)):
                 self._go_on(at, end)
-            elif kind == "rule" and (titled := self._read_underlined(at, end)):
-                yield titled
+            elif kind == "rule" and (heading := self._read_underlined(at, end)):
+                yield heading
             else:
                 if self._open:
                     yield self._close(self._open)

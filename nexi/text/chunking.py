@@ -164,12 +164,12 @@ def _chunk_length(text: str, start: int, end: int) -> int:
     return end - start
 
 
-def _build_chunk(text: str, held: Sequence[_Unit], under: tuple[str, ...]) -> TextChunk:
-    start, end = held[0].start, held[-1].end
-    fences = [b for b in held if b.kind == "code"]
+def _build_chunk(text: str, units: Sequence[_Unit], under: tuple[str, ...]) -> TextChunk:
+    start, end = units[0].start, units[-1].end
+    fences = [b for b in units if b.kind == "code"]
     languages = tuple(dict.fromkeys(b.label for b in fences if b.label))
     return TextChunk(
-        start, end, _BLANK_LINES.sub("", text[start:end].rstrip(), count=1), under, languages, bool(fences), held[0].head
+        start, end, _BLANK_LINES.sub("", text[start:end].rstrip(), count=1), under, languages, bool(fences), units[0].head
     )
 
 
@@ -224,16 +224,16 @@ _CUTS = (_after_lines, _after_sentences, _after_words)
 def _group_blocks(text: str) -> Iterator[_Unit]:
     """The units of a text; together they cover all of it. Blocks without an empty line between them belong together."""
     begin = end = 0
-    held: Block | None = None
+    first: Block | None = None
     for block in parse_blocks(text):
-        if held is None:
-            held = block
-        elif block.kind in _ALONE or held.kind in _ALONE or block.start > end + 1:
-            yield _build_unit(begin, block.start, held)
-            begin, held = block.start, block
+        if first is None:
+            first = block
+        elif block.kind in _ALONE or first.kind in _ALONE or block.start > end + 1:
+            yield _build_unit(begin, block.start, first)
+            begin, first = block.start, block
         end = block.end
-    if held is not None:
-        yield _build_unit(begin, len(text), held)
+    if first is not None:
+        yield _build_unit(begin, len(text), first)
 
 
 def _build_unit(start: int, end: int, first: Block) -> _Unit:

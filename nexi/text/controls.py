@@ -36,4 +36,4 @@ def clean_line(text: str) -> str:
 
 def escape_json(json_text: str) -> str:
     """Escape such characters in JSON, so that nothing is lost."""
-    return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+    return _HARMFUL.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)

@@ -58,19 +58,19 @@ class LongText:
         """The chunks with words of a query and their scores, the best first."""
         scores: dict[int, float] = {}
         total, mean = len(self.chunks), sum(self._lengths) / max(1, len(self.chunks)) or 1.0
-        asked = [stem(term) for term in question_terms(query)]
+        question_stems = [stem(term) for term in question_terms(query)]
         rarity: dict[str, float] = {}
-        for root in dict.fromkeys(asked):
+        for root in dict.fromkeys(question_stems):
             counts = Counter(self._places.get(root, ()))
             rarity[root] = math.log(1 + (total - len(counts) + 0.5) / (len(counts) + 0.5))
             for number, count in counts.items():
                 norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * self._lengths[number] / mean)
                 scores[number] = scores.get(number, 0.0) + rarity[root] * count * (1 + SATURATION) / (count + norm)
-        pairs = {(one, other): PAIR * min(rarity[one], rarity[other]) for one, other in pairwise(asked)}
+        pairs = {(one, other): PAIR * min(rarity[one], rarity[other]) for one, other in pairwise(question_stems)}
         for number in nlargest(PAIR_DEPTH, scores, key=lambda n: (scores[n], -n)) if pairs else ():
             roots = [stem(term) for term in extract_terms(self.chunks[number].text)]
-            held = pairs.keys() & set(pairwise(roots))
-            scores[number] += sum(pairs[pair] for pair in held)
+            common = pairs.keys() & set(pairwise(roots))
+            scores[number] += sum(pairs[pair] for pair in common)
         near = {
             number: score + BESIDE * max(scores.get(number - 1, 0.0), scores.get(number + 1, 0.0))
             for number, score in scores.items()
@@ -83,26 +83,26 @@ class LongText:
         Those that stand in `found` come first, which a search has returned, then by rank, each with the rest of a list that
         begins in it; what is left is the beginning's.
         """
-        ranked = [number for number, _ in self.rank_chunks(query)]
-        named = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
+        by_rank = [number for number, _ in self.rank_chunks(query)]
+        matches = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
         opening = range(len(self.chunks))
         head = [0] if self.chunks and room > 8 * len(self.chunks[0].text) else []
-        chosen: set[int] = set()
-        left = room
-        for number in dict.fromkeys((*named, *head, *ranked, *opening)):
-            if number in chosen:
+        numbers: set[int] = set()
+        room_left = room
+        for number in dict.fromkeys((*matches, *head, *by_rank, *opening)):
+            if number in numbers:
                 continue
-            if (size := self._part_bytes(number)) > left:
-                if left < room // 20:
+            if (size := self._part_bytes(number)) > room_left:
+                if room_left < room // 20:
                     break
                 continue
-            chosen.add(number)
-            left -= size
+            numbers.add(number)
+            room_left -= size
             for after in self._list_parts_after(number):
-                if after not in chosen and (size := self._part_bytes(after)) <= left // 2:
-                    chosen.add(after)
-                    left -= size
-        return sorted(chosen)
+                if after not in numbers and (size := self._part_bytes(after)) <= room_left // 2:
+                    numbers.add(after)
+                    room_left -= size
+        return sorted(numbers)
 
     def _list_parts_after(self, number: int) -> range:
         """The chunks with the rest of the list that this one announces or begins."""
@@ -117,8 +117,8 @@ class LongText:
 
     def _part_bytes(self, number: int) -> int:
         chunk = self.chunks[number]
-        shown = f"{heading_path(chunk.headings)[:MAX_HEADING_CHARS]}{chunk.head}{self.text[chunk.start : chunk.end]}"
-        return len(shown.encode("utf-8", "replace")) + MARK_BYTES
+        part = f"{heading_path(chunk.headings)[:MAX_HEADING_CHARS]}{chunk.head}{self.text[chunk.start : chunk.end]}"
+        return len(part.encode("utf-8", "replace")) + MARK_BYTES
 
     def render_parts(self, numbers: Sequence[int]) -> str:
         """These chunks as text, each run of neighbours under one mark."""
@@ -143,9 +143,9 @@ class LongText:
     def read_on(self, first: int, room: int) -> str:
         """The chunks from number `first`, counted from 1, as far as `room` bytes go, and where the text goes on."""
         start = last = min(max(first, 1), len(self.chunks)) - 1
-        left = room - self._part_bytes(start) - 2 * MARK_BYTES
-        while last + 1 < len(self.chunks) and (size := self._part_bytes(last + 1)) <= left:
-            last, left = last + 1, left - size
+        room_left = room - self._part_bytes(start) - 2 * MARK_BYTES
+        while last + 1 < len(self.chunks) and (size := self._part_bytes(last + 1)) <= room_left:
+            last, room_left = last + 1, room_left - size
         goes_on = f"\n\n[part {last + 2} of {len(self.chunks)} is next]" if last + 1 < len(self.chunks) else ""
         return self.render_parts(range(start, last + 1)) + goes_on
 

@@ -21,4 +21,4 @@ def by_reciprocal_rank(rankings: Sequence[Sequence[T]], weights: Sequence[float]
         weight = weights[number] if weights else 1.0
         for rank, thing in enumerate(ranking, 1):
             scores[thing] = scores.get(thing, 0.0) + weight / (RANK_CONSTANT + rank)
-    return sorted(scores.items(), key=lambda scored: -scored[1])
+    return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -181,8 +181,8 @@ def _detect_latin(text: str) -> str:
         if language.stop and language.stemmer not in ("russian", "arabic"):
             marks = sum(1 for letter in set(language.letters) if letter in text or letter in text.lower())
             counts[code] = _count_signs(words, language.stop, marks)
-    ranked = sorted(counts.values(), reverse=True)
-    return max(counts, key=lambda code: counts[code]) if ranked[0] > ranked[1] else ""
+    order = sorted(counts.values(), reverse=True)
+    return max(counts, key=lambda code: counts[code]) if order[0] > order[1] else ""
 
 
 def _count_signs(words: list[str], stop: frozenset[str], letters: int = 0) -> int:
@@ -210,12 +210,12 @@ def strip_question_words(text: str, language: str) -> str:
 
 def find_asked_kind(text: str, language: str) -> str:
     """What the question words of a language ask for: "date", "person", "place", "number", or nothing."""
-    found = LANGUAGES.get(language)
-    if found is None:
+    words = LANGUAGES.get(language)
+    if words is None:
         return ""
     edge = "" if language in ("zh", "ja") else r"\b"
     low = text.replace("İ", "i").lower()
-    kinds = ((kind, re.search(f"{edge}(?:{pattern}){edge}", low)) for kind, pattern in _order_kinds(found.asks))
+    kinds = ((kind, re.search(f"{edge}(?:{pattern}){edge}", low)) for kind, pattern in _order_kinds(words.asks))
     return next((kind for kind, match in kinds if match), "")
 
 

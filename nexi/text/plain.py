@@ -69,18 +69,18 @@ def plain(text: str) -> Plain:
     out: list[str] = []
     places: list[int] = []
     shifts: list[int] = []
-    done = made = 0
+    source_end = target_end = 0
     for mark in marks.finditer(text):
-        odd = _ODD.match(text, mark.start()) if mark.start() >= done else None
+        odd = _ODD.match(text, mark.start()) if mark.start() >= source_end else None
         if odd is None:
             continue
-        kept = _replacement(odd)
-        out += [text[done : odd.start()], kept]
-        made += odd.start() - done + len(kept)
-        done = odd.end()
-        places.append(made)
-        shifts.append(done - made)
-    return Plain("".join([*out, text[done:]]), tuple(places), tuple(shifts)) if places else Plain(text)
+        replacement = _replacement(odd)
+        out += [text[source_end : odd.start()], replacement]
+        target_end += odd.start() - source_end + len(replacement)
+        source_end = odd.end()
+        places.append(target_end)
+        shifts.append(source_end - target_end)
+    return Plain("".join([*out, text[source_end:]]), tuple(places), tuple(shifts)) if places else Plain(text)
 
 
 def _replacement(odd: re.Match[str]) -> str:
@@ -96,7 +96,7 @@ def fold_text(text: str) -> str:
     if text.isascii():
         return text.replace("`", "'") if "`" in text else text
     text = _HARD_SPACES.sub(" ", _DASHES.sub("-", _SINGLE_QUOTES.sub("'", _DOUBLE_QUOTES.sub('"', text))))
-    text = _RAISED.sub(lambda raised: f"^{raised[0]}", text)  # 10²³ is not 1023
+    text = _RAISED.sub(lambda match: f"^{match[0]}", text)  # 10²³ is not 1023
     text = unicodedata.normalize("NFKC", text)
     return _OTHER_DIGITS.sub(lambda m: str(unicodedata.decimal(m[0])), text)
 
@@ -108,9 +108,14 @@ def strip_markdown(markdown: str) -> str:
         text = _LINK.sub(r"\1", text)
     if "[" in text:
         text = _NOTE.sub("", text)
-    for mark, pattern, kept in (("<", _TAG, " "), ("*", _STRONG, r"\2"), ("_", _EMPHASIS, r"\2"), ("\\", _ESCAPE, r"\1")):
+    for mark, pattern, replacement in (
+        ("<", _TAG, " "),
+        ("*", _STRONG, r"\2"),
+        ("_", _EMPHASIS, r"\2"),
+        ("\\", _ESCAPE, r"\1"),
+    ):
         if mark in text:
-            text = _outside_code(text, pattern, kept)
+            text = _outside_code(text, pattern, replacement)
     return _SPACE.sub(" ", text.replace("¶", " ")).strip()
 
 
@@ -119,10 +124,10 @@ def strip_heading_marks(markdown: str) -> str:
     return _HEADING.sub("", markdown)
 
 
-def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:
+def _outside_code(text: str, pattern: re.Pattern[str], replacement: str) -> str:
     out: list[str] = []
     start = 0
     for match in _CODE_SPAN.finditer(text):
-        out += [pattern.sub(kept, text[start : match.start()]), match.group()]
+        out += [pattern.sub(replacement, text[start : match.start()]), match.group()]
         start = match.end()
-    return "".join([*out, pattern.sub(kept, text[start:])])
+    return "".join([*out, pattern.sub(replacement, text[start:])])

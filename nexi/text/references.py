@@ -75,18 +75,18 @@ def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozen
 def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[int, str], frozenset[int]]:
     """What pages of one name are about, without those that are not meant; and the latter."""
     subjects = [name_subject(title, text) for title, text in pages]
-    asked = _words(question) - _UNSETTLING
+    question_words = _words(question) - _UNSETTLING
     for name in find_names(question):
         about = {number: subject for number, subject in enumerate(subjects) if _has_name(subject, name)}
         if len(set(about.values())) < 2:
             continue
-        called = max((_fold(s) for s in about.values() if _fold(s) in _fold(question)), key=len, default="")
-        if len(called) > len(_fold(name)):  # it is called by its whole name
-            meant = {number: subject for number, subject in about.items() if _fold(subject) == called}
-            return meant, frozenset(about.keys() - meant.keys())
-        told = asked & frozenset[str]().union(*map(_words, about.values())) - _words(name)
+        full_name = max((_fold(s) for s in about.values() if _fold(s) in _fold(question)), key=len, default="")
+        if len(full_name) > len(_fold(name)):  # it is called by its whole name
+            namesakes = {number: subject for number, subject in about.items() if _fold(subject) == full_name}
+            return namesakes, frozenset(about.keys() - namesakes.keys())
+        clues = question_words & frozenset[str]().union(*map(_words, about.values())) - _words(name)
         leads = {number: _words(f"{about[number]} {pages[number][1][:MAX_LEAD_CHARS]}") for number in about}
-        others = frozenset(number for number in about if not told <= leads[number])
+        others = frozenset(number for number in about if not clues <= leads[number])
         if len(others) == len(about):
             others = frozenset()
         return {number: subject for number, subject in about.items() if number not in others}, others
@@ -105,15 +105,15 @@ def name_subject(title: str, text: str = "") -> str:
 
 def _has_name(subject: str, name: str) -> bool:
     """Whether something may be called by a name: as it is, with what tells it from others, or with middle names."""
-    bare, wanted = _bare_words(subject), _bare_words(name)
-    if wanted[:-1] and all(word in _HONORIFICS for word in wanted[:-1]):
-        return len(bare) > 1 and bare[-1] == wanted[-1]
-    if not bare or not wanted or _ORDER.sub("", " ".join(bare)).split() == wanted:
+    bare, words = _bare_words(subject), _bare_words(name)
+    if words[:-1] and all(word in _HONORIFICS for word in words[:-1]):
+        return len(bare) > 1 and bare[-1] == words[-1]
+    if not bare or not words or _ORDER.sub("", " ".join(bare)).split() == words:
         return bool(bare)
-    if bare == wanted or (len(wanted) > 1 and _bare_words(subject.partition(", ")[2]) == wanted):
+    if bare == words or (len(words) > 1 and _bare_words(subject.partition(", ")[2]) == words):
         return True
-    middle = bare[1:-1] if len(wanted) > 1 and (bare[0], bare[-1]) == (wanted[0], wanted[-1]) else []
-    return 0 < len(bare) - len(wanted) <= MAX_MIDDLE and bool(middle) and set(wanted) <= set(bare)
+    middle = bare[1:-1] if len(words) > 1 and (bare[0], bare[-1]) == (words[0], words[-1]) else []
+    return 0 < len(bare) - len(words) <= MAX_MIDDLE and bool(middle) and set(words) <= set(bare)
 
 
 def _bare_words(text: str) -> list[str]:

@@ -141,7 +141,7 @@ def read_scope(title: str, url: str, head: str, day: str = "") -> DocumentScope:
     lines = [line.strip() for line in islice(head[:MAX_HEAD_CHARS].splitlines(), MAX_HEAD_LINES) if line.strip()]
     heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), "")
     own_names = [name for name in (title if title != file else "", heading, file.partition(".")[0]) if name]
-    periods = next((found for name in own_names if (found := find_periods(name))), ())
+    periods = next((name_periods for name in own_names if (name_periods := find_periods(name))), ())
     version = next((m[1] for name in own_names if (m := _VERSION.search(name))), "")
     names = frozenset(name for text in own_names if (name := _strip_scope(text)))
     standing = _find_standing(path, (title, *lines))
@@ -177,8 +177,8 @@ def _find_standing(path: str, lines: Iterable[str]) -> Standing:
     """What the first lines of a document say of it, else its file name, else its folder."""
     marks: list[str] = []
     for line in lines:
-        marked = _MARKED.search(line)
-        marks += [next(word for word in marked.groups() if word)] if marked else []
+        label = _MARKED.search(line)
+        marks += [next(word for word in label.groups() if word)] if label else []
         marks += _SHOUTED.findall(line)
     folders, _, file = path.rpartition("/")
     name = file.partition(".")[0]
@@ -227,18 +227,18 @@ def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[in
             return -1 if ranks[0] < ranks[1] else 1
         return -1 if is_newer(a, b) else int(is_newer(b, a))
 
-    placed: set[int] = set()
+    numbers: set[int] = set()
     for first in range(len(documents)):
-        family = [n for n in range(first, len(documents)) if n not in placed and documents[n].is_of_family(documents[first])]
-        if first not in placed and len(family) > 1:
+        family = [n for n in range(first, len(documents)) if n not in numbers and documents[n].is_of_family(documents[first])]
+        if first not in numbers and len(family) > 1:
             for place, number in zip(family, sorted(family, key=cmp_to_key(compare)), strict=True):
                 order[place] = number
-            placed.update(family)
+            numbers.update(family)
     return order
 
 
-def _meets_any(periods: Sequence[Period], asked: Sequence[Period]) -> bool:
-    return any(a.meets(b) for a in periods for b in asked)
+def _meets_any(periods: Sequence[Period], others: Sequence[Period]) -> bool:
+    return any(a.meets(b) for a in periods for b in others)
 
 
 def plausible_day(imprint: Imprint) -> str:

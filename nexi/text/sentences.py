@@ -217,10 +217,10 @@ def _chop_stretch(text: str, start: int, end: int, longest: int) -> Iterator[tup
             start += 1
         if end - start <= longest:
             break
-        cut = text.rfind(" ", start + 1, start + longest)
-        cut = cut if cut > 0 else start + longest
-        yield start, cut
-        start = cut
+        stop = text.rfind(" ", start + 1, start + longest)
+        stop = stop if stop > 0 else start + longest
+        yield start, stop
+        start = stop
     while end > start and text[end - 1].isspace():
         end -= 1
     if end > start:

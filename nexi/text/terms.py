@@ -37,9 +37,9 @@ def join_roots(text: str) -> str:
     return " ".join(filter(None, map(_ROOTS_OF_RUN.__getitem__, _split_runs(text))))
 
 
-def count_roots(joined: str) -> int:
+def count_roots(roots: str) -> int:
     """How many roots `join_roots` has joined."""
-    return joined.count(" ") + 1 if joined else 0
+    return roots.count(" ") + 1 if roots else 0
 
 
 def _split_runs(text: str) -> list[str]:
@@ -78,13 +78,13 @@ class _RunCache(dict[str, str]):
             self.clear()
         word = run.strip(".'")  # the ends of sentences and quotations
         if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):  # a pattern takes four times as long
-            found = self._finish_plain(word.lower()[:MAX_TERM])
+            terms = self._finish_plain(word.lower()[:MAX_TERM])
         elif word.isascii() and word.isdecimal():
-            found = word[:MAX_TERM]
+            terms = word[:MAX_TERM]
         else:
-            found = " ".join([self._finish(term) for term in _terms_of(run)])
-        found = self[run] = run if found == run else found  # one object in the place of two, for most words
-        return found
+            terms = " ".join([self._finish(term) for term in _terms_of(run)])
+        terms = self[run] = run if terms == run else terms  # one object in the place of two, for most words
+        return terms
 
 
 def _terms_of(run: str) -> Iterable[str]:

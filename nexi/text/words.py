@@ -30,10 +30,10 @@ def drop_stop_words(query: str) -> str:
     return " ".join(word for word in _QUERY_WORD.findall(query) if word.lower() not in STOP)
 
 
-def contains_words(text: str, wanted: str) -> bool:
+def contains_words(text: str, words: str) -> bool:
     """Whether each of the wanted words is somewhere in a text, be it within another word; the case does not matter."""
-    folded = text.casefold()
-    return all(word in folded for word in wanted.casefold().split())
+    text_folded = text.casefold()
+    return all(word in text_folded for word in words.casefold().split())
 
 
 def has_unspaced(text: str) -> bool:
