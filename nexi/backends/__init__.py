@@ -7,6 +7,7 @@ is asked for, and entry points are looked up only for a name nexi does not know.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -63,46 +64,37 @@ def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
     return ContainerBackend(Lifecycle(settings.container), at)
 
 
-def _build_duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.duckduckgo import DuckDuckGo
+def _build_by_name(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+    """A backend that is more than a dialect on the sender."""
+    timeout_s = settings.timeout_s
+    match name:
+        case "duckduckgo":
+            from nexi.backends.duckduckgo import DuckDuckGo
 
-    return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy, certificates=settings.certificates)
+            return DuckDuckGo(timeout_s=timeout_s, proxy=settings.proxy, certificates=settings.certificates)
+        case "security":
+            from nexi.backends.security import Security
 
+            return Security(sender, timeout_s=timeout_s, api_key=settings.api_key)
+        case "ripgrep":
+            from nexi.backends.ripgrep import Ripgrep
 
-def _build_security(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.security import Security
+            return Ripgrep(settings.root, timeout_s=timeout_s)
+        case "kiwix":
+            from nexi.backends.kiwix import KiwixBackend
 
-    return Security(sender, timeout_s=settings.timeout_s, api_key=settings.api_key)
+            return KiwixBackend(settings.base_url, sender, timeout_s)
+        case "stackexchange":
+            from nexi.backends.stackexchange import StackExchange, StackExchangeBackend
 
-
-def _build_ripgrep(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.ripgrep import Ripgrep
-
-    return Ripgrep(settings.root, timeout_s=settings.timeout_s)
-
-
-def _build_kiwix(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.kiwix import KiwixBackend
-
-    return KiwixBackend(settings.base_url, sender, settings.timeout_s)
-
-
-def _build_stackexchange(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.stackexchange import StackExchange, StackExchangeBackend
-
-    keys = (settings.api_key, *settings.spare_keys)
-    mirror = {"base_url": settings.base_url} if settings.base_url else {}
-    first, *spares = (StackExchange(api_key=key, timeout_s=settings.timeout_s, **mirror) for key in keys)
-    return StackExchangeBackend(first, sender, spares=spares)
-
-
-def _build_services(settings: Settings, sender: Sender) -> SearchBackend:
-    from functools import partial
-
+            keys = (settings.api_key, *settings.spare_keys)
+            mirror = {"base_url": settings.base_url} if settings.base_url else {}
+            first, *spares = (StackExchange(api_key=key, timeout_s=timeout_s, **mirror) for key in keys)
+            return StackExchangeBackend(first, sender, spares=spares)
     from nexi.backends.services.federation import OpenServices
 
-    members = settings.members.items()
-    return OpenServices({name: partial(create_backend, name, own, sender) for name, own in members}, settings.rate_meaning)
+    builders = {member: partial(create_backend, member, own, sender) for member, own in settings.members.items()}
+    return OpenServices(builders, settings.rate_meaning)
 
 
 def _service_factory(name: str) -> Factory | None:
@@ -127,7 +119,7 @@ def _service_factory(name: str) -> Factory | None:
     return make
 
 
-def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
+def _dialect_factory(module: str, name: str, *, has_key: bool = True) -> Factory:
     """The factory of an HTTP backend: its dialect, by module and class, on the shared sender."""
 
     def make(settings: Settings, sender: Sender) -> SearchBackend:
@@ -136,7 +128,7 @@ def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
         from nexi.backends.sender import HttpBackend
 
         kind = getattr(import_module(f"nexi.backends.{module}"), name)
-        if not keyed:
+        if not has_key:
             mirror = {"host" if module == "wikipedia" else "base_url": settings.base_url} if settings.base_url else {}
             return HttpBackend(kind(timeout_s=settings.timeout_s, **mirror), sender)
         keys = (settings.api_key, *settings.spare_keys)
@@ -148,20 +140,20 @@ def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
 
 BACKENDS: Mapping[str, Factory] = {
     "searxng": _build_searxng,
-    "jina": _dialect_factory("jina", "Jina", keyed=True),
-    "duckduckgo": _build_duckduckgo,
-    "wikipedia": _dialect_factory("wikipedia", "Wikipedia", keyed=False),
-    "stackexchange": _build_stackexchange,
-    "arxiv": _dialect_factory("arxiv", "Arxiv", keyed=False),
-    "security": _build_security,
-    "ripgrep": _build_ripgrep,
-    "kiwix": _build_kiwix,
-    "services": _build_services,
-    "tavily": _dialect_factory("tavily", "Tavily", keyed=True),
-    "brave": _dialect_factory("brave", "Brave", keyed=True),
-    "exa": _dialect_factory("exa", "Exa", keyed=True),
-    "serper": _dialect_factory("serper", "Serper", keyed=True),
-    "firecrawl": _dialect_factory("firecrawl", "Firecrawl", keyed=True),
+    "jina": _dialect_factory("jina", "Jina"),
+    "duckduckgo": partial(_build_by_name, "duckduckgo"),
+    "wikipedia": _dialect_factory("wikipedia", "Wikipedia", has_key=False),
+    "stackexchange": partial(_build_by_name, "stackexchange"),
+    "arxiv": _dialect_factory("arxiv", "Arxiv", has_key=False),
+    "security": partial(_build_by_name, "security"),
+    "ripgrep": partial(_build_by_name, "ripgrep"),
+    "kiwix": partial(_build_by_name, "kiwix"),
+    "services": partial(_build_by_name, "services"),
+    "tavily": _dialect_factory("tavily", "Tavily"),
+    "brave": _dialect_factory("brave", "Brave"),
+    "exa": _dialect_factory("exa", "Exa"),
+    "serper": _dialect_factory("serper", "Serper"),
+    "firecrawl": _dialect_factory("firecrawl", "Firecrawl"),
 }
 NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 

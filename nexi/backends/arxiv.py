@@ -51,30 +51,21 @@ def _parse_hit(entry: str) -> Hit | None:
     url = _field_text(entry, "id")
     if not url.startswith("http") or "/api/errors" in url:
         return None
-    return Hit(
-        url.replace("http://", "https://", 1),
-        _field_text(entry, "title"),
-        _field_text(entry, "summary")[:500],
-        _field_text(entry, "published"),
-        NAME,
-        _parse_paper(entry, url),
-    )
-
-
-def _parse_paper(entry: str, url: str) -> Paper:
-    """The record of a preprint, with the DOI of its published version where the authors have named it."""
+    day = _field_text(entry, "published")
     number = re.sub(r"v\d+$", "", url.partition("/abs/")[2]).lower()
-    published = _field_text(entry, "arxiv:doi").lower()
-    return Paper(
+    journal_doi = _field_text(entry, "arxiv:doi").lower()  # of the published version, where the authors have named it
+    paper = Paper(
         f"10.48550/arxiv.{number}" if number else "",
         tuple(plain_line(name) for name in _NAME.findall(entry)[:MAX_AUTHORS]),
         "arXiv",
-        _field_text(entry, "published")[:4],
+        day[:4],
         standing="retracted" if _WITHDRAWN.search(_field_text(entry, "arxiv:comment")) else "",
-        versions=(published,) if published else (),
+        versions=(journal_doi,) if journal_doi else (),
     )
+    address = url.replace("http://", "https://", 1)
+    return Hit(address, _field_text(entry, "title"), _field_text(entry, "summary")[:500], day, NAME, paper)
 
 
 def _field_text(entry: str, name: str) -> str:
-    found = re.search(rf"<{name}[^>]*>(.*?)</{name}>", entry, re.DOTALL)
-    return plain_line(found[1]) if found else ""
+    match = re.search(rf"<{name}[^>]*>(.*?)</{name}>", entry, re.DOTALL)
+    return plain_line(match[1]) if match else ""

@@ -39,15 +39,13 @@ class Brave(Struct, frozen=True):
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Brave", status, headers, body, key_setting="BRAVE_API_KEY")
         web = json_object("Brave", body).get("web")
-        found = read_rows(web.get("results") if isinstance(web, dict) else None)
-        return [_parse_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
-
-
-def _parse_hit(row: Mapping[str, object]) -> Hit:
-    return Hit(
-        str(row["url"]),
-        plain_line(row.get("title")),
-        plain_line(row.get("description")),
-        str(row.get("page_age") or row.get("age") or ""),
-        NAME,
-    )
+        return [
+            Hit(
+                row["url"],
+                plain_line(row.get("title")),
+                plain_line(row.get("description")),
+                str(row.get("page_age") or row.get("age") or ""),
+                NAME,
+            )
+            for row in read_rows(web.get("results") if isinstance(web, dict) else None, "url")
+        ]

@@ -40,12 +40,16 @@ class DuckDuckGo:
         return NAME
 
     async def search(self, query: Query) -> list[Hit]:
+        # DuckDuckGo filters by country and language together; a language alone means its largest country there.
+        language, _, country = query.language.lower().partition("-")
+        country = country or _COUNTRIES.get(language, "")
+        period = query.time_range[:1].lower()
         try:
-            found = await asyncio.to_thread(
+            rows = await asyncio.to_thread(
                 self._ask,
                 with_sites(query.text, query.sites, query.excluded_sites),
-                region=_region_for(query.language),
-                timelimit=query.time_range[:1].lower() if query.time_range[:1].lower() in ("d", "w", "m", "y") else None,
+                region=f"{country}-{language}" if country else "wt-wt",
+                timelimit=period if period in ("d", "w", "m", "y") else None,
                 max_results=query.count,
                 backend="duckduckgo",
             )
@@ -53,7 +57,10 @@ class DuckDuckGo:
             raise
         except Exception as error:
             raise _translate_error(error) from error
-        return [_parse_hit(row) for row in read_rows(list(found)) if isinstance(row.get("href"), str) and row["href"]]
+        return [
+            Hit(row["href"], plain_line(row.get("title")), plain_line(row.get("body")), "", NAME)
+            for row in read_rows(list(rows), "href")
+        ]
 
     def _with_library(self, text: str, **options: Any) -> Sequence[dict[str, Any]]:
         try:
@@ -63,19 +70,8 @@ class DuckDuckGo:
                 "DuckDuckGo cannot be asked", code="not_installed", cause=str(error), fix="pip install ddgs"
             ) from error
         client = DDGS(proxy=self._proxy or None, timeout=int(self._timeout_s), verify=self._certificates or True)
-        found: Sequence[dict[str, Any]] = client.text(text, **options)
-        return found
-
-
-def _region_for(language: str) -> str:
-    """DuckDuckGo filters by country and language together; a language alone means its largest country there."""
-    short, _, country = language.lower().partition("-")
-    country = country or _COUNTRIES.get(short, "")
-    return f"{country}-{short}" if country else "wt-wt"
-
-
-def _parse_hit(row: dict[str, Any]) -> Hit:
-    return Hit(row["href"], plain_line(row.get("title")), plain_line(row.get("body")), "", NAME)
+        rows: Sequence[dict[str, Any]] = client.text(text, **options)
+        return rows
 
 
 def _translate_error(error: Exception) -> BackendError:

@@ -24,29 +24,27 @@ class Exa(Struct, frozen=True):
     filters = frozenset({"site"})
 
     def request(self, query: Query) -> BackendRequest:
-        wanted: dict[str, Any] = {
+        options: dict[str, Any] = {
             "query": query.text.strip(),
             "numResults": max(1, min(query.count, 25)),
             "contents": {"text": {"maxCharacters": 500}},
         }
         if query.sites:
-            wanted["includeDomains"] = list(query.sites)
+            options["includeDomains"] = list(query.sites)
         if query.excluded_sites:
-            wanted["excludeDomains"] = list(query.excluded_sites)
+            options["excludeDomains"] = list(query.excluded_sites)
         headers = {"x-api-key": self.api_key}
-        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Exa", status, headers, body, key_setting="EXA_API_KEY")
-        found = read_rows(json_object("Exa", body).get("results"))
-        return [_parse_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
-
-
-def _parse_hit(row: Mapping[str, object]) -> Hit:
-    return Hit(
-        str(row["url"]),
-        plain_line(row.get("title")),
-        plain_line(row.get("text"))[:500],
-        str(row.get("publishedDate") or ""),
-        NAME,
-    )
+        return [
+            Hit(
+                row["url"],
+                plain_line(row.get("title")),
+                plain_line(row.get("text"))[:500],
+                str(row.get("publishedDate") or ""),
+                NAME,
+            )
+            for row in read_rows(json_object("Exa", body).get("results"), "url")
+        ]

@@ -25,18 +25,14 @@ class Firecrawl(Struct, frozen=True):
 
     def request(self, query: Query) -> BackendRequest:
         text = with_sites(query.text, query.sites, query.excluded_sites)
-        wanted: dict[str, Any] = {"query": text, "limit": max(1, min(query.count, 20))}
+        options: dict[str, Any] = {"query": text, "limit": max(1, min(query.count, 20))}
         if query.time_range[:1].lower() in ("d", "w", "m", "y"):
-            wanted["tbs"] = f"qdr:{query.time_range[:1].lower()}"
+            options["tbs"] = f"qdr:{query.time_range[:1].lower()}"
         headers = {"Authorization": f"Bearer {self.api_key}"}
-        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Firecrawl", status, headers, body, key_setting="FIRECRAWL_API_KEY")
         data = json_object("Firecrawl", body).get("data")
-        found = read_rows(data.get("web") if isinstance(data, dict) else data)
-        return [_parse_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
-
-
-def _parse_hit(row: Mapping[str, object]) -> Hit:
-    return Hit(str(row["url"]), plain_line(row.get("title")), plain_line(row.get("description")), "", NAME)
+        rows = read_rows(data.get("web") if isinstance(data, dict) else data, "url")
+        return [Hit(row["url"], plain_line(row.get("title")), plain_line(row.get("description")), "", NAME) for row in rows]

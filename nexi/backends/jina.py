@@ -39,23 +39,25 @@ class Jina(Struct, frozen=True):
         check_status("Jina", status, headers, body, key_setting="JINA_API_KEY (or jina_key in the config)")
         if body.lstrip()[:1] != b"{":
             return _from_text(body.decode("utf-8", "replace"))
-        found = read_rows(json_object("Jina", body).get("data"))
-        return [_parse_hit(r) for r in found if isinstance(r.get("url"), str) and r["url"]]
-
-
-def _parse_hit(row: Mapping[str, object]) -> Hit:
-    snippet = plain_line(row.get("description")) or plain_line(row.get("content"))[:500]
-    published = str(row.get("date") or row.get("publishedTime") or "")
-    return Hit(str(row["url"]), plain_line(row.get("title")), snippet, published, NAME)
+        return [
+            Hit(
+                row["url"],
+                plain_line(row.get("title")),
+                plain_line(row.get("description")) or plain_line(row.get("content"))[:500],
+                str(row.get("date") or row.get("publishedTime") or ""),
+                NAME,
+            )
+            for row in read_rows(json_object("Jina", body).get("data"), "url")
+        ]
 
 
 def _from_text(text: str) -> list[Hit]:
     """The text form: `[1] Title: …`, `[1] URL Source: …`, `[1] Description: …`."""
-    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for number, field, value in _LINE.findall(text):
-        found.setdefault(number, {})[field] = value.strip()
+        rows.setdefault(number, {})[field] = value.strip()
     return [
         Hit(r["URL Source"], r.get("Title", ""), r.get("Description", ""), r.get("Date") or r.get("Published Time", ""), NAME)
-        for r in found.values()
+        for r in rows.values()
         if r.get("URL Source")
     ]

@@ -70,17 +70,12 @@ def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes
 
 def _read_item(item: str, root: str, dates: Mapping[str, str]) -> Hit:
     path = _tag_text(item, "link")
-    date = dates.get(_tag_text(item.partition("<book>")[2], "title"), "")
-    snippet = _tag_text(item, "description")
-    noted = f"{snippet} (archive of {date})" if date else snippet
-    return Hit(root + _raw_path(path), _tag_text(item, "title"), noted, date, NAME)
-
-
-def _raw_path(path: str) -> str:
-    """The address of a page without the bar that kiwix-serve puts above it."""
     prefix, content, rest = path.rpartition("/content/")
     book, _, page = (rest if content else path.lstrip("/")).partition("/")
-    return f"{prefix}/raw/{book}/content/{page}"
+    url = f"{root}{prefix}/raw/{book}/content/{page}"  # without the bar that kiwix-serve puts above a page
+    date = dates.get(_tag_text(item.partition("<book>")[2], "title"), "")
+    snippet = _tag_text(item, "description") + (f" (archive of {date})" if date else "")
+    return Hit(url, _tag_text(item, "title"), snippet, date, NAME)
 
 
 def parse_dates(body: bytes) -> dict[str, str]:
@@ -90,8 +85,8 @@ def parse_dates(body: bytes) -> dict[str, str]:
 
 
 def _tag_text(text: str, name: str) -> str:
-    found = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    return plain_line(found[1]) if found else ""
+    match = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
+    return plain_line(match[1]) if match else ""
 
 
 class KiwixBackend:
@@ -111,38 +106,35 @@ class KiwixBackend:
         terms = question_terms(query.text)[:MAX_WORDS]
         counts = {word: (await self._ask([word], 1, dates)).total for word in terms}
         words = sorted((word for word in counts if counts[word]), key=lambda word: counts[word])
-        found = _Found(max(POOL, query.count))
+        pool = _HitPool(max(POOL, query.count))
         for length in range(len(words), 0, -1):
-            found.add(words[:length], (await self._ask(words[:length], found.enough, dates)).hits)
-            if len(found.hits) >= found.enough:
+            pool.add(words[:length], (await self._ask(words[:length], pool.enough, dates)).hits)
+            if len(pool.hits) >= pool.enough:
                 break
         for place in range(min(len(words), LEFT_OUT)):
             others = [*words[:place], *words[place + 1 :]]
-            while len(others) > 1 and not found.asked(others):
-                hits = (await self._ask(others, found.enough, dates)).hits
-                found.add(others, hits)
+            while len(others) > 1 and tuple(others) not in pool.searches:
+                hits = (await self._ask(others, pool.enough, dates)).hits
+                pool.add(others, hits)
                 others = [] if hits else others[:-1]
-        return found.rank({word: math.log(1 + counts[words[-1]] / counts[word]) for word in words})[: query.count]
+        return pool.rank({word: math.log(1 + counts[words[-1]] / counts[word]) for word in words})[: query.count]
 
     async def _ask(self, words: Sequence[str], count: int, dates: Mapping[str, str]) -> KiwixSearch:
         answer = await self._sender.send(NAME, search_request(self._base, words, count, self._timeout_s))
         return parse_search(self._base, answer.status, answer.headers, answer.body, dates)
 
 
-class _Found:
+class _HitPool:
     """The pages of several searches, and which words each is known to have."""
 
     def __init__(self, enough: int) -> None:
         self.enough = enough
         self.hits: dict[str, Hit] = {}
+        self.searches: set[tuple[str, ...]] = set()
         self._words: dict[str, set[str]] = {}
-        self._asked: set[tuple[str, ...]] = set()
-
-    def asked(self, words: Sequence[str]) -> bool:
-        return tuple(words) in self._asked
 
     def add(self, words: Sequence[str], hits: Sequence[Hit]) -> None:
-        self._asked.add(tuple(words))
+        self.searches.add(tuple(words))
         for hit in hits:
             self.hits.setdefault(hit.url, hit)
             self._words.setdefault(hit.url, set(question_terms(hit.snippet))).update(words)
@@ -151,7 +143,7 @@ class _Found:
         """The pages with the most and rarest words first; a word of the title counts twice."""
 
         def rate(hit: Hit) -> float:
-            title, known = set(question_terms(unquote(hit.title))), self._words[hit.url]
-            return sum(weight * ((word in known or word in title) + (word in title)) for word, weight in weights.items())
+            title, words = set(question_terms(unquote(hit.title))), self._words[hit.url]
+            return sum(weight * ((word in words or word in title) + (word in title)) for word, weight in weights.items())
 
         return sorted(self.hits.values(), key=rate, reverse=True)

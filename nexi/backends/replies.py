@@ -79,9 +79,10 @@ def json_object(service: str, body: bytes) -> dict[str, Any]:
     return data
 
 
-def read_rows(value: object) -> list[dict[str, Any]]:
-    """The objects of what should be a list of objects."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+def read_rows(value: object, text_field: str = "") -> list[dict[str, Any]]:
+    """The objects of what should be a list of objects; with `text_field`, those that have a text under that name."""
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    return [row for row in rows if isinstance(row.get(text_field), str) and row[text_field]] if text_field else rows
 
 
 def plain_line(value: object) -> str:
@@ -105,10 +106,10 @@ def service_message(body: bytes, default: str = "no reason given") -> str:
     return default
 
 
-def with_sites(text: str, sites: tuple[str, ...], excluded: tuple[str, ...]) -> str:
+def with_sites(text: str, sites: tuple[str, ...], excluded_sites: tuple[str, ...]) -> str:
     """A query with its sites as the operators every search engine knows."""
     only = " OR ".join(f"site:{site}" for site in sites)
-    return " ".join(part for part in (text.strip(), only, *(f"-site:{site}" for site in excluded)) if part)
+    return " ".join(part for part in (text.strip(), only, *(f"-site:{site}" for site in excluded_sites)) if part)
 
 
 def _unreadable_error(service: str, cause: str) -> BackendError:

@@ -61,9 +61,9 @@ def git_command(program: str, texts: Sequence[str], *, as_pattern: bool = False)
 
 def grep_command(program: str, texts: Sequence[str], *, as_pattern: bool = False) -> list[str]:
     """The same of grep; `-r` does not follow links, and binary files are left out."""
-    ignored = ["--exclude=.?*", "--exclude-dir=.?*", "--exclude-dir=node_modules"]
+    exclusions = ["--exclude=.?*", "--exclude-dir=.?*", "--exclude-dir=node_modules"]
     patterns = [f"--regexp={_to_posix(text) if as_pattern else text}" for text in texts]
-    return [program, "-rnIi", "-E" if as_pattern else "-F", "-Z", f"-m{PER_FILE}", *ignored, *patterns, "--", "."]
+    return [program, "-rnIi", "-E" if as_pattern else "-F", "-Z", f"-m{PER_FILE}", *exclusions, *patterns, "--", "."]
 
 
 def _to_posix(pattern: str) -> str:
@@ -83,34 +83,29 @@ def is_pattern(text: str) -> bool:
 
 
 def rg_matches(output: bytes) -> list[Match]:
-    return [match for line in output.splitlines() if (match := _rg_match(line))]
-
-
-def _rg_match(line: bytes) -> Match | None:
-    try:
-        message: Any = json.loads(line)
-        data = message["data"]
-        if message["type"] != "match":
-            return None
-        return Match(
-            _relative_path(data["path"]["text"]), int(data["line_number"]), str(data["lines"]["text"]).strip()[:LINE_CHARS]
-        )
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None  # a name or a line that is no text comes as bytes, and the last line may be cut
+    matches = []
+    for line in output.splitlines():
+        try:
+            message: Any = json.loads(line)
+            data = message["data"]
+            if message["type"] == "match":
+                text = str(data["lines"]["text"]).strip()[:LINE_CHARS]
+                matches.append(Match(_relative_path(data["path"]["text"]), int(data["line_number"]), text))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue  # a name or a line that is no text comes as bytes, and the last line may be cut
+    return matches
 
 
 def grep_matches(output: bytes) -> list[Match]:
-    return [match for line in output.splitlines() if (match := _grep_match(line))]
-
-
-def _grep_match(line: bytes) -> Match | None:
-    path, zero, rest = line.partition(b"\0")
-    number, colon, text = rest.partition(b"\0" if re.match(rb"\d+\0", rest) else b":")  # git ends the number with a zero too
-    if not zero or not colon or not number.isdigit():
-        return None
-    return Match(
-        _relative_path(path.decode("utf-8", "replace")), int(number), text.decode("utf-8", "replace").strip()[:LINE_CHARS]
-    )
+    matches = []
+    for line in output.splitlines():
+        path, zero, rest = line.partition(b"\0")
+        # git ends the number with a zero too
+        number, colon, text = rest.partition(b"\0" if re.match(rb"\d+\0", rest) else b":")
+        if zero and colon and number.isdigit():
+            name, words = path.decode("utf-8", "replace"), text.decode("utf-8", "replace")
+            matches.append(Match(_relative_path(name), int(number), words.strip()[:LINE_CHARS]))
+    return matches
 
 
 def _relative_path(path: str) -> str:
@@ -165,33 +160,6 @@ class Ripgrep:
         """Files with the pattern, else with the text as it is written, else with its words."""
         text = " ".join(query.text.split())
         program = self._program or await asyncio.to_thread(self._choose_program)
-        self._check_root(program)
-        if not text or "\0" in text:
-            return []
-        hits = await self._find_pattern(program, text, query.count) if is_pattern(text) else []
-        hits = hits or await self._find_hits(program, [text], query.count)
-        words = words_of(text)
-        return hits if hits or not words else await self._find_hits(program, words, query.count)
-
-    async def _find_pattern(self, program: str, text: str, count: int) -> list[Hit]:
-        try:
-            return await self._find_hits(program, [text], count, as_pattern=True)
-        except BackendError as error:
-            if error.code != "search_failed":
-                raise
-            return []  # a pattern that this program cannot read may still be a text
-
-    async def _find_hits(self, program: str, texts: Sequence[str], count: int, *, as_pattern: bool = False) -> list[Hit]:
-        build, parse = _PROGRAMS.get(Path(program).stem, (grep_command, grep_matches))
-        output = await self._run_command(build(program, texts, as_pattern=as_pattern))
-        return to_hits(parse(output), count, () if as_pattern else texts)
-
-    def _choose_program(self) -> str:
-        """The path of ripgrep, of git inside a work tree, or of grep; "" where none is installed."""
-        git = shutil.which("git") if any((folder / ".git").exists() for folder in _with_parents(self._root)) else None
-        return shutil.which("rg") or git or shutil.which("grep") or ""
-
-    def _check_root(self, program: str) -> None:
         if not program:
             raise BackendError(
                 "local code cannot be searched",
@@ -206,6 +174,29 @@ class Ripgrep:
                 cause="the folder of grep_root does not exist",
                 fix="set grep_root to the folder of your code",
             )
+        if not text or "\0" in text:
+            return []
+        hits: list[Hit] = []
+        if is_pattern(text):
+            try:
+                hits = await self._find_hits(program, [text], query.count, as_pattern=True)
+            except BackendError as error:
+                if error.code != "search_failed":  # a pattern that this program cannot read may still be a text
+                    raise
+        hits = hits or await self._find_hits(program, [text], query.count)
+        words = words_of(text)
+        return hits if hits or not words else await self._find_hits(program, words, query.count)
+
+    async def _find_hits(self, program: str, texts: Sequence[str], count: int, *, as_pattern: bool = False) -> list[Hit]:
+        build, parse = _PROGRAMS.get(Path(program).stem, (grep_command, grep_matches))
+        output = await self._run_command(build(program, texts, as_pattern=as_pattern))
+        return to_hits(parse(output), count, () if as_pattern else texts)
+
+    def _choose_program(self) -> str:
+        """The path of ripgrep, of git inside a work tree, or of grep; "" where none is installed."""
+        root = self._root.absolute()
+        git = shutil.which("git") if any((folder / ".git").exists() for folder in (root, *root.parents)) else None
+        return shutil.which("rg") or git or shutil.which("grep") or ""
 
     async def _run_command(self, command: Sequence[str]) -> bytes:
         """The output, cut at a size; the process is ended when it is late, too loud, or its caller is gone."""
@@ -218,10 +209,17 @@ class Ripgrep:
         )
         try:
             async with asyncio.timeout(self._timeout_s):
-                output = await _read_output(process)
+                output = bytearray()
+                while process.stdout and len(output) < MAX_OUTPUT and (chunk := await process.stdout.read(65_536)):
+                    output += chunk
                 if len(output) < MAX_OUTPUT and await process.wait() > 1 and not output:
-                    raise _search_error(f"{Path(command[0]).name} ended with {process.returncode}")
-                return output
+                    raise BackendError(
+                        "local code cannot be searched",
+                        code="search_failed",
+                        cause=f"{Path(command[0]).name} ended with {process.returncode}",
+                        fix="check that grep_root is readable",
+                    )
+                return bytes(output[:MAX_OUTPUT])
         except TimeoutError as error:
             raise BackendError(
                 "the search of local code took too long",
@@ -230,32 +228,10 @@ class Ripgrep:
                 fix="set grep_root to a smaller folder, or raise search_timeout",
             ) from error
         finally:
-            await _end_process(process)
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
 
 
 _PROGRAMS = {"rg": (rg_command, rg_matches), "git": (git_command, grep_matches)}
-
-
-def _with_parents(root: Path) -> Sequence[Path]:
-    whole = root.absolute()
-    return (whole, *whole.parents)
-
-
-async def _read_output(process: asyncio.subprocess.Process) -> bytes:
-    output = bytearray()
-    while process.stdout and len(output) < MAX_OUTPUT and (chunk := await process.stdout.read(65_536)):
-        output += chunk
-    return bytes(output[:MAX_OUTPUT])
-
-
-async def _end_process(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-
-
-def _search_error(cause: str) -> BackendError:
-    return BackendError(
-        "local code cannot be searched", code="search_failed", cause=cause, fix="check that grep_root is readable"
-    )

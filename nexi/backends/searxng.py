@@ -37,10 +37,15 @@ class Searxng(Struct, frozen=True):
     filters = frozenset({"site", "time", "language", "focus"})
 
     def request(self, query: Query) -> BackendRequest:
-        params = {"q": _query_with_sites(query), "format": "json", "pageno": str(self.page)}
+        focus = FOCUSES.get(query.focus)
+        if focus and not focus.categories:
+            query = within_focus(query)
+        # A leading `!` would be a command that redirects away.
+        text = with_sites(query.text.strip().lstrip("!"), query.sites, query.excluded_sites)
+        params = {"q": text, "format": "json", "pageno": str(self.page)}
         if query.language:
             params["language"] = query.language
-        if (focus := FOCUSES.get(query.focus)) and focus.categories:
+        if focus and focus.categories:
             params["categories"] = focus.categories
         if period := _time_range(query.time_range):
             params["time_range"] = period
@@ -62,13 +67,6 @@ class Searxng(Struct, frozen=True):
         if not hits:
             _check_engines(data.get("unresponsive_engines"))
         return hits
-
-
-def _query_with_sites(query: Query) -> str:
-    """The query with its sites as operators. A leading `!` would be a command that redirects away."""
-    focus = FOCUSES.get(query.focus)
-    asked = query if focus is None or focus.categories else within_focus(query)
-    return with_sites(asked.text.strip().lstrip("!"), asked.sites, asked.excluded_sites)
 
 
 def _time_range(text: str) -> str:
@@ -165,18 +163,18 @@ def _check_engines(unresponsive: Any) -> None:
     reasons = {str(pair[0]): str(pair[1]) for pair in unresponsive or () if isinstance(pair, list) and len(pair) >= 2}
     if not reasons:
         return
-    said = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
+    cause = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
     if all(_CAPTCHA in reason.lower() for reason in reasons.values()):
         raise BackendError(
             Notice("searxng.captcha", "the search engines behind SearXNG require a captcha"),
             code="captcha",
-            cause=said,
+            cause=cause,
             fix=Notice("fix.other_engines", "wait, or enable other engines in its settings.yml"),
         )
     raise BackendError(
         Notice("searxng.engines", "no search engine behind SearXNG answered"),
         code="engines_suspended",
-        cause=said,
+        cause=cause,
         fix=Notice(
             "fix.suspended_engines",
             "wait for the suspension to end, enable other engines in its settings.yml, or check its network",

@@ -30,17 +30,17 @@ class PagedSearxng:
         hits = await self._first.search(query)
         if query.count <= HITS_PER_PAGE:
             return hits
-        seen = {hit.url for hit in hits}
+        urls = {hit.url for hit in hits}
         for page in range(2, MAX_PAGES + 1):
             if not hits or len(hits) >= query.count:
                 break
             try:
-                found = await self._page_backend(page).search(query)
+                page_hits = await self._page_backend(page).search(query)
             except BackendError:
                 break
-            new = [hit for hit in found if hit.url not in seen]
+            new = [hit for hit in page_hits if hit.url not in urls]
             if not new:
                 break
-            seen.update(hit.url for hit in new)
+            urls.update(hit.url for hit in new)
             hits.extend(new)
         return hits[: query.count] if len(hits) > query.count else hits

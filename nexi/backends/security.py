@@ -79,8 +79,8 @@ class SecurityQuery(Struct, frozen=True):
     def words(self) -> tuple[str, ...]:
         """The words to search for, without those that only ask."""
         words = re.findall(r"[\w.-]+", self.package or self.text)
-        wanted = [word for word in words if word.lower() not in _NOISE | STOP]
-        return tuple(wanted or words)[:10]
+        subject = [word for word in words if word.lower() not in _NOISE | STOP]
+        return tuple(subject or words)[:10]
 
     @property
     def package_names(self) -> tuple[str, ...]:
@@ -133,14 +133,14 @@ def read_query(text: str) -> SecurityQuery:
 # NVD
 
 
-def nvd_request(asked: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
-    if asked.cve:
-        params = (("cveId", asked.cve),)
-    elif asked.id:
+def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
+    if query.id and not query.cve:
         return None
-    else:
-        params = (("keywordSearch", " ".join(asked.words)), ("resultsPerPage", str(NVD_ROWS)))  # type: ignore[assignment]
-    return BackendRequest(NVD, params=params, headers={"apiKey": api_key} if api_key else {}, timeout_s=timeout_s)
+    params = {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
+    if query.cve:
+        params = {"cveId": query.cve}
+    headers = {"apiKey": api_key} if api_key else {}
+    return BackendRequest(NVD, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
 
 
 def nvd_last_page(request: BackendRequest, response: BackendResponse) -> BackendRequest | None:
@@ -158,26 +158,24 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
     if response.status == 404:  # how NVD answers an id it does not know
         return []
     check_status("NVD", response.status, response.headers, response.body)
-    found = (row.get("cve") for row in read_rows(json_object("NVD", response.body).get("vulnerabilities")))
-    return [_nvd_record(cve) for cve in found if isinstance(cve, dict) and _is_published(cve)]
-
-
-def _is_published(cve: dict[str, Any]) -> bool:
-    return isinstance(cve.get("id"), str) and cve.get("vulnStatus") != "Rejected"
-
-
-def _nvd_record(cve: dict[str, Any]) -> Vulnerability:
-    texts = [plain_line(d.get("value")) for d in read_rows(cve.get("descriptions")) if d.get("lang") == "en"]
-    score, severity = _nvd_score(cve.get("metrics"))
-    return Vulnerability(
-        cve["id"],
-        summary=next(iter(texts), ""),
-        severity=severity,
-        score=score,
-        published=_read_day(cve.get("published")),
-        url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
-        exploited_since=_read_day(cve.get("cisaExploitAdd")),
-    )
+    records = []
+    for row in read_rows(json_object("NVD", response.body).get("vulnerabilities")):
+        cve = row.get("cve")
+        if not isinstance(cve, dict) or not isinstance(cve.get("id"), str) or cve.get("vulnStatus") == "Rejected":
+            continue
+        texts = [plain_line(d.get("value")) for d in read_rows(cve.get("descriptions")) if d.get("lang") == "en"]
+        score, severity = _nvd_score(cve.get("metrics"))
+        record = Vulnerability(
+            cve["id"],
+            summary=next(iter(texts), ""),
+            severity=severity,
+            score=score,
+            published=_read_day(cve.get("published")),
+            url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
+            exploited_since=_read_day(cve.get("cisaExploitAdd")),
+        )
+        records.append(record)
+    return records
 
 
 def _nvd_score(metrics: object) -> tuple[float, str]:
@@ -193,46 +191,43 @@ def _nvd_score(metrics: object) -> tuple[float, str]:
 # CISA KEV
 
 
-def _kev_request(timeout_s: float) -> BackendRequest:
-    return BackendRequest(KEV, timeout_s=timeout_s)
-
-
 def kev_parse(response: BackendResponse) -> list[Vulnerability]:
     check_status("CISA KEV", response.status, response.headers, response.body)
-    found = read_rows(json_object("CISA KEV", response.body).get("vulnerabilities"))
-    return [_kev_record(row) for row in found if isinstance(row.get("cveID"), str)]
+    records = []
+    for row in read_rows(json_object("CISA KEV", response.body).get("vulnerabilities")):
+        if not isinstance(row.get("cveID"), str):
+            continue
+        product = " ".join(plain_line(row.get(name)) for name in ("vendorProject", "product"))
+        record = Vulnerability(
+            row["cveID"],
+            summary=f"{product}: {plain_line(row.get('vulnerabilityName'))}. {plain_line(row.get('shortDescription'))}",
+            url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
+            exploited_since=_read_day(row.get("dateAdded")) or "an unknown day",
+        )
+        records.append(record)
+    return records
 
 
-def _kev_record(row: dict[str, Any]) -> Vulnerability:
-    what = " ".join(plain_line(row.get(n)) for n in ("vendorProject", "product"))
-    return Vulnerability(
-        row["cveID"],
-        summary=f"{what}: {plain_line(row.get('vulnerabilityName'))}. {plain_line(row.get('shortDescription'))}",
-        url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
-        exploited_since=_read_day(row.get("dateAdded")) or "an unknown day",
-    )
-
-
-def kev_matches(asked: SecurityQuery, listed: Sequence[Vulnerability]) -> list[Vulnerability]:
+def kev_matches(query: SecurityQuery, records: Sequence[Vulnerability]) -> list[Vulnerability]:
     """The entries a query is about; the newest first."""
-    if asked.id:
-        return [record for record in listed if record.id == asked.cve]
-    words = [word.lower() for word in asked.words]
-    about = [r for r in listed if words and all(word in r.summary.lower() for word in words)]
-    return sorted(about, key=lambda r: r.exploited_since, reverse=True)[:NVD_ROWS]
+    if query.id:
+        return [record for record in records if record.id == query.cve]
+    words = [word.lower() for word in query.words]
+    matches = [r for r in records if words and all(word in r.summary.lower() for word in words)]
+    return sorted(matches, key=lambda r: r.exploited_since, reverse=True)[:NVD_ROWS]
 
 
 # GitHub Advisories
 
 
-def github_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | None:
-    if asked.cve or asked.ghsa:
-        params = {"cve_id": asked.cve} if asked.cve else {"ghsa_id": asked.ghsa}
-    elif asked.package:
-        affected = f"{asked.package}@{asked.version}" if asked.version else asked.package
-        ecosystem = _GITHUB_ECOSYSTEMS.get(asked.ecosystem, asked.ecosystem)
-        params = {"affects": affected, "ecosystem": ecosystem, "per_page": "50"}
-    elif names := asked.package_names:
+def github_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None:
+    if query.cve or query.ghsa:
+        params = {"cve_id": query.cve} if query.cve else {"ghsa_id": query.ghsa}
+    elif query.package:
+        package = f"{query.package}@{query.version}" if query.version else query.package
+        ecosystem = _GITHUB_ECOSYSTEMS.get(query.ecosystem, query.ecosystem)
+        params = {"affects": package, "ecosystem": ecosystem, "per_page": "50"}
+    elif names := query.package_names:
         params = {"affects": ",".join(names), "per_page": "50"}
     else:
         return None
@@ -241,39 +236,39 @@ def github_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | N
 
 
 def github_parse(response: BackendResponse) -> list[Vulnerability]:
-    limited = response.status == 403 and b"rate limit" in response.body  # GitHub's form of 429 for those without a token
-    check_status("GitHub", 429 if limited else response.status, response.headers, response.body)
-    found = read_rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows"))
-    return [_github_record(row) for row in found if isinstance(row.get("ghsa_id"), str) and not row.get("withdrawn_at")]
-
-
-def _github_record(row: dict[str, Any]) -> Vulnerability:
-    cve = row.get("cve_id")
-    cvss = row.get("cvss") if isinstance(row.get("cvss"), dict) else {}
-    return Vulnerability(
-        row["ghsa_id"],
-        (cve,) if isinstance(cve, str) and cve else (),
-        plain_line(row.get("summary")),
-        _read_severity(row.get("severity")),
-        _read_number(cvss.get("score")) if cvss else 0.0,
-        _read_day(row.get("published_at")),
-        f"https://github.com/advisories/{row['ghsa_id']}",
-        fixed=_list_versions(v.get("first_patched_version") for v in read_rows(row.get("vulnerabilities"))),
-    )
+    is_limit = response.status == 403 and b"rate limit" in response.body  # GitHub's form of 429 for those without a token
+    check_status("GitHub", 429 if is_limit else response.status, response.headers, response.body)
+    records = []
+    for row in read_rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows")):
+        if not isinstance(row.get("ghsa_id"), str) or row.get("withdrawn_at"):
+            continue
+        cve, cvss = row.get("cve_id"), row.get("cvss")
+        record = Vulnerability(
+            row["ghsa_id"],
+            (cve,) if isinstance(cve, str) and cve else (),
+            plain_line(row.get("summary")),
+            _read_severity(row.get("severity")),
+            _read_number(cvss.get("score")) if isinstance(cvss, dict) else 0.0,
+            _read_day(row.get("published_at")),
+            f"https://github.com/advisories/{row['ghsa_id']}",
+            fixed=_list_versions(v.get("first_patched_version") for v in read_rows(row.get("vulnerabilities"))),
+        )
+        records.append(record)
+    return records
 
 
 # OSV
 
 
-def osv_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | None:
-    if asked.id:
-        return BackendRequest(f"{OSV}/vulns/{asked.id}", timeout_s=timeout_s)
-    if names := asked.package_names:
+def osv_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None:
+    if query.id:
+        return BackendRequest(f"{OSV}/vulns/{query.id}", timeout_s=timeout_s)
+    if names := query.package_names:
         queries = [{"package": {"name": name, "ecosystem": e}} for name in names for e in OSV_ECOSYSTEMS]
         return BackendRequest(f"{OSV}/querybatch", "POST", json={"queries": queries}, timeout_s=timeout_s)
-    if not asked.package:
+    if not query.package:
         return None
-    purl = f"pkg:{asked.ecosystem}/{asked.package}" + (f"@{asked.version}" if asked.version else "")
+    purl = f"pkg:{query.ecosystem}/{query.package}" + (f"@{query.version}" if query.version else "")
     return BackendRequest(f"{OSV}/query", "POST", json={"package": {"purl": purl}}, timeout_s=timeout_s)
 
 
@@ -283,10 +278,10 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
     check_status("OSV", response.status, response.headers, response.body)
     data = json_object("OSV", response.body)
     if "results" in data:  # of a batch, which has the ids alone
-        found = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
+        rows = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
     else:
-        found = read_rows(data.get("vulns")) if "vulns" in data else [data]
-    return [_osv_record(row) for row in found if isinstance(row.get("id"), str) and not row.get("withdrawn")]
+        rows = read_rows(data.get("vulns")) if "vulns" in data else [data]
+    return [_osv_record(row) for row in rows if isinstance(row.get("id"), str) and not row.get("withdrawn")]
 
 
 def _osv_record(row: dict[str, Any]) -> Vulnerability:
@@ -302,8 +297,8 @@ def _osv_record(row: dict[str, Any]) -> Vulnerability:
         f"https://osv.dev/vulnerability/{row['id']}",
         fixed=_list_versions(
             event.get("fixed")
-            for affected in read_rows(row.get("affected"))
-            for spread in read_rows(affected.get("ranges"))
+            for package in read_rows(row.get("affected"))
+            for spread in read_rows(package.get("ranges"))
             if spread.get("type") != "GIT"
             for event in read_rows(spread.get("events"))
         ),
@@ -317,40 +312,31 @@ def merge_records(records: Sequence[Vulnerability]) -> list[Vulnerability]:
     """One record for each vulnerability: what the first source leaves open, the next one fills."""
     merged: list[Vulnerability] = []
     for record in records:
-        same = next((known for known in merged if known.ids & record.ids), None)
-        if same is None:
+        place = next((index for index, earlier in enumerate(merged) if earlier.ids & record.ids), None)
+        if place is None:
             merged.append(record)
-        else:
-            merged[merged.index(same)] = _fill_gaps(same, record)
+            continue
+        earlier = merged[place]
+        main = min((earlier, record), key=lambda r: not r.id.startswith("CVE-"))
+        merged[place] = Vulnerability(
+            main.id,
+            tuple(sorted((earlier.ids | record.ids) - {main.id})),
+            earlier.summary or record.summary,
+            earlier.severity or record.severity,
+            earlier.score or record.score,
+            earlier.published or record.published,
+            main.url or earlier.url,
+            earlier.exploited_since or record.exploited_since,
+            earlier.fixed or record.fixed,
+        )
     return merged
-
-
-def _fill_gaps(known: Vulnerability, more: Vulnerability) -> Vulnerability:
-    first = min((known, more), key=lambda r: not r.id.startswith("CVE-"))
-    return Vulnerability(
-        first.id,
-        tuple(sorted((known.ids | more.ids) - {first.id})),
-        known.summary or more.summary,
-        known.severity or more.severity,
-        known.score or more.score,
-        known.published or more.published,
-        first.url or known.url,
-        known.exploited_since or more.exploited_since,
-        known.fixed or more.fixed,
-    )
-
-
-def _rank_records(records: Iterable[Vulnerability], asked: SecurityQuery) -> list[Vulnerability]:
-    """What was asked for by id, then what is exploited, then the newest."""
-    newest = sorted(records, key=lambda r: r.published, reverse=True)
-    return sorted(newest, key=lambda r: (asked.id not in r.ids, not r.exploited_since))
 
 
 def _to_hit(record: Vulnerability) -> Hit:
     score = f"{record.severity} {record.score:g}" if record.score else record.severity
-    exploited = f"exploited, in CISA KEV since {record.exploited_since}" if record.exploited_since else ""
-    fixed = f"fixed in {', '.join(record.fixed)}" if record.fixed else ""
-    facts = ", ".join(part for part in (score.strip(), exploited, fixed) if part)
+    exploits = f"exploited, in CISA KEV since {record.exploited_since}" if record.exploited_since else ""
+    fixes = f"fixed in {', '.join(record.fixed)}" if record.fixed else ""
+    facts = ", ".join(part for part in (score.strip(), exploits, fixes) if part)
     also = f" Also {', '.join(record.aliases[:5])}." if record.aliases else ""
     title = f"{record.id} ({facts})" if facts else record.id
     return Hit(record.url, title, record.summary[:SUMMARY_CHARS] + also, record.published, NAME)
@@ -370,8 +356,8 @@ def _read_number(value: object) -> float:
 
 
 def _read_day(value: object) -> str:
-    found = re.match(r"\d{4}-\d\d-\d\d", value) if isinstance(value, str) else None
-    return found[0] if found else ""
+    match = re.match(r"\d{4}-\d\d-\d\d", value) if isinstance(value, str) else None
+    return match[0] if match else ""
 
 
 # the backend
@@ -386,31 +372,40 @@ class Security:
         self._sender = sender
         self._timeout_s = timeout_s
         self._api_key = api_key
-        self._listed: list[Vulnerability] | None = None
-        self._listing = asyncio.Lock()
+        self._kev: list[Vulnerability] | None = None
+        self._kev_lock = asyncio.Lock()
 
     @property
     def name(self) -> str:
         return NAME
 
     async def search(self, query: Query) -> list[Hit]:
-        asked = read_query(query.text)
+        subject = read_query(query.text)
         timeout_s = self._timeout_s
         async with asyncio.TaskGroup() as group:
             tasks = {
-                "NVD": group.create_task(self._ask_nvd(nvd_request(asked, timeout_s, self._api_key))),
-                "GitHub Advisories": group.create_task(self._ask_source(github_request(asked, timeout_s), github_parse)),
-                "OSV": group.create_task(self._ask_source(osv_request(asked, timeout_s), osv_parse)),
-                "CISA KEV": group.create_task(self._ask_exploited(asked)),
+                "NVD": group.create_task(self._ask_nvd(nvd_request(subject, timeout_s, self._api_key))),
+                "GitHub Advisories": group.create_task(self._ask_source(github_request(subject, timeout_s), github_parse)),
+                "OSV": group.create_task(self._ask_source(osv_request(subject, timeout_s), osv_parse)),
+                "CISA KEV": group.create_task(self._ask_exploited(subject)),
             }
         answers = {name: task.result() for name, task in tasks.items()}
-        failed = {name: error for name, error in answers.items() if isinstance(error, BackendError)}
-        asked_sources = [name for name, answer in answers.items() if answer is not None]
-        if len(failed) == len(asked_sources):
-            raise _all_failed(failed)
-        records = [r for answer in answers.values() if isinstance(answer, list) for r in answer]
-        hits = [_to_hit(r) for r in _rank_records(merge_records(records), asked)[: query.count]]
-        return SourceResult(hits, tuple(Failure(f"{NAME}/{n}", e.code, str(e), e.fix) for n, e in failed.items()))
+        errors = {name: error for name, error in answers.items() if isinstance(error, BackendError)}
+        if len(errors) == sum(answer is not None for answer in answers.values()):
+            first = next(iter(errors.values()))
+            raise BackendError(
+                "no source of vulnerabilities answered",
+                code=first.code if len({error.code for error in errors.values()}) == 1 else "sources_failed",
+                cause="; ".join(f"{name}: {error}" for name, error in errors.items())[:500],
+                fix=first.fix,
+                retryable=any(error.retryable for error in errors.values()),
+            )
+        records = merge_records([r for answer in answers.values() if isinstance(answer, list) for r in answer])
+        # What was asked for by id, then what is exploited, then the newest.
+        records.sort(key=lambda r: r.published, reverse=True)
+        records.sort(key=lambda r: (subject.id not in r.ids, not r.exploited_since))
+        failures = tuple(Failure(f"{NAME}/{name}", e.code, str(e), e.fix) for name, e in errors.items())
+        return SourceResult(map(_to_hit, records[: query.count]), failures)
 
     async def _ask_nvd(self, request: BackendRequest | None) -> list[Vulnerability] | BackendError | None:
         """The records of the last page, where the newest stand, and of the first."""
@@ -436,24 +431,11 @@ class Security:
         except BackendError as error:
             return error
 
-    async def _ask_exploited(self, asked: SecurityQuery) -> list[Vulnerability] | BackendError:
-        async with self._listing:
-            if self._listed is None:
-                answer = await self._ask_source(_kev_request(self._timeout_s), kev_parse)
+    async def _ask_exploited(self, query: SecurityQuery) -> list[Vulnerability] | BackendError:
+        async with self._kev_lock:
+            if self._kev is None:
+                answer = await self._ask_source(BackendRequest(KEV, timeout_s=self._timeout_s), kev_parse)
                 if not isinstance(answer, list):
                     return answer or BackendError("CISA KEV was not asked")
-                self._listed = answer
-        return kev_matches(asked, self._listed)
-
-
-def _all_failed(failed: dict[str, BackendError]) -> BackendError:
-    """The error of all sources together; it may pass only where one of them may."""
-    first = next(iter(failed.values()))
-    same = {error.code for error in failed.values()}
-    return BackendError(
-        "no source of vulnerabilities answered",
-        code=first.code if len(same) == 1 else "sources_failed",
-        cause="; ".join(f"{name}: {error}" for name, error in failed.items())[:500],
-        fix=first.fix,
-        retryable=any(error.retryable for error in failed.values()),
-    )
+                self._kev = answer
+        return kev_matches(query, self._kev)

@@ -70,7 +70,7 @@ class Sender:
         self._user_agent = user_agent
         self._proxy = proxy
         self._no_proxy = tuple(no_proxy)
-        self._clients: dict[tuple[str, bool], httpx2.AsyncClient] = {}
+        self._clients: dict[tuple[str, str], httpx2.AsyncClient] = {}  # by scheme and proxy
         self._opening = asyncio.Lock()
 
     async def send(self, service: str, request: BackendRequest) -> BackendResponse:
@@ -82,12 +82,17 @@ class Sender:
         if url.scheme not in urls.DEFAULT_PORTS:
             raise _wrong_url(service, request.url, "it is no http or https URL")
         proxy = "" if urls.bypasses_proxy(url, self._no_proxy) else self._proxy
-        client = await self._client_for(url)
+        client = await self._client_for(url.scheme, proxy)
         try:
             async with asyncio.timeout(request.timeout_s):
                 response = await self._send_once(client, request)
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise _blame_proxy(proxy, url, error) or _translate_error(service, request, error) from error
+            if proxy and not isinstance(_root_cause(error), ssl.SSLError):  # a certificate is that of the host behind it
+                if isinstance(error, httpx2.ProxyError):
+                    raise _proxy_error(proxy, url, proxies.status_of_refusal(str(error))) from error
+                if isinstance(error, httpx2.ConnectError):
+                    raise _proxy_error(proxy, url) from error
+            raise _translate_error(service, request, error) from error
         if proxy and response.status == proxies.LOGIN_STATUS:
             raise _proxy_error(proxy, url, response.status)
         return response
@@ -115,18 +120,17 @@ class Sender:
             headers = {"date": format_datetime(datetime.now(UTC), usegmt=True), **response.headers}
             return BackendResponse(response.status_code, headers, bytes(body[:MAX_BODY]))
 
-    async def _client_for(self, url: urls.Url) -> httpx2.AsyncClient:
-        proxied = bool(self._proxy) and not urls.bypasses_proxy(url, self._no_proxy)
+    async def _client_for(self, scheme: str, proxy: str) -> httpx2.AsyncClient:
         async with self._opening:
-            if (url.scheme, proxied) not in self._clients:
-                self._clients[url.scheme, proxied] = httpx2.AsyncClient(
-                    verify=await _load_certificates(url.scheme, self._trust),
+            if (scheme, proxy) not in self._clients:
+                self._clients[scheme, proxy] = httpx2.AsyncClient(
+                    verify=await _load_certificates(scheme, self._trust),
                     trust_env=False,
-                    proxy=self._proxy if proxied else None,
+                    proxy=proxy or None,
                     follow_redirects=False,
                     headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
                 )
-            return self._clients[url.scheme, proxied]
+            return self._clients[scheme, proxy]
 
 
 class HttpBackend:
@@ -158,16 +162,16 @@ class HttpBackend:
     async def search(self, query: Query) -> list[Hit]:
         first, count = self._current, len(self._dialects)
         for turn in range(count):
-            chosen = (first + turn) % count
+            index = (first + turn) % count
             try:
-                hits = await self._ask_dialect(self._dialects[chosen], query)
+                hits = await self._ask_dialect(self._dialects[index], query)
             except BackendError as error:
                 if error.code in KEY_TROUBLE and turn < count - 1:
                     continue
                 if error.code in KEY_TROUBLE and count > 1:
                     error.cause = f"none of the {count} keys is accepted; the last: {error.cause}"
                 raise
-            self._current = chosen
+            self._current = index
             return hits
         raise AssertionError("a backend has at least one dialect")
 
@@ -184,15 +188,6 @@ async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
         return await asyncio.to_thread(lambda: trust.context() or httpx2.create_ssl_context(trust_env=False))
     except ConfigError as error:
         raise BackendError(str(error), code="tls", cause=error.cause, fix=error.fix) from error
-
-
-def _blame_proxy(proxy: str, url: urls.Url, error: Exception) -> BackendError | None:
-    """The error where a proxy refused or could not be reached; None without one, or where what failed lies behind it."""
-    if not proxy or isinstance(_root_cause(error), ssl.SSLError):
-        return None
-    if isinstance(error, httpx2.ProxyError):
-        return _proxy_error(proxy, url, proxies.status_of_refusal(str(error)))
-    return _proxy_error(proxy, url) if isinstance(error, httpx2.ConnectError) else None
 
 
 def _proxy_error(proxy: str, url: urls.Url, status: int = 0) -> BackendError:

@@ -25,19 +25,17 @@ class Serper(Struct, frozen=True):
 
     def request(self, query: Query) -> BackendRequest:
         text = with_sites(query.text, query.sites, query.excluded_sites)
-        wanted: dict[str, Any] = {"q": text, "num": max(1, min(query.count, 20))}
+        options: dict[str, Any] = {"q": text, "num": max(1, min(query.count, 20))}
         if query.time_range[:1].lower() in ("d", "w", "m", "y"):
-            wanted["tbs"] = f"qdr:{query.time_range[:1].lower()}"
+            options["tbs"] = f"qdr:{query.time_range[:1].lower()}"
         if query.language:
-            wanted["hl"] = query.language.partition("-")[0]
+            options["hl"] = query.language.partition("-")[0]
         headers = {"X-API-KEY": self.api_key}
-        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Serper", status, headers, body, key_setting="SERPER_API_KEY")
-        found = read_rows(json_object("Serper", body).get("organic"))
-        return [_parse_hit(row) for row in found if isinstance(row.get("link"), str) and row["link"]]
-
-
-def _parse_hit(row: Mapping[str, object]) -> Hit:
-    return Hit(str(row["link"]), plain_line(row.get("title")), plain_line(row.get("snippet")), str(row.get("date") or ""), NAME)
+        return [
+            Hit(row["link"], plain_line(row.get("title")), plain_line(row.get("snippet")), str(row.get("date") or ""), NAME)
+            for row in read_rows(json_object("Serper", body).get("organic"), "link")
+        ]

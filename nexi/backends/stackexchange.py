@@ -48,10 +48,10 @@ class StackExchange(Struct, frozen=True):
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         return [_parse_hit(item) for item in self._parse_items(status, headers, body) if _link_of(item)]
 
-    def answers_request(self, query: Query, accepted: Mapping[str, int]) -> BackendRequest:
-        """Ask for the texts of accepted answers; `accepted` has their ids by the link of the question."""
-        ids = ";".join(str(answer) for answer in accepted.values())
-        return self._build_request(f"/answers/{ids}", {"pagesize": str(len(accepted))}, query)
+    def answers_request(self, query: Query, answer_ids: Mapping[str, int]) -> BackendRequest:
+        """Ask for the texts of accepted answers; `answer_ids` has theirs by the link of the question."""
+        ids = ";".join(str(answer) for answer in answer_ids.values())
+        return self._build_request(f"/answers/{ids}", {"pagesize": str(len(answer_ids))}, query)
 
     def parse_answers(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[int, str]:
         """The texts of answers by their id."""
@@ -83,15 +83,20 @@ class StackExchangeBackend(HttpBackend):
         assert isinstance(dialect, StackExchange)  # noqa: S101 - the only dialect it is built with
         reply = await self._sender.send(self.name, dialect.request(query))
         hits = dialect.parse(reply.status, reply.headers, reply.body)[: query.count]
-        accepted = find_accepted(reply.body, hits)
-        if not accepted:
+        answer_ids = find_accepted(reply.body, hits)
+        if not answer_ids:
             return hits
         try:
-            reply = await self._sender.send(self.name, dialect.answers_request(query, accepted))
+            reply = await self._sender.send(self.name, dialect.answers_request(query, answer_ids))
             texts = dialect.parse_answers(reply.status, reply.headers, reply.body)
         except BackendError:
             return hits
-        return [_add_answer(hit, texts.get(accepted.get(hit.url, 0), "")) for hit in hits]
+        return [
+            replace(hit, snippet=f"{hit.snippet}\nAccepted answer: {text[:MAX_ANSWER_CHARS]}")
+            if (text := texts.get(answer_ids.get(hit.url, 0)))
+            else hit
+            for hit in hits
+        ]
 
 
 def find_accepted(body: bytes, hits: list[Hit]) -> dict[str, int]:
@@ -113,18 +118,14 @@ def _site_for(sites: tuple[str, ...]) -> str:
     return ""
 
 
-def _add_answer(hit: Hit, text: str) -> Hit:
-    return replace(hit, snippet=f"{hit.snippet}\nAccepted answer: {text[:MAX_ANSWER_CHARS]}") if text else hit
-
-
 def _link_of(item: Mapping[str, object]) -> str:
     link = item.get("link")
     return link if isinstance(link, str) else ""
 
 
 def _parse_hit(item: Mapping[str, object]) -> Hit:
-    answered = f"{item.get('answer_count', 0)} answers, score {item.get('score', 0)}. "
+    counts = f"{item.get('answer_count', 0)} answers, score {item.get('score', 0)}. "
     created = item.get("creation_date")
-    published = datetime.fromtimestamp(created, UTC).date().isoformat() if isinstance(created, int) else ""
-    question = (answered + plain_line(item.get("body")))[:MAX_QUESTION_CHARS]
-    return Hit(str(item["link"]), plain_line(item.get("title")), question, published, NAME)
+    day = datetime.fromtimestamp(created, UTC).date().isoformat() if isinstance(created, int) else ""
+    question = (counts + plain_line(item.get("body")))[:MAX_QUESTION_CHARS]
+    return Hit(str(item["link"]), plain_line(item.get("title")), question, day, NAME)

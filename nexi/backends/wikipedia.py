@@ -51,11 +51,11 @@ class Wikipedia(Struct, frozen=True):
         if isinstance(data.get("error"), dict):
             cause = str(data["error"].get("info") or data["error"].get("code"))[:200]
             raise BackendError("Wikipedia did not accept the query", code="bad_query", cause=cause, fix="change the query")
-        found = data.get("query")
-        pages = read_rows(found.get("pages") if isinstance(found, dict) else None)
-        ranked = sorted(pages, key=lambda page: page["index"] if isinstance(page.get("index"), int) else 1_000)
-        return [_parse_hit(page) for page in ranked if isinstance(page.get("fullurl"), str)]
-
-
-def _parse_hit(page: Mapping[str, object]) -> Hit:
-    return Hit(str(page["fullurl"]), plain_line(page.get("title")), plain_line(page.get("extract"))[:SNIPPET_CHARS], "", NAME)
+        reply = data.get("query")
+        pages = read_rows(reply.get("pages") if isinstance(reply, dict) else None)
+        pages.sort(key=lambda page: page["index"] if isinstance(page.get("index"), int) else 1_000)
+        return [
+            Hit(page["fullurl"], plain_line(page.get("title")), plain_line(page.get("extract"))[:SNIPPET_CHARS], "", NAME)
+            for page in pages
+            if isinstance(page.get("fullurl"), str)
+        ]

@@ -153,44 +153,42 @@ class Lifecycle:
     def _save_or_stop(self, state: State, patience: Patience) -> ContainerStatus:
         """Write the state down, or end a container that is no longer wanted."""
         engine = ContainerEngine(state.command, self._runner)
-        if not state.is_wanted:
-            self._end_container(engine, state, patience)
-            return ContainerStatus(running=False)
-        self._file.write(state)
-        if not engine.is_running(state.container, patience):
-            return replace(_build_status(state, healthy=False), running=False, url="")
-        return _build_status(state, healthy=bool(state.port) and self._healthy(state.port))
-
-    def _end_container(self, engine: ContainerEngine, state: State, patience: Patience) -> None:
-        """The state is forgotten only when the container is gone, or was never there."""
-        done = engine.remove(state.container, patience)
-        if done.code and engine.is_running(state.container, patience):
+        if state.is_wanted:
+            self._file.write(state)
+            if not engine.is_running(state.container, patience):
+                return replace(_build_status(state, healthy=False), running=False, url="")
+            return _build_status(state, healthy=bool(state.port) and self._healthy(state.port))
+        result = engine.remove(state.container, patience)
+        # The state is forgotten only when the container is gone, or was never there.
+        if result.code and engine.is_running(state.container, patience):
             self._file.write(state)
             raise BackendError(
                 "the SearXNG container could not be stopped",
                 code="container_failed",
-                cause=f"{engine.command} rm: {done.last_output}",
+                cause=f"{engine.command} rm: {result.last_output}",
                 fix=f"run `{engine.command} rm -f {state.container}`",
             )
         self._file.forget()
+        return ContainerStatus(running=False)
 
     def _ensure_running(self, state: State | None, patience: Patience) -> State:
         """A state whose container answers: the one that runs, or a new one."""
-        wanted = settings.draft_settings(self.options.own_settings, self.options.proxies, self.options.engine_keys)
+        draft = settings.draft_settings(self.options.own_settings, self.options.proxies, self.options.engine_keys)
         image = image_reference(self.options.image, self.options.tag)
-        if state and self._is_usable(state, (image, wanted.digest), patience):
+        if state and self._is_usable(state, (image, draft.digest), patience):
             return state
         engine = choose_engine(self._runner, patience, preferred=state.command if state else "")
         if not engine.has_image(image, patience):
             engine.pull(image, patience)
-        settings.write_settings(wanted, self.options.mounted_file)
-        kept, users = (state.kept, state.users) if state else (False, ())
-        fresh = State(engine.command, self.options.container, image, wanted.digest, users=users, kept=kept)
+        settings.write_settings(draft, self.options.mounted_file)
+        fresh = State(engine.command, self.options.container, image, draft.digest)
+        if state:
+            fresh = replace(fresh, users=state.users, kept=state.kept)
         return self._start_container(engine, fresh, patience)
 
-    def _is_usable(self, state: State, wanted: tuple[str, str], patience: Patience) -> bool:
+    def _is_usable(self, state: State, image_and_digest: tuple[str, str], patience: Patience) -> bool:
         """A container with other settings is replaced as soon as it is unused."""
-        if not state.port or ((state.image, state.settings) != wanted and not state.users):
+        if not state.port or ((state.image, state.settings) != image_and_digest and not state.users):
             return False
         engine = ContainerEngine(state.command, self._runner)
         if not self._runner.has_command(state.command) or not engine.is_running(state.container, patience):
@@ -204,7 +202,19 @@ class Lifecycle:
             engine.run(state.container, state.image, self.options.port, self.options.mounted_file, patience)
             state = replace(state, port=engine.port(state.container, patience))
             if not state.port or not self._comes_up(engine, state, patience):
-                raise self._never_healthy(engine, state, patience)
+                aside = self.patience(CLEAN_UP_S)
+                cause = f"{_loopback_url(state.port)}/healthz did not answer within {patience.seconds:g} s"
+                if not engine.is_running(state.container, aside):
+                    cause = "its container ended"
+                elif not state.port:
+                    cause = "it has no port"
+                logs = " | ".join(line.strip() for line in engine.logs(state.container, aside).splitlines() if line.strip())
+                raise BackendError(
+                    "SearXNG was started and does not answer",
+                    code="not_healthy",
+                    cause=f"{cause}; its log ends with: {logs[-1000:] or 'nothing'}",
+                    fix="fix what its log names (often your own settings), or run `nexi searxng start`, which waits longer",
+                )
         except NexiError:
             engine.remove(state.container, self.patience(CLEAN_UP_S))
             self._file.forget()
@@ -220,22 +230,6 @@ class Lifecycle:
                 return False
             patience.pause(POLL_S)
         return True
-
-    def _never_healthy(self, engine: ContainerEngine, state: State, patience: Patience) -> BackendError:
-        aside = self.patience(CLEAN_UP_S)
-        ran = engine.is_running(state.container, aside)
-        where = (
-            f"{_loopback_url(state.port)}/healthz did not answer within {patience.seconds:g} s"
-            if state.port
-            else "it has no port"
-        )
-        logs = " | ".join(line.strip() for line in engine.logs(state.container, aside).splitlines() if line.strip())
-        return BackendError(
-            "SearXNG was started and does not answer",
-            code="not_healthy",
-            cause=f"{where if ran else 'its container ended'}; its log ends with: {logs[-1000:] or 'nothing'}",
-            fix="fix what its log names (often your own settings), or run `nexi searxng start`, which waits longer",
-        )
 
 
 def _loopback_url(port: int) -> str:

@@ -56,29 +56,25 @@ class ContainerBackend:
 
     async def _start_backend(self) -> SearchBackend:
         async with self._starting:
-            if self._backend is None:
-                self._refuse_again()
-                self._backend = self._connect(await self._join_container())
+            if self._backend is not None:
+                return self._backend
+            if self._failure and self._monotonic() < self._failure[1]:
+                raise _as_backend_error(self._failure[0])
+            if not self._may_have_joined:
+                self._may_have_joined = True
+                atexit.register(self._lifecycle.leave)
+            patience = self._lifecycle.patience(START_S)
+            try:
+                url = await asyncio.to_thread(self._lifecycle.join, patience)
+            except asyncio.CancelledError:
+                patience.give_up()
+                raise
+            except NexiError as error:
+                failure = _as_backend_error(error)
+                self._failure = (failure, self._monotonic() + FAILED_FOR_S)
+                raise failure from error
+            self._backend = self._connect(url)
             return self._backend
-
-    async def _join_container(self) -> str:
-        if not self._may_have_joined:
-            self._may_have_joined = True
-            atexit.register(self._lifecycle.leave)
-        patience = self._lifecycle.patience(START_S)
-        try:
-            return await asyncio.to_thread(self._lifecycle.join, patience)
-        except asyncio.CancelledError:
-            patience.give_up()
-            raise
-        except NexiError as error:
-            failure = _as_backend_error(error)
-            self._failure = (failure, self._monotonic() + FAILED_FOR_S)
-            raise failure from error
-
-    def _refuse_again(self) -> None:
-        if self._failure and self._monotonic() < self._failure[1]:
-            raise _as_backend_error(self._failure[0])
 
 
 def _as_backend_error(error: NexiError) -> BackendError:

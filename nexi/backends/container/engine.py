@@ -69,8 +69,10 @@ class SystemRunner:
                 code = _wait_for_exit(words, out, err, patience)
             except OSError as error:
                 return CommandResult(127, err=error.strerror or str(error))
-            said = CommandResult(code, _read_tail(out), _read_tail(err))
-        return CommandResult(code, err=f"no end after {patience.seconds:g} s. {said.err}") if code == TOOK_TOO_LONG else said
+            result = CommandResult(code, _read_tail(out), _read_tail(err))
+        if code == TOOK_TOO_LONG:
+            return CommandResult(code, err=f"no end after {patience.seconds:g} s. {result.err}")
+        return result
 
 
 def _wait_for_exit(words: Sequence[str], out: IO[bytes], err: IO[bytes], patience: Patience) -> int:
@@ -101,38 +103,38 @@ class ContainerEngine:
 
     def find_problem(self, patience: Patience) -> str:
         """Why the engine cannot be used; empty when it answers."""
-        done = self._run_command(patience.at_most(SHORT_S), "version")
-        return "" if done.code == 0 else f"{self.command}: {done.last_output}"
+        result = self._run_command(patience.at_most(SHORT_S), "version")
+        return "" if result.code == 0 else f"{self.command}: {result.last_output}"
 
     def has_image(self, image: str, patience: Patience) -> bool:
         return self._run_command(patience.at_most(SHORT_S), "image", "inspect", "--format", "{{.Id}}", image).code == 0
 
     def pull(self, image: str, patience: Patience) -> None:
-        done = self._run_command(patience, "pull", "--quiet", image)
-        if done.code:
+        result = self._run_command(patience, "pull", "--quiet", image)
+        if result.code:
             raise BackendError(
                 f"the image {image} could not be fetched",
                 code="image_missing",
-                cause=f"{self.command} pull: {done.last_output}",
+                cause=f"{self.command} pull: {result.last_output}",
                 fix=f"run `{self.command} pull {image}`, or correct searxng_image and SEARXNG_IMAGE_TAG",
             )
 
     def run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> None:
         """Start the container, on loopback only. Port 0 lets the engine choose a free one."""
-        done = self._run(name, image, port, settings, patience)
-        if done.code and name in done.err and "already in use" in done.err:
+        result = self._run(name, image, port, settings, patience)
+        if result.code and name in result.err and "already in use" in result.err:
             self.remove(name, patience)
-            done = self._run(name, image, port, settings, patience)
-        if not done.code:
+            result = self._run(name, image, port, settings, patience)
+        if not result.code:
             return
         self.remove(name, patience)
-        if any(words in done.err.lower() for words in _PORT_TAKEN):
+        if any(words in result.err.lower() for words in _PORT_TAKEN):
             fix = "set searxng_port to a free port, or to 0 to have one chosen"
-            raise BackendError("SearXNG's port is taken", code="port_taken", cause=done.last_output, fix=fix)
+            raise BackendError("SearXNG's port is taken", code="port_taken", cause=result.last_output, fix=fix)
         raise BackendError(
             "the SearXNG container did not start",
             code="container_failed",
-            cause=f"{self.command} run: {done.last_output}",
+            cause=f"{self.command} run: {result.last_output}",
             fix=f"try `{self.command} run --rm {image}` by hand",
         )
 
@@ -148,18 +150,18 @@ class ContainerEngine:
         )
 
     def is_running(self, name: str, patience: Patience) -> bool:
-        done = self._run_command(patience.at_most(SHORT_S), "container", "inspect", "--format", "{{.State.Running}}", name)
-        return done.code == 0 and done.out.strip() == "true"
+        result = self._run_command(patience.at_most(SHORT_S), "container", "inspect", "--format", "{{.State.Running}}", name)
+        return result.code == 0 and result.out.strip() == "true"
 
     def port(self, name: str, patience: Patience) -> int:
         """The port on loopback; 0 where none is published."""
-        done = self._run_command(patience.at_most(SHORT_S), "port", name, f"{INNER_PORT}/tcp")
-        number = done.out.strip().partition("\n")[0].rpartition(":")[2]
-        return int(number) if done.code == 0 and number.isdecimal() else 0
+        result = self._run_command(patience.at_most(SHORT_S), "port", name, f"{INNER_PORT}/tcp")
+        number = result.out.strip().partition("\n")[0].rpartition(":")[2]
+        return int(number) if result.code == 0 and number.isdecimal() else 0
 
     def logs(self, name: str, patience: Patience) -> str:
-        done = self._run_command(patience.at_most(SHORT_S), "logs", "--tail", str(LOG_LINES), name)
-        return f"{done.out}\n{done.err}".strip() if done.code == 0 else ""
+        result = self._run_command(patience.at_most(SHORT_S), "logs", "--tail", str(LOG_LINES), name)
+        return f"{result.out}\n{result.err}".strip() if result.code == 0 else ""
 
     def remove(self, name: str, patience: Patience) -> CommandResult:
         """End the container and take its nameless volumes with it; that there is none is no trouble.
@@ -175,17 +177,17 @@ class ContainerEngine:
 
 def choose_engine(runner: Runner, patience: Patience, *, preferred: str = "") -> ContainerEngine:
     """The first engine that answers, the preferred one before the others. Raises BackendError."""
-    found = [
+    engines = [
         ContainerEngine(name, runner)
         for name in dict.fromkeys((preferred, *COMMANDS))
         if name in COMMANDS and runner.has_command(name)
     ]
-    if not found:
+    if not engines:
         raise BackendError(
             "SearXNG cannot be started", code="no_engine", cause="neither docker nor podman is installed", fix=INSTALL_FIX
         )
     troubles = []
-    for engine in found:
+    for engine in engines:
         trouble = engine.find_problem(patience)
         if not trouble:
             return engine
@@ -194,13 +196,13 @@ def choose_engine(runner: Runner, patience: Patience, *, preferred: str = "") ->
         "SearXNG cannot be started",
         code="engine_down",
         cause="; ".join(troubles),
-        fix=f"start the service of {found[0].command} and see that you may use it, or set SEARXNG_URL",
+        fix=f"start the service of {engines[0].command} and see that you may use it, or set SEARXNG_URL",
     )
 
 
 def image_reference(image: str, tag: str) -> str:
     """The image in full: podman does not guess the registry, and a tag or digest in the name wins."""
     first, slash, _ = image.partition("/")
-    named = slash and ("." in first or ":" in first or first == "localhost")
-    full = image if named else f"docker.io/{image}" if slash else f"docker.io/library/{image}"
+    has_registry = slash and ("." in first or ":" in first or first == "localhost")
+    full = image if has_registry else f"docker.io/{image}" if slash else f"docker.io/library/{image}"
     return full if "@" in full or ":" in full.rpartition("/")[2] else f"{full}:{tag}"

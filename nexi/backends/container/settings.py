@@ -39,31 +39,24 @@ class SettingsDraft(Struct, frozen=True):
         return hashlib.sha256(self.fill_in("").encode()).hexdigest()[:16]
 
     def fill_in(self, secret: str) -> str:
+        # Each engine that has a key, turned on. SearXNG leaves out what `keep_only` does not name before it reads them, so each
+        # names its module too, which has the engine's name.
+        engines = [
+            json.dumps({"name": name, "engine": name, "api_key": key, "inactive": False, "disabled": False})
+            for name, key in sorted(self.engine_keys.items())
+        ]
         values = {
             "secret_key": json.dumps(secret),
-            "proxies": _render_proxies(self.proxies),
-            "engine_keys": _render_engine_keys(self.engine_keys),
+            "proxies": json.dumps({"all://": list(self.proxies)} if self.proxies else {}),
+            "engine_keys": "\n  ".join(f"- {engine}" for engine in engines),
         }
-        return _MARK.sub(lambda mark: values[mark[1]] if mark[1] in values and not _is_comment(mark) else mark[0], self.text)
 
+        def fill(mark: re.Match[str]) -> str:
+            line = self.text[self.text.rfind("\n", 0, mark.start()) + 1 : mark.start()]
+            is_comment = line.lstrip().startswith("#")
+            return mark[0] if is_comment else values.get(mark[1], mark[0])
 
-def _is_comment(mark: re.Match[str]) -> bool:
-    line = mark.string[mark.string.rfind("\n", 0, mark.start()) + 1 : mark.start()]
-    return line.lstrip().startswith("#")
-
-
-def _render_proxies(proxies: tuple[str, ...]) -> str:
-    return json.dumps({"all://": list(proxies)} if proxies else {})
-
-
-def _render_engine_keys(keys: Mapping[str, str]) -> str:
-    """Items of the list of engines: each engine that has a key, turned on. SearXNG leaves out what `keep_only` does not name
-    before it reads them, so each names its module too, which has the engine's name."""
-    entries = [
-        json.dumps({"name": name, "engine": name, "api_key": key, "inactive": False, "disabled": False})
-        for name, key in sorted(keys.items())
-    ]
-    return "\n  ".join(f"- {entry}" for entry in entries)
+        return _MARK.sub(fill, self.text)
 
 
 def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str, str]) -> SettingsDraft:
@@ -79,11 +72,11 @@ def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str
     return SettingsDraft(text, proxies, engine_keys)
 
 
-def write_settings(wanted: SettingsDraft, path: Path) -> None:
+def write_settings(draft: SettingsDraft, path: Path) -> None:
     """The file to mount, with a new secret."""
     try:
         make_private_directory(path.parent)
-        replace_file(path, wanted.fill_in(secrets.token_hex(32)).encode())
+        replace_file(path, draft.fill_in(secrets.token_hex(32)).encode())
         path.chmod(READABLE_INSIDE)
     except OSError as error:
         raise store_error("the settings of SearXNG were not written", path, error) from error

@@ -74,14 +74,9 @@ def state_of(data: Any) -> State | None:
     words = all(isinstance(word, str) for word in (command, container, image, settings))
     if not words or not isinstance(port, int) or not isinstance(users, list):
         return None
-    living = tuple(user for user in map(_parse_user, users) if user)
-    return State(str(command), str(container), str(image), str(settings), port, living, data.get("kept") is True)
-
-
-def _parse_user(data: Any) -> User | None:
-    if not isinstance(data, Mapping) or not isinstance(data.get("pid"), int):
-        return None
-    return User(data["pid"], str(data.get("started")), str(data.get("seat")))
+    rows = [row for row in users if isinstance(row, Mapping) and isinstance(row.get("pid"), int)]
+    seats = tuple(User(row["pid"], str(row.get("started")), str(row.get("seat"))) for row in rows)
+    return State(str(command), str(container), str(image), str(settings), port, seats, data.get("kept") is True)
 
 
 class StateFile:
@@ -95,7 +90,11 @@ class StateFile:
     @contextmanager
     def hold_lock(self, patience: Patience) -> Iterator[None]:
         """Hold the lock. Raises BackendError when another process holds it for too long."""
-        fd = self._open_lock()
+        try:
+            make_private_directory(self._lock.parent)
+            fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+        except OSError as error:
+            raise store_error("the state of SearXNG cannot be used", self._lock, error) from error
         try:
             while not take_lock(fd):
                 if patience.seconds_left() <= 0:
@@ -135,35 +134,22 @@ class StateFile:
         except OSError as error:
             raise store_error("the state of SearXNG was not removed", self.path, error) from error
 
-    def _open_lock(self) -> int:
-        try:
-            make_private_directory(self._lock.parent)
-            return os.open(self._lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
-        except OSError as error:
-            raise store_error("the state of SearXNG cannot be used", self._lock, error) from error
-
 
 def process_began(pid: int) -> str:
     """When a process began, in words that no later process of that PID has; GONE where there is none."""
-    return _began_in_proc(pid) if Path("/proc/self/stat").exists() else _began_by_command(pid)
-
-
-def _began_in_proc(pid: int) -> str:
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return GONE
-    is_zombie = fields[0] == "Z"
-    return GONE if is_zombie else f"{boot}:{fields[19]}"  # field 22 of the whole line: ticks since boot
-
-
-def _began_by_command(pid: int) -> str:
+    if Path("/proc/self/stat").exists():
+        try:
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            return GONE
+        is_zombie = fields[0] == "Z"
+        return GONE if is_zombie else f"{boot}:{fields[19]}"  # field 22 of the whole line: ticks since boot
     words = ["ps", "-o", "lstart=", "-p", str(pid)]
     if sys.platform == "win32":
         words = ["powershell", "-NoProfile", "-Command", f"(Get-Process -Id {pid}).StartTime.Ticks"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 - words of ours
+        process = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 - words of ours
     except (OSError, subprocess.TimeoutExpired):
         return UNKNOWN
-    return " ".join(done.stdout.split())
+    return " ".join(process.stdout.split())

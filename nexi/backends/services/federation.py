@@ -60,8 +60,16 @@ class OpenServices:
         return phrase_query(query if is_web else replace(query, focus=""), service)
 
     async def search(self, query: Query) -> list[Hit]:
+        async def ask_member(choice: Choice) -> SearchOutcome:
+            name = choice.service
+            try:
+                hits = await self.member(name).search(self.phrase(query, name))
+            except BackendError as error:
+                return SearchOutcome(query.text, failures=(Failure(name, error.code, str(error), error.fix),))
+            return SearchOutcome(query.text, tuple(hits), name)
+
         route = await asyncio.to_thread(self.route, query)
-        answers = await ask_services(route, lambda choice: self._ask_member(choice, query))
+        answers = await ask_services(route, ask_member)
         hits = fuse_hits({answer.service: outcome.hits for answer, outcome in answers}, query.text)
         failures = [failure for _, outcome in answers for failure in outcome.failures]
         if not hits and failures and not any(outcome.backend for _, outcome in answers):
@@ -74,14 +82,6 @@ class OpenServices:
                 fix="check the network, or set SEARXNG_URL",
             )
         return list(hits[: query.count])
-
-    async def _ask_member(self, choice: Choice, query: Query) -> SearchOutcome:
-        name = choice.service
-        try:
-            hits = await self.member(name).search(self.phrase(query, name))
-        except BackendError as error:
-            return SearchOutcome(query.text, failures=(Failure(name, error.code, str(error), error.fix),))
-        return SearchOutcome(query.text, tuple(hits), name)
 
     async def aclose(self) -> None:
         for member in self._members.values():

@@ -32,8 +32,8 @@ def _build_hit(
     if not paper.standing and (standing := read_title_standing(title)):
         paper = replace(paper, standing=standing)
     head = ", ".join(paper.authors[:3]) + (" et al." if len(paper.authors) > 3 else "")
-    cited = f"cited by {paper.cited_by:,}" if paper.cited_by else ""
-    snippet = join_parts((paper.mark, head, paper.venue, paper.year, cited, *extra, about))
+    citations = f"cited by {paper.cited_by:,}" if paper.cited_by else ""
+    snippet = join_parts((paper.mark, head, paper.venue, paper.year, citations, *extra, about))
     return Hit(url, title, snippet, published, name, paper)
 
 
@@ -94,19 +94,18 @@ def _unfold_abstract(index: Any) -> str:
     if not isinstance(index, dict):
         return ""
     places = [(place, word) for word, where in index.items() for place in (where if isinstance(where, list) else ())]
-    ordered = sorted((place, word) for place, word in places if isinstance(place, int))
-    return " ".join(word for _, word in ordered[:MAX_ABSTRACT_WORDS])
+    words = sorted((place, word) for place, word in places if isinstance(place, int))
+    return " ".join(word for _, word in words[:MAX_ABSTRACT_WORDS])
 
 
 def _find_versions(addresses: Iterable[str]) -> tuple[str, ...]:
     """DOIs and arXiv numbers among addresses: what the same work is called elsewhere."""
-    dois = (read_doi(address) or _read_arxiv(address) for address in addresses)
-    return tuple(dict.fromkeys(doi for doi in dois if doi))
-
-
-def _read_arxiv(address: str) -> str:
-    _, mark, number = address.partition("arxiv.org/abs/")
-    return f"10.48550/arxiv.{number.partition('v')[0]}" if mark and number[:1].isdigit() else ""
+    dois = []
+    for address in addresses:
+        number = address.partition("arxiv.org/abs/")[2]
+        if doi := read_doi(address) or (f"10.48550/arxiv.{number.partition('v')[0]}" if number[:1].isdigit() else ""):
+            dois.append(doi)
+    return tuple(dict.fromkeys(dois))
 
 
 # Crossref
@@ -128,8 +127,8 @@ def unfold_crossref(message: Any) -> Any:
 def read_crossref(row: dict[str, Any], caller: Caller) -> Hit | None:
     doi = read_doi(read_line(row, "DOI"))
     standing, notice = read_crossref_updates(row)
-    related = dig(row, "relation")
-    related_rows = [item for kind in related for item in dig_rows(related, kind)] if isinstance(related, dict) else []
+    relations = dig(row, "relation")
+    related_rows = [item for kind in relations for item in dig_rows(relations, kind)] if isinstance(relations, dict) else []
     paper = Paper(
         doi,
         tuple(_crossref_name(author) for author in dig_rows(row, "author"))[:MAX_AUTHORS],
@@ -155,27 +154,26 @@ def read_crossref_updates(row: dict[str, Any]) -> tuple[str, str]:
 
     Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
     """
+
+    def read_date(update: dict[str, Any]) -> list[int]:
+        parts = dig(update, "updated.date-parts.0")
+        return [part for part in parts if isinstance(part, int)] if isinstance(parts, list) else []
+
     own = [update for update in dig_rows(row, "update-to") if _same_doi(update, row)]
-    updates = sorted([*dig_rows(row, "updated-by"), *own], key=lambda update: _read_moment(update.get("updated")))
     standing, notice = "", ""
-    for update in updates:
+    for update in sorted([*dig_rows(row, "updated-by"), *own], key=read_date):
         kind = read_line(update, "type", "label").replace("_", " ").replace("-", " ").lower()
-        found = "retracted" if kind in ("retraction", "withdrawal", "removal", "partial retraction") else ""
-        found = found or ("concern" if CONCERN in kind else "")
+        grave = "retracted" if kind in ("retraction", "withdrawal", "removal", "partial retraction") else ""
+        grave = grave or ("concern" if CONCERN in kind else "")
         if kind == "reinstatement":
             standing, notice = "", ""
-        elif found and (standing != "retracted" or (found == "retracted" and not notice)):
-            standing, notice = found, "" if _same_doi(update, row) else _doi_url(read_doi(read_line(update, "DOI")))
+        elif grave and (standing != "retracted" or (grave == "retracted" and not notice)):
+            standing, notice = grave, "" if _same_doi(update, row) else _doi_url(read_doi(read_line(update, "DOI")))
     return standing, notice
 
 
 def _same_doi(update: dict[str, Any], row: dict[str, Any]) -> bool:
     return read_doi(read_line(update, "DOI")) == read_doi(read_line(row, "DOI"))
-
-
-def _read_moment(date: Any) -> list[int]:
-    parts = dig(date, "date-parts.0")
-    return [part for part in parts if isinstance(part, int)] if isinstance(parts, list) else []
 
 
 def _crossref_name(author: dict[str, Any]) -> str:
@@ -197,7 +195,9 @@ def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
 
 def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
     doi, source, number, pmc = read_doi(read_line(row, "doi")), *(read_line(row, name) for name in ("source", "id", "pmcid"))
-    standing, notice = _read_comments(row)
+    links = dig_rows(row, "commentCorrectionList.commentCorrection")
+    notices = ((read_line(link, "type"), read_line(link, "id")) for link in links)
+    standing, notice = _choose_standing(notices, read_lines(row, "pubTypeList.pubType"))
     open_links = [
         read_web_url(link, "url")
         for link in dig_rows(row, "fullTextUrlList.fullTextUrl")
@@ -211,7 +211,7 @@ def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
         read_line(row, "license"),
         f"https://europepmc.org/articles/{pmc}" if pmc else next((link for link in open_links if link), ""),
         standing,
-        notice,
+        f"https://europepmc.org/article/MED/{notice}" if notice else "",
         volume=read_line(row, "journalInfo.volume"),
         issue=read_line(row, "journalInfo.issue"),
         pages=read_line(row, "pageInfo"),
@@ -222,35 +222,24 @@ def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
     return _build_hit("europepmc", url, read_line(row, "title"), paper, about=about, published=day)
 
 
-def _read_comments(row: dict[str, Any]) -> tuple[str, str]:
-    """What Europe PMC links to a paper: a retraction or a concern."""
-    links = [
-        (read_line(link, "type"), read_line(link, "id")) for link in dig_rows(row, "commentCorrectionList.commentCorrection")
-    ]
-    found = ((kind, f"https://europepmc.org/article/MED/{number}" if number else "") for kind, number in links)
-    return _choose_standing(found, read_lines(row, "pubTypeList.pubType"))
+def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -> tuple[str, str]:
+    """The gravest that notices, by kind and number, say of a paper, with that number; else what its own kinds say.
 
-
-def _choose_standing(links: Iterable[tuple[str, str]], kinds: Iterable[str]) -> tuple[str, str]:
-    """The gravest that links of a kind to a notice say of a paper, with that notice; else what its own kinds say."""
+    The kinds are MEDLINE's, and the same at Europe PMC and at PubMed.
+    """
     standing, notice = "", ""
-    for kind, address in links:
-        found = _read_link_kind(kind.lower())
-        if found and standing != "retracted":
-            standing, notice = found, address
-    if standing != "retracted" and _is_retracted_kind(kinds):
+    for kind, number in notices:
+        if standing == "retracted":
+            break
+        if kind.lower() in ("retraction in", "partial retraction in", "retracted and republished in"):
+            standing, notice = "retracted", number
+        elif kind.lower() == f"{CONCERN} in":
+            standing, notice = "concern", number
+    if standing != "retracted" and any(
+        "retracted publication" in kind.lower() or kind.lower() == "retracted-article" for kind in kinds
+    ):
         standing, notice = "retracted", ""
     return standing, notice
-
-
-def _read_link_kind(kind: str) -> str:
-    """The standing that a link of MEDLINE gives the paper it starts at; the words are the same at Europe PMC and at PubMed."""
-    retracts = kind in ("retraction in", "partial retraction in", "retracted and republished in")
-    return "retracted" if retracts else "concern" if kind == f"{CONCERN} in" else ""
-
-
-def _is_retracted_kind(kinds: Iterable[str]) -> bool:
-    return any("retracted publication" in kind.lower() or kind.lower() == "retracted-article" for kind in kinds)
 
 
 # Unpaywall: a paper by its DOI, for its open copy
@@ -267,25 +256,20 @@ def unfold_unpaywall(data: Any) -> Any:
 
 
 def read_unpaywall(row: dict[str, Any], caller: Caller) -> Hit | None:
-    doi = read_doi(read_line(row, "doi"))
+    doi, locations = read_doi(read_line(row, "doi")), dig_rows(row, "oa_locations")
+    # A copy in a repository goes before the publisher's, who may refuse programs.
+    copies = [location for location in locations if read_line(location, "host_type") == "repository"]
+    copies.append(dig(row, "best_oa_location"))
     paper = Paper(
         doi,
         tuple(_crossref_name(author) for author in dig_rows(row, "z_authors"))[:MAX_AUTHORS],
         read_line(row, "journal_name", "publisher"),
         read_line(row, "year"),
         read_line(row, "best_oa_location.license"),
-        _find_open_location(row),
-        versions=_find_versions(read_line(location, "url") for location in dig_rows(row, "oa_locations")),
+        next((url for copy in copies if (url := read_web_url(copy, "url_for_pdf", "url"))), ""),
+        versions=_find_versions(read_line(location, "url") for location in locations),
     )
     return _build_hit("unpaywall", _doi_url(doi), read_line(row, "title"), paper, published=read_day(row, "published_date"))
-
-
-def _find_open_location(row: dict[str, Any]) -> str:
-    """The best open copy; one in a repository goes before the publisher's, who may refuse programs."""
-    locations = dig_rows(row, "oa_locations")
-    in_repository = [location for location in locations if read_line(location, "host_type") == "repository"]
-    best = [dig(row, "best_oa_location")]
-    return next((url for place in (*in_repository, *best) if (url := read_web_url(place, "url_for_pdf", "url"))), "")
 
 
 # PubMed: numbers first, then their summaries
@@ -313,9 +297,9 @@ def unfold_pubmed(result: Any) -> Any:
 
 
 def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
-    number = read_line(row, "uid")
     ids = {read_line(item, "idtype"): read_line(item, "value") for item in dig_rows(row, "articleids")}
-    standing, notice = _read_references(row)
+    notices = ((read_line(link, "reftype"), read_line(link, "pmid")) for link in dig_rows(row, "references"))
+    standing, notice = _choose_standing(notices, read_lines(row, "pubtype"))
     pmc = ids.get("pmc", "")
     paper = Paper(
         read_doi(ids.get("doi", ""), read_line(row, "elocationid")),
@@ -324,21 +308,17 @@ def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
         read_line(row, "pubdate")[:4],
         open_url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else "",
         standing=standing,
-        notice=notice,
+        notice=_pubmed_url(notice),
         volume=read_line(row, "volume"),
         issue=read_line(row, "issue"),
         pages=read_line(row, "pages"),
     )
-    url = f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
     day = read_day({"day": read_line(row, "sortpubdate").partition(" ")[0].replace("/", "-")}, "day")
-    return _build_hit("pubmed", url, read_line(row, "title"), paper, published=day)
+    return _build_hit("pubmed", _pubmed_url(read_line(row, "uid")), read_line(row, "title"), paper, published=day)
 
 
-def _read_references(row: dict[str, Any]) -> tuple[str, str]:
-    """What PubMed links to a paper: a retraction or a concern; else its kind says so."""
-    links = [(read_line(link, "reftype"), read_line(link, "pmid")) for link in dig_rows(row, "references")]
-    found = ((kind, f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else "") for kind, number in links)
-    return _choose_standing(found, read_lines(row, "pubtype"))
+def _pubmed_url(number: str) -> str:
+    return f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
 
 
 # Semantic Scholar

@@ -11,12 +11,8 @@ from nexi.backends.services.rows import join_parts, read_line, read_lines, read_
 from nexi.types import Hit, Query
 
 
-def _short_language(query: Query) -> str:
-    return query.language.lower().partition("-")[0] or "en"
-
-
 def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
-    language = _short_language(query)
+    language = query.language.lower().partition("-")[0] or "en"
     params = {
         "action": "wbsearchentities",
         "search": query.text[:250],

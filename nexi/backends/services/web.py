@@ -67,9 +67,9 @@ def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_gdelt(row: dict[str, Any], caller: Caller) -> Hit | None:
-    url, seen = read_web_url(row, "url"), read_line(row, "seendate")
+    url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "seendate")[:8]}, "day")
     facts = (read_line(row, "domain"), read_line(row, "language"), read_line(row, "sourcecountry"))
-    return Hit(url, read_line(row, "title"), join_parts(facts), read_day({"day": seen[:8]}, "day"), "gdelt") if url else None
+    return Hit(url, read_line(row, "title"), join_parts(facts), day, "gdelt") if url else None
 
 
 def archive_request(query: Query, caller: Caller) -> BackendRequest:
@@ -114,11 +114,5 @@ FORMS = {
         "https://api.gdeltproject.org/api/v2/doc", gdelt_request, read_gdelt, "articles", is_empty=lambda data: data == {}
     ),
     "archive": ServiceForm("https://archive.org", archive_request, read_archive, "response.docs"),
-    "wayback": ServiceForm(
-        "https://archive.org",
-        wayback_request,
-        read_wayback,
-        "archived_snapshots",
-        unfold_snapshots,
-    ),
+    "wayback": ServiceForm("https://archive.org", wayback_request, read_wayback, "archived_snapshots", unfold_snapshots),
 }
