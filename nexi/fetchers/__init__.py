@@ -104,14 +104,12 @@ def create_fetcher(name: str, settings: Settings) -> ContentFetcher:
     """The fetcher of that name; ConfigError when nobody provides it."""
     factory = FETCHERS.get(name) or settings.plugin or _third_party(name)
     fetcher = factory(settings)
-    return _wrap_in_cache(fetcher, settings.cache_folder, settings) if settings.cache_folder else fetcher
-
-
-def _wrap_in_cache(fetcher: ContentFetcher, folder: Path, settings: Settings) -> ContentFetcher:
+    if settings.cache_folder is None:
+        return fetcher
     from nexi.fetchers.cache import CachedFetcher, PageCache
     from nexi.fetchers.guard import AddressGuard
 
-    cache = PageCache(folder, clock=settings.clock, ttl_s=settings.cache_ttl_s)
+    cache = PageCache(settings.cache_folder, clock=settings.clock, ttl_s=settings.cache_ttl_s)
     return CachedFetcher(fetcher, cache, check=AddressGuard(settings.allow_private).check_url)
 
 

@@ -67,20 +67,42 @@ async def read_apart(
     finally:
         worker.release()
     if "error" in answer:
-        known = find_format(kind)
-        message = answer["error"]["message"].replace("the document", f"the {known.name}" if known else "the document", 1)
+        form = find_format(kind)
+        message = answer["error"]["message"].replace("the document", f"the {form.name}" if form else "the document", 1)
         raise FetchError(**{**answer["error"], "message": message})
-    found = answer["read"]
-    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-    return Extracted(**fields | {"parts": tuple(Part(*part) for part in found.get("parts", ()))})
+    content = answer["read"]
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    return Extracted(**fields | {"parts": tuple(Part(*part) for part in content.get("parts", ()))})
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
+    """The answer of a worker: what it read, or an error."""
     process = await _start_python(program, *arguments)
+    assert process.stdin is not None  # noqa: S101 - they are pipes
+    assert process.stdout is not None  # noqa: S101
     try:
-        return await _exchange_data(process, data)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it ended before it had read everything; its code says why
+            for start in range(0, len(data), PIECE):
+                process.stdin.write(data[start : start + PIECE])
+                await process.stdin.drain()
+        process.stdin.close()
+        output = await process.stdout.read()
+        code = await process.wait()
     finally:
         await _end_process(process)
+    try:
+        answer: dict[str, Any] = json.loads(output)
+    except ValueError:
+        if code in (-6, -5, -4):  # native code that gets no memory aborts; so does one that finds itself confused
+            return {"error": describe_lack_of_memory()}
+        crash = {
+            "message": "the document is broken",
+            "reason": "error",
+            "cause": f"its reader ended with code {code}",
+            "fix": "look for another version of it",
+        }
+        return {"error": crash}
+    return answer
 
 
 async def find_protections() -> frozenset[str]:
@@ -100,38 +122,6 @@ async def _start_python(program: str, *arguments: str) -> Process:
     return await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=reader_environment(), start_new_session=True
     )
-
-
-async def _exchange_data(process: Process, data: bytes) -> dict[str, Any]:
-    assert process.stdin is not None  # noqa: S101 - they are pipes
-    assert process.stdout is not None  # noqa: S101
-    try:
-        for start in range(0, len(data), PIECE):
-            process.stdin.write(data[start : start + PIECE])
-            await process.stdin.drain()
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it ended before it had read everything; how it ended says why
-    process.stdin.close()
-    output = await process.stdout.read()
-    return _parse_output(output, await process.wait())
-
-
-def _parse_output(output: bytes, code: int) -> dict[str, Any]:
-    try:
-        answer: dict[str, Any] = json.loads(output)
-    except ValueError:
-        # Native code that gets no memory aborts; so does one that finds itself confused.
-        return {"error": describe_lack_of_memory() if code in (-6, -5, -4) else _describe_crash(code)}
-    return answer
-
-
-def _describe_crash(code: int) -> dict[str, str]:
-    return {
-        "message": "the document is broken",
-        "reason": "error",
-        "cause": f"its reader ended with code {code}",
-        "fix": "look for another version of it",
-    }
 
 
 async def _end_process(process: Process) -> None:

@@ -55,8 +55,8 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int)
 @cache
 def accepted_encodings() -> str:
     """The value of Accept-Encoding: what can be undone here."""
-    installed = [name for name, module in (("br", "brotli"), ("zstd", "zstandard")) if find_spec(module)]
-    return ", ".join(["gzip", "deflate", *installed])
+    optional = [name for name, module in (("br", "brotli"), ("zstd", "zstandard")) if find_spec(module)]
+    return ", ".join(["gzip", "deflate", *optional])
 
 
 class _Decoder(Protocol):
@@ -86,16 +86,13 @@ class _Inflater:
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         try:
-            return self._inflate(chunk, room)
+            out = self._zlib.decompress(chunk, room) if self._fed else self._inflate_first(chunk, room)
+            self._fed = True
+            while len(out) < room and self._another_member():
+                rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
+                out += self._zlib.decompress(rest, room - len(out))
         except zlib.error as error:
             raise _decoding_error(str(error)) from error
-
-    def _inflate(self, chunk: bytes, room: int) -> bytes:
-        out = self._inflate_first(chunk, room) if not self._fed else self._zlib.decompress(chunk, room)
-        self._fed = True
-        while len(out) < room and self._another_member():
-            rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
-            out += self._zlib.decompress(rest, room - len(out))
         return out
 
     def _another_member(self) -> bool:
@@ -176,8 +173,8 @@ class _Zstd:
 
 
 def _build_inflater(encoding: str) -> _Decoder:
-    known = encoding.strip().lower()
-    match known if known in ("", "identity", "x-gzip", *accepted_encodings().split(", ")) else f"unknown {known}":
+    name = encoding.strip().lower()
+    match name if name in ("", "identity", "x-gzip", *accepted_encodings().split(", ")) else f"unknown {name}":
         case "" | "identity":
             return _Plain()
         case "gzip" | "x-gzip":
@@ -189,7 +186,7 @@ def _build_inflater(encoding: str) -> _Decoder:
         case "zstd":
             return _Zstd()
         case _:
-            raise _decoding_error(f"it is encoded as {known[:60]!r}, which was not offered")
+            raise _decoding_error(f"it is encoded as {name[:60]!r}, which was not offered")
 
 
 def _decoding_error(cause: str) -> FetchError:

@@ -50,34 +50,35 @@ class PageCache:
         self._clock = clock
         self._ttl_s = ttl_s
 
-    def get(self, key: str) -> _Kept | None:
+    def get(self, key: str) -> _CachedPage | None:
         """What is kept under a key, fresh or not; None for what is not there or cannot be read."""
         try:
             with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
                 age = self._now() - os.fstat(file.fileno()).st_mtime
-                return _Kept(_parse_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
+                return _CachedPage(_parse_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def put(self, key: str, page: Page) -> None:
         path = self._folder / f"{key}{SUFFIX}"
+        about = {name: value for name, value in asdict(page).items() if value and name != "text"}
+        text = page.text.encode("utf-8", "surrogatepass")
         try:
             make_private_directory(self._folder)
-            replace_file(path, _page_to_bytes(page))
+            replace_file(path, json.dumps({**about, "length": len(text)}, default=asdict).encode() + b"\n" + text)
             os.utime(path, (self._now(), self._now()))
         except OSError:
             return
 
     def sweep(self) -> int:
         """Forget what is long past its time, and the oldest beyond the size; says how many went."""
-        found = sorted(self._list_files(), reverse=True)
         oldest = self._now() - self._ttl_s - self._keep_expired_s
-        gone, size = 0, 0
-        for modified, length, path in found:
+        removals, size = 0, 0
+        for mtime, length, path in sorted(self._list_files(), reverse=True):
             size += length
-            if modified < oldest or size > self._max_bytes:
-                gone += _remove_file(path)
-        return gone
+            if mtime < oldest or size > self._max_bytes:
+                removals += _remove_file(path)
+        return removals
 
     def clear(self) -> int:
         """Forget everything; says how many pages went."""
@@ -86,16 +87,16 @@ class PageCache:
     def _list_files(self) -> list[tuple[float, int, Path]]:
         try:
             with os.scandir(self._folder) as entries:
-                seen = [(entry.stat(), Path(entry.path)) for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
+                files = [(entry.stat(), Path(entry.path)) for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
         except OSError:
             return []
-        return [(stat.st_mtime, stat.st_size, path) for stat, path in seen]
+        return [(stat.st_mtime, stat.st_size, path) for stat, path in files]
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-class _Kept(Struct, frozen=True):
+class _CachedPage(Struct, frozen=True):
     page: Page
     fresh: bool
 
@@ -118,12 +119,12 @@ class CachedFetcher:
             key = ""
         if not key:
             return await self._fetch_fresh(url, limits, None)
-        kept = await asyncio.to_thread(self._cache.get, key)
-        if kept and not _fits_limits(kept.page, limits):
-            kept = None
-        if kept and kept.fresh:
-            return replace(kept.page, url=url)
-        page = await self._fetch_fresh(url, limits, kept.page if kept else None)
+        cached = await asyncio.to_thread(self._cache.get, key)
+        if cached and not _fits_limits(cached.page, limits):
+            cached = None
+        if cached and cached.fresh:
+            return replace(cached.page, url=url)
+        page = await self._fetch_fresh(url, limits, cached.page if cached else None)
         if page.text.strip() and _is_whole(page, limits):
             await asyncio.to_thread(self._cache.put, key, page)
         return page
@@ -133,9 +134,9 @@ class CachedFetcher:
         if close:
             await close()
 
-    async def _fetch_fresh(self, url: str, limits: FetchLimits, known: Page | None) -> Page:
-        can_ask = known and (known.etag or known.modified) and getattr(self._inner, "conditional", False)
-        more = (replace(known, url=url),) if known and can_ask else ()
+    async def _fetch_fresh(self, url: str, limits: FetchLimits, old_copy: Page | None) -> Page:
+        can_ask = old_copy and (old_copy.etag or old_copy.modified) and getattr(self._inner, "conditional", False)
+        more = (replace(old_copy, url=url),) if old_copy and can_ask else ()
         page: Page = await self._inner.fetch(url, limits, *more)
         return page
 
@@ -145,13 +146,10 @@ def cache_key(fetcher: str, url: str) -> str:
     return hashlib.sha1(f"{fetcher}:{urls.normal(url)}".encode(), usedforsecurity=False).hexdigest()
 
 
-def _is_document(kind: str) -> bool:
-    return bool((known := find_format(kind)) and known.whole)
-
-
 def _fits_limits(page: Page, limits: FetchLimits) -> bool:
     """Whether a kept page is what these limits would give: a page that cost more is fetched again, or refused."""
-    most, usual = limits.max_pdf_bytes if _is_document(page.content_type) else limits.max_bytes, FetchLimits()
+    form, usual = find_format(page.content_type), FetchLimits()
+    most = limits.max_pdf_bytes if form and form.whole else limits.max_bytes
     was_cut_shorter = page.truncated and limits.max_chars > usual.max_chars and len(page.text) <= usual.max_chars
     return (
         not was_cut_shorter
@@ -168,21 +166,15 @@ def _is_whole(page: Page, limits: FetchLimits) -> bool:
     return not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
 
 
-def _page_to_bytes(page: Page) -> bytes:
-    about = {name: value for name, value in asdict(page).items() if value and name != "text"}
-    text = page.text.encode("utf-8", "surrogatepass")
-    return json.dumps({**about, "length": len(text)}, default=asdict).encode() + b"\n" + text
-
-
 def _parse_page(head: bytes, text: bytes) -> Page:
     """ValueError for a file that is not whole, TypeError for one that another version wrote."""
     about = json.loads(head)
     if about.pop("length") != len(text):
         raise ValueError("the file is not whole")
-    told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
-    if picture := told.get("picture"):
-        told["picture"] = Picture(**picture)
-    return Page(**told, text=text.decode("utf-8", "surrogatepass"))
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
+    if picture := fields.get("picture"):
+        fields["picture"] = Picture(**picture)
+    return Page(**fields, text=text.decode("utf-8", "surrogatepass"))
 
 
 def _remove_file(path: Path) -> bool:

@@ -77,8 +77,8 @@ def _refusal(relative: str, cause: str) -> FetchError:
 def _cut_lines(text: str, line: str) -> str:
     """The whole of a short file, and of a longer one the lines around the one that `L12` names."""
     lines = text.splitlines(keepends=True)
-    named = re.fullmatch(r"L(\d{1,9})", line)
-    if len(lines) <= MAX_LINES or not named:
+    number = re.fullmatch(r"L(\d{1,9})", line)
+    if len(lines) <= MAX_LINES or not number:
         return text
-    start = max(0, min(int(named[1]) - MAX_LINES // 2, len(lines) - MAX_LINES))
+    start = max(0, min(int(number[1]) - MAX_LINES // 2, len(lines) - MAX_LINES))
     return "".join(lines[start : start + MAX_LINES])

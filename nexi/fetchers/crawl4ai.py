@@ -42,14 +42,26 @@ class Crawl4aiFetcher:
         self._close = close
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
-        asked = self._guard.check_url(url)
+        target = self._guard.check_url(url)
         try:
             async with asyncio.timeout(limits.timeout_s) as timer:
                 with pause_timeout(timer):
-                    await self._admit(asked)
-                rendered = await self._browser.render(asked.href, limits.timeout_s)
-                await self._check_obstacles(asked, rendered, timer)
-                return await self._build_page(url, rendered, limits)
+                    await self._admit(target)
+                document = await self._browser.render(target.href, limits.timeout_s)
+                final = self._guard.check_url(document.url)
+                if final.origin != target.origin:
+                    with pause_timeout(timer):
+                        await self._admit(final)
+                statuses.check_status(document.status, {}, final)
+                kind = media_type(document.content_type)
+                if kind not in TYPES:
+                    raise FetchError(
+                        f"{final.href[:200]} is no page for a browser",
+                        reason="content_type",
+                        cause=f"its type is {kind}",
+                        fix="put http before crawl4ai in content_fetcher",
+                    )
+                return await self._build_page(url, document, limits)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -63,33 +75,18 @@ class Crawl4aiFetcher:
         if self._close:
             await self._close()
 
-    async def _check_obstacles(self, asked: Url, rendered: RenderedPage, timer: asyncio.Timeout) -> None:
-        final = self._guard.check_url(rendered.url)
-        if final.origin != asked.origin:
-            with pause_timeout(timer):
-                await self._admit(final)
-        statuses.check_status(rendered.status, {}, final)
-        kind = media_type(rendered.content_type)
-        if kind not in TYPES:
-            raise FetchError(
-                f"{final.href[:200]} is no page for a browser",
-                reason="content_type",
-                cause=f"its type is {kind}",
-                fix="put http before crawl4ai in content_fetcher",
-            )
-
-    async def _build_page(self, url: str, rendered: RenderedPage, limits: FetchLimits) -> Page:
-        data = rendered.html.encode("utf-8", "replace")
-        found = await asyncio.to_thread(extract, data[: limits.max_bytes], "text/html; charset=utf-8", rendered.url)
-        obstacles.check_obstacles(url, rendered.url, data, found, rendered=True)
+    async def _build_page(self, url: str, document: RenderedPage, limits: FetchLimits) -> Page:
+        data = document.html.encode("utf-8", "replace")
+        content = await asyncio.to_thread(extract, data[: limits.max_bytes], "text/html; charset=utf-8", document.url)
+        obstacles.check_obstacles(url, document.url, data, content, is_rendered=True)
         return page_of(
             url,
-            found,
+            content,
             max_chars=limits.max_chars,
-            final_url=rendered.url,
+            final_url=document.url,
             content_type="text/html",
             downloaded_bytes=len(data),
-            truncated=rendered.cut or len(data) > limits.max_bytes,
+            truncated=document.cut or len(data) > limits.max_bytes,
             fetched_at=self._clock.now().isoformat(),
             fetcher=self.name,
         )

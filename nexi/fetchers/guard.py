@@ -94,36 +94,36 @@ class AddressGuard:
     def check_url(self, url: str) -> Url:
         """The parsed URL, or FetchError("blocked") for what can be refused before any name is looked up."""
         try:
-            parsed = urls.parse(url)
+            page = urls.parse(url)
         except ValueError as error:
             raise FetchError(
                 "this cannot be fetched", reason="blocked", cause=str(error), fix="use a full address that starts with https://"
             ) from error
-        if parsed.scheme not in urls.DEFAULT_PORTS:
-            raise _blocked_error(parsed.href, f"only http and https are fetched, not {parsed.scheme}", "use an http(s) URL")
-        if parsed.userinfo:
-            raise _blocked_error(parsed.origin, "it carries a user name or password", "use the URL without credentials")
-        if parsed.port in _OTHER_PROTOCOLS and not self._is_allowed_name(parsed.host, parsed.port, with_port=True):
-            raise _blocked_error(parsed.href, f"port {parsed.port} belongs to another protocol", ALLOW_FIX)
-        if is_literal(parsed.host):
-            self.usable_addresses(parsed.host, parsed.port, [parsed.host])
-        return parsed
+        if page.scheme not in urls.DEFAULT_PORTS:
+            raise _blocked_error(page.href, f"only http and https are fetched, not {page.scheme}", "use an http(s) URL")
+        if page.userinfo:
+            raise _blocked_error(page.origin, "it carries a user name or password", "use the URL without credentials")
+        if page.port in _OTHER_PROTOCOLS and not self._is_allowed_name(page.host, page.port, with_port=True):
+            raise _blocked_error(page.href, f"port {page.port} belongs to another protocol", ALLOW_FIX)
+        if is_literal(page.host):
+            self.usable_addresses(page.host, page.port, [page.host])
+        return page
 
     def usable_addresses(self, host: str, port: int, addresses: Iterable[str]) -> list[str]:
         """Those of a host's addresses that may be connected to; FetchError("blocked") when none may."""
-        found = list(addresses)
+        candidates = list(addresses)
         if self._is_allowed_name(host, port):
-            return found
-        reasons = {address: self._refusal_reason(address) for address in found}
-        allowed = [address for address, reason in reasons.items() if not reason]
-        if not allowed:
+            return candidates
+        reasons = {address: self._refusal_reason(address) for address in candidates}
+        usable = [address for address, reason in reasons.items() if not reason]
+        if not usable:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
             name = host if port in urls.DEFAULT_PORTS.values() else f"{host}:{port}"
             fix = (
                 ALLOW_FIX if METADATA in reasons.values() else f"if its pages may be read: nexi config add allow_private {name}"
             )
             raise _blocked_error(host, cause, fix)
-        return allowed
+        return usable
 
     def check_all(self, host: str, port: int, addresses: Iterable[str]) -> None:
         """Refuse a host with any forbidden address: for a proxy, which picks the address itself."""
@@ -131,15 +131,14 @@ class AddressGuard:
             self.usable_addresses(host, port, [address])
 
     def _refusal_reason(self, address: str) -> str:
+        """Why an address may not be connected to, unless a network that the operator allows has it."""
         reason = forbidden_reason(address)
-        return "" if reason and self._in_networks(address) else reason
-
-    def _in_networks(self, address: str) -> bool:
         try:
             ip = ipaddress.ip_address(address)
         except ValueError:
-            return False
-        return any(ip.version == network.version and ip in network for network in self._networks)
+            return reason
+        is_exception = any(ip.version == network.version and ip in network for network in self._networks)
+        return "" if is_exception else reason
 
     def _is_allowed_name(self, host: str, port: int, *, with_port: bool = False) -> bool:
         return (host, port) in self._hosts or (not with_port and (host, ANY_PORT) in self._hosts)
@@ -245,13 +244,13 @@ def _host_entry(entry: str) -> tuple[str, int]:
     """A host exception as the parser spells hosts: no brackets, the shortest form of an address."""
     bare_ipv6 = entry.count(":") > 1 and not entry.startswith("[")
     try:
-        parsed = urls.parse(f"http://[{entry}]" if bare_ipv6 else f"http://{entry}")
+        url = urls.parse(f"http://[{entry}]" if bare_ipv6 else f"http://{entry}")
     except ValueError as error:
         raise _bad_exception(entry) from error
-    if parsed.target != "/" or parsed.userinfo:
+    if url.target != "/" or url.userinfo:
         raise _bad_exception(entry)
     has_port = not bare_ipv6 and entry.rpartition(":")[2].isdecimal() and not entry.endswith("]")
-    return parsed.host, parsed.port if has_port else ANY_PORT
+    return url.host, url.port if has_port else ANY_PORT
 
 
 def _bad_exception(entry: str) -> ConfigError:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct
@@ -103,15 +104,15 @@ class HttpFetcher:
             self._pacer = make_pacing("host", per_host_burst, per_host_rate)
         self._robots = Robots(self._robots_file, clock=clock, user_agent=ROBOTS_TOKEN) if respect_robots else None
 
-    async def fetch(self, url: str, limits: FetchLimits, known: Page | None = None) -> Page:
-        """One page; `known`, stamped anew, when the site says that it is still the same."""
+    async def fetch(self, url: str, limits: FetchLimits, old_copy: Page | None = None) -> Page:
+        """One page; `old_copy`, stamped anew, when the site says that it is still the same."""
         try:
             async with asyncio.timeout(limits.timeout_s) as timer:
-                download = await self._download_plainly(url, limits, known, timer)
-                if download is None and known:
-                    return replace(known, fetched_at=self._clock.now().isoformat())
-                assert download is not None  # noqa: S101 - only a known page can be unchanged
-                extracted = await _extract_text(download, limits, timer, self._ocr_languages, id(self))
+                download = await self._download_plainly(url, limits, old_copy, timer)
+                if download is None and old_copy:
+                    return replace(old_copy, fetched_at=self._clock.now().isoformat())
+                assert download is not None  # noqa: S101 - only a page with an old copy can be unchanged
+                content = await _extract_text(download, limits, timer, self._ocr_languages, id(self))
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -119,7 +120,7 @@ class HttpFetcher:
                 cause=f"it was not read within {limits.timeout_s:g} s",
                 fix="try another page",
             ) from error
-        return self._build_page(url, download, extracted, limits)
+        return self._build_page(url, download, content, limits)
 
     async def fetch_picture(self, url: str) -> PictureFile:
         """A picture in one of the usual formats, of a bounded size; by the same guard, manners and limits as a page."""
@@ -151,31 +152,35 @@ class HttpFetcher:
         await self._transport.aclose()
 
     async def _download_plainly(
-        self, url: str, limits: FetchLimits, known: Page | None, timer: asyncio.Timeout
+        self, url: str, limits: FetchLimits, old_copy: Page | None, timer: asyncio.Timeout
     ) -> _Download | None:
         """By the plain endpoint of a page where it has one; the page itself where that one does not know it."""
         if plain := github.plain_form(self._guard.check_url(url)):
             try:
-                return await self._download(plain, limits, known, timer)
+                return await self._download(plain, limits, old_copy, timer)
             except FetchError as error:
                 if error.status != 404:
                     raise
-        return await self._download(url, limits, known, timer)
+        return await self._download(url, limits, old_copy, timer)
 
-    async def _download(self, url: str, limits: FetchLimits, known: Page | None, timer: asyncio.Timeout) -> _Download | None:
+    async def _download(self, url: str, limits: FetchLimits, old_copy: Page | None, timer: asyncio.Timeout) -> _Download | None:
         """Follow redirects by hand: each target is parsed, checked and paced like a URL of its own."""
-        current, seen = self._guard.check_url(url), set[str]()
+        current, visits = self._guard.check_url(url), set[str]()
         while True:
-            seen.add(current.href)
+            visits.add(current.href)
             await self._allowed_by_robots(current)
-            request = partial(self._send_request, current, limits, _cache_validators(current, known), timer)
-            got = await call_with_retries(request, RETRIES, self._clock)
-            if not isinstance(got, str):
-                return replace(got, redirects=len(seen) - 1) if got else None
-            current = self._guard.check_url(got)
-            if current.href in seen:
+            validators: dict[str, str] = {}
+            if old_copy and old_copy.final_url == current.href:
+                validators = {"If-None-Match": old_copy.etag, "If-Modified-Since": old_copy.modified}
+                validators = {k: value for k, value in validators.items() if value and value.isascii() and value.isprintable()}
+            request = partial(self._send_request, current, limits, validators, timer)
+            answer = await call_with_retries(request, RETRIES, self._clock)
+            if not isinstance(answer, str):
+                return replace(answer, redirects=len(visits) - 1) if answer else None
+            current = self._guard.check_url(answer)
+            if current.href in visits:
                 raise FetchError(f"{url[:200]} redirects in a circle", cause=f"it comes back to {current.href[:200]}")
-            if len(seen) > limits.max_redirects:
+            if len(visits) > limits.max_redirects:
                 raise FetchError(f"{url[:200]} redirects too often", cause=f"more than {limits.max_redirects} times")
 
     async def _allowed_by_robots(self, url: Url) -> None:
@@ -199,51 +204,53 @@ class HttpFetcher:
             if answer.status == 304 and validators:
                 return None
             statuses.check_status(answer.status, answer.headers, url)
-            said = answer.headers.get("content-type", "")
-            whole = _may_be_whole(said, url, limits)
-            most = limits.max_pdf_bytes if whole else limits.max_bytes
-            _check_length(answer, url, most)
-            if said and not whole:
-                _check_type(_expected_type(said, url), url, limits)
+            header_type = answer.headers.get("content-type", "")
+            expected_type = _expected_type(header_type, url)
+            # A document that cannot be cut is read to its end or not at all.
+            form = find_format(kind := canonical_type(expected_type))
+            is_whole = bool(form and form.whole and limits.accepts(kind))
+            most = limits.max_pdf_bytes if is_whole else limits.max_bytes
+            length = answer.headers.get("content-length", "")
+            if length.isdecimal() and int(length[:30]) > most * HOPELESS_FACTOR:
+                raise _too_large(url, f"it has {int(length[:30]):,} bytes, at most {most:,} are read")
+            if header_type and not is_whole:
+                _check_type(expected_type, url, limits)
             body = await read_body(answer.chunks, answer.headers.get("content-encoding", ""), most)
-        content_type = _settled_type(said, body.data, url)
+        content_type = _settled_type(header_type, body.data, url)
         _check_type(content_type, url, limits)
-        if (known := find_format(media_type(content_type))) and known.whole and body.truncated:
-            raise _too_large(url, f"{known.name}: more than {most:,} bytes are not read")
+        if (form := find_format(media_type(content_type))) and form.whole and body.truncated:
+            raise _too_large(url, f"{form.name}: more than {most:,} bytes are not read")
         return _Download(url, content_type, body, answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
 
     async def _robots_file(self, url: str) -> RobotsFile:
         """Not paced: it is one request per origin, and pages are waiting for it."""
+        target = url
         try:
             async with asyncio.timeout(ROBOTS_LIMITS.timeout_s):
-                return await self._follow_robots(url)
+                for _ in range(ROBOTS_LIMITS.max_redirects + 1):
+                    current = self._guard.check_url(target)
+                    async with self._transport.get(current, self._headers) as answer:
+                        if target := _redirect_target(answer, current):
+                            continue
+                        if not 200 <= answer.status < 300:
+                            return RobotsFile(answer.status)
+                        encoding = answer.headers.get("content-encoding", "")
+                        body = await read_body(answer.chunks, encoding, ROBOTS_LIMITS.max_bytes)
+                        return RobotsFile(answer.status, body.data.decode("utf-8", "replace").removeprefix("\ufeff"))
         except TimeoutError as error:
             raise FetchError(f"{url[:200]} took too long", reason="timeout") from error
-
-    async def _follow_robots(self, url: str) -> RobotsFile:
-        for _ in range(ROBOTS_LIMITS.max_redirects + 1):
-            current = self._guard.check_url(url)
-            async with self._transport.get(current, self._headers) as answer:
-                if target := _redirect_target(answer, current):
-                    url = target
-                    continue
-                if not 200 <= answer.status < 300:
-                    return RobotsFile(answer.status)
-                encoding = answer.headers.get("content-encoding", "")
-                body = await read_body(answer.chunks, encoding, ROBOTS_LIMITS.max_bytes)
-                return RobotsFile(answer.status, body.data.decode("utf-8", "replace").removeprefix("\ufeff"))
         return RobotsFile(404)  # RFC 9309: too many redirects count as no file
 
-    def _build_page(self, url: str, download: _Download, extracted: Extracted, limits: FetchLimits) -> Page:
-        obstacles.check_obstacles(url, download.url.href, download.body.data, extracted)
+    def _build_page(self, url: str, download: _Download, content: Extracted, limits: FetchLimits) -> Page:
+        obstacles.check_obstacles(url, download.url.href, download.body.data, content)
         is_page = media_type(download.content_type) in ("text/html", "application/xhtml+xml")  # dated when it was sent
-        if download.modified and not (is_page or extracted.published or extracted.updated):
+        if download.modified and not (is_page or content.published or content.updated):
             from nexi.extract.dates import normalise_date
 
-            extracted = replace(extracted, updated=normalise_date(download.modified))
+            content = replace(content, updated=normalise_date(download.modified))
         return page_of(
             url,
-            extracted,
+            content,
             max_chars=limits.max_chars,
             final_url=download.url.href,
             content_type=media_type(download.content_type),
@@ -282,36 +289,23 @@ def _check_picture(url: Url, body: Body) -> PictureFile:
     )
 
 
-def _cache_validators(url: Url, known: Page | None) -> dict[str, str]:
-    if known is None or known.final_url != url.href:
-        return {}
-    given = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
-    return {name: value for name, value in given.items() if value and value.isascii() and value.isprintable()}
+def _expected_type(header_type: str, url: Url) -> str:
+    """What the server said; what the name in the URL stands for where it said nothing of use, as it often does of documents."""
+    kind, name_type = media_type(header_type), type_of_name(url.path)
+    is_vague = kind in (*NO_TYPE, "") or (kind == "text/plain" and is_readable(name_type))
+    return name_type or kind if is_vague else header_type
 
 
-def _may_be_whole(content_type: str, url: Url, limits: FetchLimits) -> bool:
-    """Whether it is a document that cannot be cut; they are often sent as bytes of no type, and the name in the URL tells."""
-    kind = canonical_type(_expected_type(content_type, url))
-    return bool((known := find_format(kind)) and known.whole and limits.accepts(kind))
-
-
-def _expected_type(said: str, url: Url) -> str:
-    """What the server said; what the name in the URL stands for where it said nothing of use."""
-    kind, named = media_type(said), type_of_name(url.path)
-    is_vague = kind in (*NO_TYPE, "") or (kind == "text/plain" and is_readable(named))
-    return named or kind if is_vague else said
-
-
-def _settled_type(said: str, data: bytes, url: Url) -> str:
+def _settled_type(header_type: str, data: bytes, url: Url) -> str:
     """What the server said, except where it said nothing of use or the bytes are those of a document."""
-    kind, found, named = media_type(said), sniff_type(data), find_format(type_of_name(url.path))
-    if find_format(found) and found != "application/zip":
-        return found
-    if named and named.is_text and found == "text/plain" and kind in (*NO_TYPE, "text/plain", ""):
-        return named.types[0]
+    kind, data_type, name_format = media_type(header_type), sniff_type(data), find_format(type_of_name(url.path))
+    if find_format(data_type) and data_type != "application/zip":
+        return data_type
+    if name_format and name_format.is_text and data_type == "text/plain" and kind in (*NO_TYPE, "text/plain", ""):
+        return name_format.types[0]
     if kind in (*NO_TYPE, ""):
-        return found
-    return canonical_type(kind) if find_format(kind) else said
+        return data_type
+    return canonical_type(kind) if find_format(kind) else header_type
 
 
 def _redirect_target(answer: TransportAnswer, url: Url) -> str:
@@ -319,23 +313,11 @@ def _redirect_target(answer: TransportAnswer, url: Url) -> str:
     if answer.status not in _REDIRECTS or not location:
         return ""
     try:
-        return urls.join(url.href, _utf8_or_latin1(location))
+        with suppress(UnicodeDecodeError):  # a header is read as latin-1 and is often raw UTF-8
+            location = location.encode("latin-1").decode()
+        return urls.join(url.href, location)
     except ValueError as error:
         raise FetchError(f"{url.href[:200]} redirects to what is no URL", cause=str(error)) from error
-
-
-def _utf8_or_latin1(header: str) -> str:
-    """A header that was read as latin-1 and is often raw UTF-8."""
-    try:
-        return header.encode("latin-1").decode()
-    except UnicodeDecodeError:
-        return header
-
-
-def _check_length(answer: TransportAnswer, url: Url, most: int) -> None:
-    length = answer.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:30]) > most * HOPELESS_FACTOR:
-        raise _too_large(url, f"it has {int(length[:30]):,} bytes, at most {most:,} are read")
 
 
 def _too_large(url: Url, cause: str) -> FetchError:

@@ -62,11 +62,16 @@ class JinaFetcher:
         self._opening = asyncio.Lock()
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
-        await self._check_url(url)
+        target = self._guard.check_url(url)
+        try:
+            addresses = await self._resolve(target.host, target.port)
+        except (OSError, FetchError):
+            addresses = ()  # a name only the outside knows
+        self._guard.check_all(target.host, target.port, addresses)
         limits = replace(limits, timeout_s=self._timeout_s or limits.timeout_s)
         try:
             async with asyncio.timeout(limits.timeout_s):
-                status, body, cut = await self._read_body(url, limits)
+                status, body, is_cut = await self._read_body(url, limits)
         except (TimeoutError, httpx2.TimeoutException) as error:
             cause = f"it took more than {limits.timeout_s:g} s"
             raise FetchError("Jina's reader did not answer in time", reason="timeout", cause=cause) from error
@@ -77,19 +82,11 @@ class JinaFetcher:
         _check_status(status, body)
         page = parse_reader(url, body.decode("utf-8", "replace"), limits)
         fetched_at = self._clock.now().isoformat()
-        return replace(page, downloaded_bytes=len(body), fetched_at=fetched_at, truncated=page.truncated or cut)
+        return replace(page, downloaded_bytes=len(body), fetched_at=fetched_at, truncated=page.truncated or is_cut)
 
     async def aclose(self) -> None:
         if self._client:
             await self._client.aclose()
-
-    async def _check_url(self, url: str) -> None:
-        parsed = self._guard.check_url(url)
-        try:
-            addresses = await self._resolve(parsed.host, parsed.port)
-        except (OSError, FetchError):
-            return  # a name only the outside knows
-        self._guard.check_all(parsed.host, parsed.port, addresses)
 
     async def _read_body(self, url: str, limits: FetchLimits) -> tuple[int, bytes, bool]:
         headers = {"X-Retain-Images": "none", "X-Retain-Links": "gpt-oss", "X-Timeout": str(int(limits.timeout_s))}
@@ -126,17 +123,18 @@ class JinaFetcher:
 
 def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
     """The reader's text form as a Page."""
-    head, found, body = text.partition(_BODY)
-    fields = dict(_HEAD.findall(head)) if found else {}
-    body = (body if found else text).strip()
+    head, mark, body = text.partition(_BODY)
+    fields = dict(_HEAD.findall(head)) if mark else {}
+    body = (body if mark else text).strip()
     if not body:
         raise FetchError("Jina's reader has no text of the page", cause="its answer is empty")
     headings, code_languages = read_outline(body)
+    source = fields.get("URL Source", "").strip()
     return Page(
         url,
         body[: limits.max_chars],
         title=fields.get("Title", "").strip(),
-        final_url=_source_url(fields.get("URL Source", ""), url),
+        final_url=source if urls.is_web_url(source) else url,
         content_type="text/markdown",
         published=fields.get("Published Time", "").strip(),
         truncated=len(body) > limits.max_chars,
@@ -144,10 +142,6 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
         headings=headings,
         code_languages=code_languages,
     )
-
-
-def _source_url(said: str, asked: str) -> str:
-    return said.strip() if urls.is_web_url(said.strip()) else asked
 
 
 def _check_status(status: int, body: bytes) -> None:

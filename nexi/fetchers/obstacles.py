@@ -54,33 +54,29 @@ def named_by(headers: Mapping[str, str]) -> str:
     return ""
 
 
-def check_obstacles(asked: str, final: str, data: bytes, found: Extracted, *, rendered: bool = False) -> None:
+def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is_rendered: bool = False) -> None:
     """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text.
 
-    Of a page that a browser has `rendered`, scripts have written what they write.
+    Of a page that a browser has rendered, scripts have written what they write.
     """
-    text = found.text.strip()
+    text = content.text.strip()
     if len(text) >= ENOUGH_TEXT:
         return
     head = data[:HEAD_BYTES]
-    shown = f"{found.title}\n{text}"
-    if _CHALLENGE.search(shown) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
+    visible = f"{content.title}\n{text}"
+    if _CHALLENGE.search(visible) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
         raise _obstacle_error(
-            asked, "the site asks its visitors to prove that they are human", OTHER_FIX if rendered else BROWSER_FIX
+            url, "the site asks its visitors to prove that they are human", OTHER_FIX if is_rendered else BROWSER_FIX
         )
-    if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(asked)):
-        raise _obstacle_error(asked, "the page requires a login", LOGIN_FIX)
-    if not rendered and len(text) < BARE and (_WANTS_SCRIPT.search(shown) or _written_by_script(head, text)):
-        raise _obstacle_error(asked, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
+    if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(url)):
+        raise _obstacle_error(url, "the page requires a login", LOGIN_FIX)
+    is_empty_app = _SCRIPT.search(head) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head)))
+    if not is_rendered and len(text) < BARE and (is_empty_app or _WANTS_SCRIPT.search(visible)):
+        raise _obstacle_error(url, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
     if not text:
-        raise FetchError(f"{asked[:200]} has no text", cause="it is empty", fix="try another page")
+        raise FetchError(f"{url[:200]} has no text", cause="it is empty", fix="try another page")
 
 
-def _written_by_script(head: bytes, text: str) -> bool:
-    scripts = len(_SCRIPT.findall(head))
-    return bool(scripts) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head) is not None))
-
-
-def _obstacle_error(asked: str, cause: str, fix: str) -> FetchError:
+def _obstacle_error(url: str, cause: str, fix: str) -> FetchError:
     """The site did answer, which its status says: another fetcher may overcome what stands there."""
-    return FetchError(f"{asked[:200]} could not be read", reason="blocked", cause=cause, fix=fix, status=200)
+    return FetchError(f"{url[:200]} could not be read", reason="blocked", cause=cause, fix=fix, status=200)

@@ -65,7 +65,12 @@ class Robots:
     async def is_allowed(self, url: Url) -> bool:
         entry = self._entries.get(url.origin)
         if entry is None or entry.expires <= self._clock.monotonic():
-            entry = self._read_entry(url.origin)
+            if len(self._entries) >= MAX_ORIGINS:
+                done = [origin for origin, other in self._entries.items() if other.reading.done()]
+                for origin in done[: MAX_ORIGINS // 4]:
+                    del self._entries[origin]
+            entry = _Entry(asyncio.create_task(self._fetch_rules(url.origin)), self._clock.monotonic() + KEPT_S)
+            self._entries[url.origin] = entry
         # Shielded: a page that is cancelled must not take the answer away from the others.
         rules = await asyncio.shield(entry.reading)
         return rules.can_fetch(url.href, self._user_agent)
@@ -75,13 +80,6 @@ class Robots:
         for entry in entries.values():
             entry.reading.cancel()
         await asyncio.gather(*(entry.reading for entry in entries.values()), return_exceptions=True)
-
-    def _read_entry(self, origin: str) -> _Entry:
-        if len(self._entries) >= MAX_ORIGINS:
-            self._forget_oldest()
-        entry = _Entry(asyncio.create_task(self._fetch_rules(origin)), self._clock.monotonic() + KEPT_S)
-        self._entries[origin] = entry
-        return entry
 
     async def _fetch_rules(self, origin: str) -> _RobotsRules:
         try:
@@ -96,10 +94,6 @@ class Robots:
     def _keep_briefly(self, origin: str) -> None:
         if entry := self._entries.get(origin):
             entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S
-
-    def _forget_oldest(self) -> None:
-        for origin in [origin for origin, entry in self._entries.items() if entry.reading.done()][: MAX_ORIGINS // 4]:
-            del self._entries[origin]
 
 
 def _parse_robots(file: RobotsFile) -> _RobotsRules:

@@ -85,8 +85,8 @@ class Transport:
     async def _ask(
         self, method: str, url: Url, headers: Mapping[str, str], body: bytes | None = None
     ) -> AsyncIterator[TransportAnswer]:
-        proxied = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
-        if proxied:
+        by_proxy = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
+        if by_proxy:
             await self._check_behind_proxy(url)
         request = httpcore2.Request(
             method,
@@ -95,21 +95,24 @@ class Transport:
             content=body,
             extensions={"timeout": {"connect": CONNECT_S}},
         )
-        newer = self._speaks_http2 and url.scheme == "https" and url.origin not in self._without_http2
+        by_http2 = self._speaks_http2 and url.scheme == "https" and url.origin not in self._without_http2
         try:
-            response = await self._send_request(request, _Way(url.scheme, proxied, newer))
+            response = await self._send_request(request, _Way(url.scheme, by_proxy, by_http2))
             try:
-                if proxied and response.status == proxies.LOGIN_STATUS:
+                if by_proxy and response.status == proxies.LOGIN_STATUS:
                     raise _proxy_error(self._proxy_url, url, response.status)
                 yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
-                await (
-                    http2.cancel_response(response, self._cancel_timeout_s) if http2.is_used(response) else response.aclose()
-                )
+                if http2.is_used(response):
+                    await http2.cancel_response(response, self._cancel_timeout_s)
+                else:
+                    await response.aclose()
         except _FAILURES as error:
-            if newer and http2.describe_error(error):
-                self._avoid_http2(url.origin)
-            raise _translate_error(error, url, self._proxy_url if proxied else "") from error
+            if by_http2 and http2.describe_error(error):
+                if len(self._without_http2) >= MAX_REMEMBERED:
+                    self._without_http2.clear()
+                self._without_http2.add(url.origin)
+            raise _translate_error(error, url, self._proxy_url if by_proxy else "") from error
 
     async def aclose(self) -> None:
         pools, self._pools = self._pools, {}
@@ -128,11 +131,6 @@ class Transport:
             return await (await self._pool_for(way)).handle_async_request(request)
         except ValueError as error:  # over HTTP/2 a status is not checked to be a number
             raise httpcore2.RemoteProtocolError(str(error)) from error
-
-    def _avoid_http2(self, origin: str) -> None:
-        if len(self._without_http2) >= MAX_REMEMBERED:
-            self._without_http2.clear()
-        self._without_http2.add(origin)
 
     async def _pool_for(self, way: _Way) -> httpcore2.AsyncConnectionPool:
         async with self._opening:
@@ -187,24 +185,24 @@ def _proxy_error(proxy: str, url: Url, status: int = 0) -> FetchError:
 
 def _fold_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by lower-case name; repeated ones are joined as the standard says."""
-    folded: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, value in headers:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
-        folded[key] = f"{folded[key]}, {text}" if key in folded else text
-    return folded
+        texts[key] = f"{texts[key]}, {text}" if key in texts else text
+    return texts
 
 
 def proxy_of(proxy: str) -> httpcore2.Proxy:
     """The operator's proxy. Raises ConfigError."""
     text = proxy if "://" in proxy else f"http://{proxy}"
     try:
-        parsed, split = urls.parse(text), urlsplit(text)
+        url, login = urls.parse(text), urlsplit(text)
     except ValueError as error:
         raise _bad_proxy() from error
-    if parsed.scheme not in urls.DEFAULT_PORTS:
+    if url.scheme not in urls.DEFAULT_PORTS:
         raise _bad_proxy()
-    auth = (unquote(split.username or ""), unquote(split.password or "")) if parsed.userinfo else None
-    return httpcore2.Proxy(httpcore2.URL(scheme=parsed.scheme, host=parsed.host, port=parsed.port, target="/"), auth=auth)
+    auth = (unquote(login.username or ""), unquote(login.password or "")) if url.userinfo else None
+    return httpcore2.Proxy(httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target="/"), auth=auth)
 
 
 def _bad_proxy() -> ConfigError:

@@ -10,7 +10,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Mapping
 
 import nexi
 from nexi.errors import FetchError
@@ -34,7 +33,16 @@ class WebhookSender:
         target = self._guard.check_url(url)
 
         async def post() -> None:
-            headers = self._sign(notice_id, body)
+            timestamp = str(int(self._clock.now().timestamp()))
+            signature = hmac.new(_read_secret(self._secret), f"{notice_id}.{timestamp}.".encode() + body, hashlib.sha256)
+            headers = {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(body)),
+                "User-Agent": f"nexi/{nexi.__version__}",
+                "webhook-id": notice_id,
+                "webhook-timestamp": timestamp,
+                "webhook-signature": f"v1,{base64.b64encode(signature.digest()).decode()}",
+            }
             try:
                 async with asyncio.timeout(TIMEOUT_S), self._transport.post(target, headers, body) as answer:
                     status = answer.status
@@ -47,18 +55,6 @@ class WebhookSender:
 
     async def aclose(self) -> None:
         await self._transport.aclose()
-
-    def _sign(self, notice_id: str, body: bytes) -> Mapping[str, str]:
-        sent = str(int(self._clock.now().timestamp()))
-        signed = hmac.new(_read_secret(self._secret), f"{notice_id}.{sent}.".encode() + body, hashlib.sha256).digest()
-        return {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(body)),
-            "User-Agent": f"nexi/{nexi.__version__}",
-            "webhook-id": notice_id,
-            "webhook-timestamp": sent,
-            "webhook-signature": f"v1,{base64.b64encode(signed).decode()}",
-        }
 
 
 def _read_secret(secret: str) -> bytes:

@@ -58,14 +58,11 @@ class RateLimiter:
         delay = delay if delay > ROUNDING_S else 0.0
         self._full_at[key] = full_at if delay else full_at + self._step
         if len(self._full_at) > self._max_keys:
-            self._forget(now)
+            if self._evicts:
+                del self._full_at[next(iter(self._full_at))]
+            else:
+                self._full_at = {name: moment for name, moment in self._full_at.items() if moment > now}
         return delay
-
-    def _forget(self, now: float) -> None:
-        if self._evicts:
-            del self._full_at[next(iter(self._full_at))]
-        else:
-            self._full_at = {key: full_at for key, full_at in self._full_at.items() if full_at > now}
 
 
 class WaitingLine:

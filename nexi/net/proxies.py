@@ -51,8 +51,8 @@ def describe_proxy_fault(proxy: str, host: str, status: int = 0) -> ProxyFault:
 
 def status_of_refusal(words: str) -> int:
     """The status with which a proxy refused a tunnel, as the library's error begins with it; 0 where it has none."""
-    found = re.match(r"(\d{3})\b", words)
-    return int(found[1]) if found else 0
+    status = re.match(r"(\d{3})\b", words)
+    return int(status[1]) if status else 0
 
 
 def _place_of(proxy: str) -> str:

@@ -70,8 +70,8 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     seconds = _parse_number(wish)
     if seconds is not None or not wish:
         return seconds
-    until, said = _parse_moment(wish), now or _parse_moment(headers.get("date", ""))
-    return max(0.0, (until - _make_aware(said)).total_seconds()) if until and said else None
+    until, start = _parse_moment(wish), now or _parse_moment(headers.get("date", ""))
+    return max(0.0, (until - _make_aware(start)).total_seconds()) if until and start else None
 
 
 def _parse_number(text: str) -> float | None:

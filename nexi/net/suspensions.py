@@ -44,8 +44,8 @@ class FileBreaker:
         now = self._now()
         if self._read_state(backend) is None:
             return None
-        allowed, state = await asyncio.to_thread(self._change_state, backend, lambda s: breaker.try_admit(s, now))
-        return None if allowed else state
+        is_admitted, state = await asyncio.to_thread(self._change_state, backend, lambda s: breaker.try_admit(s, now))
+        return None if is_admitted else state
 
     async def record_success(self, backend: str) -> None:
         if self._read_state(backend) is not None:
@@ -80,43 +80,36 @@ class FileBreaker:
             fd = os.open(self._path.with_suffix(".lock"), files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
             try:
                 files.wait_for_lock(fd)
-                return self._apply_step(backend, step, self._save_states)
+                return self._apply_step(backend, step, in_file=True)
             finally:
                 os.close(fd)
         except OSError:
-            return self._apply_step(backend, step, self._remember_states)
+            return self._apply_step(backend, step, in_file=False)
 
-    def _apply_step(
-        self, backend: str, step: Callable[[State], tuple[bool, State]], save: Callable[[States], None]
-    ) -> tuple[bool, State]:
+    def _apply_step(self, backend: str, step: Callable[[State], tuple[bool, State]], *, in_file: bool) -> tuple[bool, State]:
         entries = self._load_states()
         before = self._entry_to_state(entries.get(backend), backend)
-        allowed, after = step(before)
+        is_admitted, after = step(before)
         if after != before:
             entries.pop(backend, None)
-            save({**entries, **({backend: {**asdict(after), "mark": self._marks.get(backend, "")}} if after else {})})
-        return allowed, after
+            if after:
+                entries[backend] = {**asdict(after), "mark": self._marks.get(backend, "")}
+            if in_file:
+                data = {"schema": SCHEMA, "backends": entries}
+                files.replace_file(self._path, json.dumps(data, indent=1, sort_keys=True).encode("ascii") + b"\n")
+            self._memory = {} if in_file else entries
+        return is_admitted, after
 
     def _load_states(self) -> States:
         try:
             if self._path.stat().st_size > MAX_BYTES:
                 return {}
             data = json.loads(self._path.read_bytes())
-        except FileNotFoundError:
-            return dict(self._memory)
         except (OSError, ValueError, RecursionError):
             return dict(self._memory)
-        found = data.get("backends") if isinstance(data, dict) and data.get("schema") == SCHEMA else None
-        entries = {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
+        rows = data.get("backends") if isinstance(data, dict) and data.get("schema") == SCHEMA else None
+        entries = {k: v for k, v in rows.items() if isinstance(v, dict)} if isinstance(rows, dict) else {}
         return {**entries, **self._memory}
-
-    def _save_states(self, entries: States) -> None:
-        data = {"schema": SCHEMA, "backends": entries}
-        files.replace_file(self._path, json.dumps(data, indent=1, sort_keys=True).encode("ascii") + b"\n")
-        self._memory = {}
-
-    def _remember_states(self, entries: States) -> None:
-        self._memory = entries
 
     def _entry_to_state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
         """The state an entry stands for; a damaged one, or one of another set-up, stands for none."""

@@ -70,7 +70,7 @@ def missing_parts(python: str = sys.executable, program: str = "", *, library: s
 
 def installed_browser() -> str:
     """The first Chromium of this machine's PATH, or ""."""
-    return next((found for name in PROGRAMS if (found := shutil.which(name))), "")
+    return next((path for name in PROGRAMS if (path := shutil.which(name))), "")
 
 
 class Browser:
@@ -104,7 +104,12 @@ class Browser:
 
     async def render(self, url: str, timeout_s: float) -> RenderedPage:
         async with self._tabs:
-            worker = await asyncio.shield(self._get_worker())
+            if self._worker and self._worker.done() and (self._worker.cancelled() or self._worker.exception()):
+                self._worker = None
+            if self._worker is None:
+                self._worker = asyncio.ensure_future(self._start_worker())
+            # Pages that come while it starts share it, and a page that gives up leaves it.
+            worker = await asyncio.shield(self._worker)
             try:
                 return await worker.render(url, max(1.0, timeout_s - GRACE_S))
             except (asyncio.CancelledError, _HungError):
@@ -121,43 +126,31 @@ class Browser:
             worker.free.set()
         await asyncio.gather(*self._retired)
 
-    def _get_worker(self) -> asyncio.Task[_BrowserWorker]:
-        """The worker there is or will be: pages that come while it starts share it, and a page that gives up leaves it."""
-        if self._worker and self._worker.done() and (self._worker.cancelled() or self._worker.exception()):
-            self._worker = None
-        if self._worker is None:
-            self._worker = asyncio.ensure_future(self._start_worker())
-        return self._worker
-
     async def _start_worker(self) -> _BrowserWorker:
         if lack := missing_parts(self._python, self._program):
             raise FetchError("the browser did not start", cause=lack, fix=browser_install_fix())
-        program = self._program or installed_browser()
+        sandbox = "no" if hasattr(os, "geteuid") and os.geteuid() == 0 else "yes"  # Chromium has none for root
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nexi-browser-", ignore_cleanup_errors=True))
             gateway = Gateway(self._guard, self._resolve, proxy=self._proxy, no_proxy=self._no_proxy)
             await stack.enter_async_context(gateway.open())
-            process = await self._spawn_worker(program, folder, gateway.port)
+            words = [self._program or installed_browser(), folder, str(gateway.port), sandbox, self._user_agent]
+            process = await asyncio.create_subprocess_exec(
+                self._python, "-P", str(self._worker_file), *words,
+                stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAX_LINE, start_new_session=True, cwd=folder,
+                env={"HOME": folder, "PATH": os.defpath, "CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"},
+            )  # fmt: skip
             stack.push_async_callback(_end_process, process)
             worker = _BrowserWorker(process, gateway)
             await worker.wait_until_ready(self._start_timeout_s)
             worker.stack = stack.pop_all()
             return worker
 
-    async def _spawn_worker(self, program: str, folder: str, port: int) -> Process:
-        sandbox = "no" if hasattr(os, "geteuid") and os.geteuid() == 0 else "yes"  # Chromium has none for root
-        words = [program, folder, str(port), sandbox, self._user_agent]
-        return await asyncio.create_subprocess_exec(
-            self._python, "-P", str(self._worker_file), *words,
-            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAX_LINE, start_new_session=True, cwd=folder,
-            env={"HOME": folder, "PATH": os.defpath, "CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"},
-        )  # fmt: skip
-
     def _retire_worker(self, worker: _BrowserWorker) -> None:
         """The next page gets a new worker; this one ends with its last reader."""
         if self._worker and self._worker.done() and not self._worker.cancelled() and self._worker.result() is worker:
             self._worker = None
-            task = asyncio.ensure_future(_put_away(worker))
+            task = asyncio.ensure_future(worker.close_when_free())
             self._retired[task] = worker
             task.add_done_callback(self._retired.pop)
 
@@ -172,7 +165,7 @@ class _BrowserWorker:
     def __init__(self, process: Process, gateway: Gateway) -> None:
         self._process = process
         self._gateway = gateway
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._count = 0
         self._listening: asyncio.Task[None] | None = None
         self.free = asyncio.Event()
@@ -193,19 +186,23 @@ class _BrowserWorker:
     async def render(self, url: str, timeout_s: float) -> RenderedPage:
         self._count += 1
         number, answer = self._count, asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        self._answers[number] = answer
         self.free.clear()
-        seen = len(self._gateway.refusals)
+        earlier_refusals = len(self._gateway.refusals)
         try:
             assert self._process.stdin is not None  # noqa: S101 - it is a pipe
             self._process.stdin.write(json.dumps({"id": number, "url": url, "timeout_s": timeout_s}).encode() + b"\n")
             with suppress(ConnectionError):
                 await self._process.stdin.drain()
-            return _parse_rendered(url, await answer, self._gateway.refusals[seen:])
+            return _parse_rendered(url, await answer, self._gateway.refusals[earlier_refusals:])
         finally:
-            del self._waiting[number]
-            if not self._waiting:
+            del self._answers[number]
+            if not self._answers:
                 self.free.set()
+
+    async def close_when_free(self) -> None:
+        await self.free.wait()
+        await self.aclose()
 
     async def aclose(self) -> None:
         if self._listening:
@@ -216,12 +213,12 @@ class _BrowserWorker:
     async def _read_messages(self) -> None:
         while line := await self._read_line():
             message = _parse_message(line)
-            waiting = self._waiting.get(message.get("id", 0))
-            if waiting and not waiting.done():
-                waiting.set_result(message)
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(_HungError("the browser ended", cause="its process is gone", fix="try again"))
+            answer = self._answers.get(message.get("id", 0))
+            if answer and not answer.done():
+                answer.set_result(message)
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(_HungError("the browser ended", cause="its process is gone", fix="try again"))
 
     async def _read_line(self) -> bytes:
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
@@ -243,31 +240,21 @@ def _parse_rendered(url: str, message: dict[str, Any], refusals: Sequence[tuple[
     if message.get("timeout"):
         raise _HungError(f"{url[:200]} took too long", reason="timeout", cause="the browser was not done with it in time")
     if "error" in message:
-        raise _find_refusal(refusals, url) or _render_error(url, str(message["error"]))
+        # A page does not come where its own address was refused, or one that it led to.
+        own = urls.parse(url)
+        host = f"[{own.host}]" if ":" in own.host else own.host
+        own_refusals = [error for place, error in refusals if place in (url, f"{host}:{own.port}")]
+        if causes := [*own_refusals, *(error for _, error in refusals if error.reason == "blocked")]:
+            raise causes[0]
+        # What a browser's driver says, without its traceback.
+        lines = [line.strip() for line in str(message["error"]).splitlines() if line.strip()]
+        cause = next((line for line in lines if "ERR_" in line), lines[0] if lines else "unknown")[:300]
+        raise FetchError(f"{url[:200]} could not be read", cause=cause, fix="try another page")
     final = str(message["url"])
-    if refusal := next((error for place, error in refusals if place == final), None):
-        raise refusal
+    for place, error in refusals:
+        if place == final:
+            raise error
     return RenderedPage(final, int(message["status"]), str(message["content_type"]), str(message["html"]), bool(message["cut"]))
-
-
-def _find_refusal(refusals: Sequence[tuple[str, FetchError]], url: str) -> FetchError | None:
-    """Why a page did not come: its own address was refused, or one that it led to."""
-    own = urls.parse(url)
-    host = f"[{own.host}]" if ":" in own.host else own.host
-    mine = [error for place, error in refusals if place in (url, f"{host}:{own.port}")]
-    return next(iter(mine), None) or next((error for _, error in refusals if error.reason == "blocked"), None)
-
-
-def _render_error(url: str, said: str) -> FetchError:
-    """What a browser's driver says, without its traceback."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    cause = next((line for line in lines if "ERR_" in line), lines[0] if lines else "unknown")[:300]
-    return FetchError(f"{url[:200]} could not be read", cause=cause, fix="try another page")
-
-
-async def _put_away(worker: _BrowserWorker) -> None:
-    await worker.free.wait()
-    await worker.aclose()
 
 
 async def _end_process(process: Process) -> None:

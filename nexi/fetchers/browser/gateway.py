@@ -77,7 +77,12 @@ class Gateway:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Gateway]:
-        server = await asyncio.start_server(self._accept_client, LOOPBACK, 0, limit=MAX_HEAD)
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(self._serve_client(reader, writer))
+            self._busy.add(task)
+            task.add_done_callback(self._busy.discard)
+
+        server = await asyncio.start_server(accept, LOOPBACK, 0, limit=MAX_HEAD)
         self.port = server.sockets[0].getsockname()[1]
         self.closed_ports.add(self.port)
         try:
@@ -87,11 +92,6 @@ class Gateway:
             for task in self._busy:
                 task.cancel()
             await asyncio.gather(*self._busy, return_exceptions=True)
-
-    def _accept_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve_client(reader, writer))
-        self._busy.add(task)
-        task.add_done_callback(self._busy.discard)
 
     async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -106,25 +106,29 @@ class Gateway:
         async with asyncio.timeout(self._head_timeout_s):
             head = await reader.readuntil(b"\r\n\r\n")
         try:
-            asked = _parse_proxy_request(head, self._guard)
-            proxied = self._proxy is not None and not urls.bypasses_proxy(asked.url, self._no_proxy)
-            far_reader, far_writer = await (self._by_proxy(asked) if proxied else self._connect_to(asked.url))
+            request = _parse_proxy_request(head, self._guard)
+            by_proxy = self._proxy is not None and not urls.bypasses_proxy(request.url, self._no_proxy)
+            far_reader, far_writer = await (self._by_proxy(request) if by_proxy else self._connect_to(request.url))
         except FetchError as error:
-            self._record_refusal(head, error)
+            if len(self.refusals) < MAX_REFUSALS:
+                # What was asked for, as a browser names it: host:port of a tunnel, else a URL.
+                target = head.split(b" ", 2)[1] if head.count(b" ") > 1 else head
+                self.refusals.append((_decode_target(target)[:500], error))
             return await _send_status(writer, b"403 Forbidden")
         except (OSError, TimeoutError):
             return await _send_status(writer, b"502 Bad Gateway")
         try:
-            if asked.is_tunnel:
+            if request.is_tunnel:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
-                far_writer.write(
-                    asked.request_head(absolute=True, more=_proxy_authorization(self._proxy))
-                    if proxied
-                    else asked.request_head()
-                )
-                writer.write(_one_answer(await far_reader.readuntil(b"\r\n\r\n")))
-            await _both_ways((reader, far_writer), (far_reader, writer), max_bytes=self._max_bytes)
+                authorization = _proxy_authorization(self._proxy) if by_proxy else b""
+                far_writer.write(request.request_head(absolute=by_proxy, more=authorization))
+                # The head says that no second request may follow: it could be meant for another host.
+                line, _, rest = (await far_reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")
+                writer.write(_rewrite_head(line, rest))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_copy_stream(reader, far_writer, (far_writer, writer), self._max_bytes))
+                group.create_task(_copy_stream(far_reader, writer, (far_writer, writer), self._max_bytes))
         finally:
             far_writer.close()
 
@@ -138,38 +142,31 @@ class Gateway:
                     return await asyncio.open_connection(address, url.port, limit=MAX_HEAD)
         raise ConnectionRefusedError(url.host)
 
-    async def _by_proxy(self, asked: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _by_proxy(self, request: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Through the operator's proxy, which picks the address: what the name resolves to here must be allowed."""
         assert self._proxy is not None  # noqa: S101 - who calls has looked
-        url, proxy = asked.url, self._proxy
+        url, proxy = request.url, self._proxy
         self._check_port(url)
-        self._guard.check_all(url.host, url.port, await self._resolve_addresses(url))
+        try:
+            addresses = [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
+        except FetchError:
+            addresses = ()  # a name only the proxy can resolve is the proxy's to judge
+        self._guard.check_all(url.host, url.port, addresses)
         async with asyncio.timeout(CONNECT_S):
             port = proxy.url.port or (443 if proxy.url.scheme == b"https" else 80)
             ssl = True if proxy.url.scheme == b"https" else None
             reader, writer = await asyncio.open_connection(proxy.url.host.decode(), port, ssl=ssl, limit=MAX_HEAD)
-            if asked.is_tunnel:
-                place = f"{_bracket_host(url.host)}:{url.port}".encode()
+            if request.is_tunnel:
+                place = f"[{url.host}]:{url.port}".encode() if ":" in url.host else f"{url.host}:{url.port}".encode()
                 writer.write(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (place, place, _proxy_authorization(proxy)))
                 if (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1:2] != [b"200"]:
                     writer.close()
                     raise ConnectionRefusedError(url.host)
         return reader, writer
 
-    async def _resolve_addresses(self, url: Url) -> Sequence[str]:
-        """The addresses that are known here; a name only the proxy can resolve is the proxy's to judge."""
-        try:
-            return [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
-        except FetchError:
-            return ()
-
     def _check_port(self, url: Url) -> None:
         if url.port in self.closed_ports:
             raise FetchError(f"{url.host} is not fetched", reason="blocked", cause="this port belongs to nexi's own browser")
-
-    def _record_refusal(self, head: bytes, error: FetchError) -> None:
-        if len(self.refusals) < MAX_REFUSALS:
-            self.refusals.append((_requested_target(head), error))
 
 
 def _parse_proxy_request(head: bytes, guard: AddressGuard) -> _ProxyRequest:
@@ -184,15 +181,9 @@ def _parse_proxy_request(head: bytes, guard: AddressGuard) -> _ProxyRequest:
     return _ProxyRequest(guard.check_url(_decode_target(target)), method, version, rest)
 
 
-def _one_answer(head: bytes) -> bytes:
-    """The head of an answer, which says that no second request may follow: it could be meant for another host."""
-    line, _, rest = head.partition(b"\r\n")
-    return _rewrite_head(line, rest)
-
-
 def _rewrite_head(line: bytes, rest: bytes, more: bytes = b"") -> bytes:
-    kept = [part for part in rest.split(b"\r\n") if part and not part.lower().startswith(_HOP)]
-    return b"\r\n".join([line, *kept, more + b"Connection: close", b"", b""])
+    headers = [part for part in rest.split(b"\r\n") if part and not part.lower().startswith(_HOP)]
+    return b"\r\n".join([line, *headers, more + b"Connection: close", b"", b""])
 
 
 def _proxy_authorization(proxy: httpcore2.Proxy | None) -> bytes:
@@ -202,17 +193,8 @@ def _proxy_authorization(proxy: httpcore2.Proxy | None) -> bytes:
     return b"Proxy-Authorization: Basic " + b64encode(b":".join(proxy.auth)) + b"\r\n"
 
 
-def _bracket_host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
 def _decode_target(target: bytes) -> str:
     return target.decode("latin-1")
-
-
-def _requested_target(head: bytes) -> str:
-    """What was asked for, as a browser names it: host:port of a tunnel, else a URL."""
-    return _decode_target(head.split(b" ", 2)[1] if head.count(b" ") > 1 else head)[:500]
 
 
 async def _send_status(writer: asyncio.StreamWriter, status: bytes) -> None:
@@ -220,20 +202,14 @@ async def _send_status(writer: asyncio.StreamWriter, status: bytes) -> None:
     await writer.drain()
 
 
-async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter], max_bytes: int) -> None:
-    async with asyncio.TaskGroup() as group:
-        for reader, writer in ways:
-            group.create_task(_copy_stream(reader, writer, [other for _, other in ways], max_bytes))
-
-
 async def _copy_stream(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, both: Sequence[asyncio.StreamWriter], max_bytes: int
 ) -> None:
     """Until either side ends or the bound is reached; then both connections are closed."""
     with suppress(OSError):
-        left = max_bytes
-        while left > 0 and (piece := await reader.read(min(PIECE, left))):
-            left -= len(piece)
+        room = max_bytes
+        while room > 0 and (piece := await reader.read(min(PIECE, room))):
+            room -= len(piece)
             writer.write(piece)
             await writer.drain()
     for end in both:

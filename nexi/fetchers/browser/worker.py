@@ -67,14 +67,9 @@ def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: b
         "--dns-prefetch-disable", "--no-first-run", "--no-default-browser-check", "--no-pings", "--mute-audio",
         "--deny-permission-prompts", "--block-new-web-contents",
     ]  # fmt: skip
-    sandboxed = [] if sandbox else ["--no-sandbox"]
-    return [program, *switches, *sandboxed, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
-
-
-def _prepare_profile(folder: Path) -> None:
-    """The profile's settings, for what no switch says."""
-    (folder / "Default").mkdir(parents=True)
-    (folder / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")
+    if not sandbox:
+        switches.append("--no-sandbox")
+    return [program, *switches, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
 
 
 class Chromium:
@@ -143,18 +138,17 @@ async def _serve_requests(output: Any, library: Any, address: str, user_agent: s
         _write_message(output, {"ready": True, "port": int(address.rpartition(":")[2].partition("/")[0])})
         reader = _PageReader(library, crawler)
         while line := await lines.readline():
-            asked = json.loads(line)
-            group.create_task(_answer_request(output, reader, asked))
+            group.create_task(_answer_request(output, reader, json.loads(line)))
 
 
-async def _answer_request(output: Any, reader: _PageReader, asked: dict[str, Any]) -> None:
+async def _answer_request(output: Any, reader: _PageReader, request: dict[str, Any]) -> None:
     try:
-        answer = await reader.read(asked["url"], asked["timeout_s"])
+        answer = await reader.read(request["url"], request["timeout_s"])
     except TimeoutError:
         answer = {"timeout": True}
     except Exception as error:  # noqa: BLE001 - a library of many; whatever it raises is its answer to this page
         answer = {"error": f"{type(error).__name__}: {error}"[:2_000]}
-    _write_message(output, {"id": asked["id"], **answer})
+    _write_message(output, {"id": request["id"], **answer})
 
 
 def _write_message(output: Any, message: dict[str, Any]) -> None:
@@ -167,7 +161,9 @@ def main() -> None:
     program, folder, proxy_port, sandbox, user_agent = sys.argv[1:6]
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed from here on is no answer
-    _prepare_profile(Path(folder))
+    profile = Path(folder) / "Default"
+    profile.mkdir(parents=True)
+    (profile / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")  # for what no switch says
     chromium = Chromium(chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes"))
     try:
         library = import_module("crawl4ai")
