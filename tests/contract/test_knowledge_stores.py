@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.ports import KnowledgeStore
 from nexi.stores.sqlite import SqliteStore
-from nexi.types import Chunk, IndexedPage, Passage, RunAudience, Scope, StoredSource, Vector, content_digest
+from nexi.types import Chunk, IndexedPage, Passage, RunAudience, Scope, StoredSource, StoreStats, Vector, content_digest
 from rig.qdrant import running_qdrant
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
@@ -598,6 +598,42 @@ async def test_shared_knowledge_is_found_by_those_it_is_shared_with_and_changed_
     share(False)
     assert await found_by(eve) == [{CAT.source.url, MOON.source.url}] * 4
     assert await eve.source(SUN.source.url) is None
+
+
+async def test_postgres_without_pgvector_stores_words_and_computes_the_vectors_once_it_is_there(
+    request: pytest.FixtureRequest,
+) -> None:
+    admin, postgres = request.getfixturevalue("database"), request.getfixturevalue("postgres")
+    from nexi.stores.pgvector import PgvectorStore
+    from nexi.team.postgres.database import Database
+
+    admin.fetch("create role unprivileged login")
+    admin.fetch("grant nexi_person to unprivileged")
+    admin.fetch("create database wordy owner unprivileged")
+    admin.fetch("revoke create on database wordy from unprivileged")  # an owner with it may create the extension
+    url = postgres.url_of("wordy")
+    limited = Database(url.replace("postgres@", "unprivileged@")).open()
+    try:
+        ada = str(limited.fetch("insert into people (name) values ('Ada') returning id")[0][0])
+        assert limited.fetch("select to_regclass('chunk_vectors') is null") == [(True,)]
+        store = PgvectorStore(limited, ada)
+        await store.put(PAGES, embedder=MODEL)
+        assert found(await store.lexical("plasma")) == [(SUN.source.url, 0)]
+        assert found(await store.hybrid("plasma", vector("plasma"), embedder=MODEL)) == [(SUN.source.url, 0)]
+        assert (await store.dense(vector("plasma"), embedder=MODEL), await store.list_unembedded()) == ([], [])
+        assert replace(await store.stats(), bytes=0) == StoreStats(3, 4, 23, 0, "", 0)
+        with pytest.raises(StoreError, match="no pgvector"):
+            await store.add_vectors({"1": vector("plasma")}, embedder=MODEL)
+
+        database = Database(url).open()
+        store = PgvectorStore(database, ada)
+        waiting = await store.list_unembedded()
+        assert [p.text for p in waiting] == [chunk.text for page in PAGES for chunk in page.chunks]
+        await store.add_vectors({p.id: vector(p.text) for p in waiting}, embedder=MODEL)
+        assert replace(await store.stats(), bytes=0) == StoreStats(3, 4, 23, 0, MODEL, 26)
+        database.close()
+    finally:
+        limited.close()
 
 
 async def test_a_person_who_leaves_takes_her_points_along() -> None:

@@ -284,6 +284,9 @@ class _Writing:
         cursor = self._connection.execute(statement, values)
         return cursor.fetchall() if cursor.description else []
 
+    def _has_pgvector(self) -> bool:
+        return bool(self._run("select to_regclass('chunk_vectors') is not null")[0][0])
+
     def finish(self) -> None:
         self._run(
             "update collections set generation = generation + 1, chunks = chunks + %(chunks)s, terms = terms + %(terms)s, "
@@ -311,7 +314,8 @@ class _Writing:
             self._change[name] += sign * amount
 
     def put(self, pages: Sequence[IndexedPage], embedder: str, dims: int) -> None:
-        embeddings = self._claim(embedder, dims) if dims else []
+        # without pgvector the words are stored alone; the chunks get their vectors once the extension is there
+        embeddings = self._claim(embedder, dims) if dims and self._has_pgvector() else []
         for page in pages:
             body, is_new = self._put_body(page)
             self._put_source(page.source, body)
@@ -340,6 +344,12 @@ class _Writing:
         return len(rows)
 
     def add_vectors(self, vectors: Mapping[str, Vector], embedder: str, dims: int) -> None:
+        if not self._has_pgvector():
+            raise StoreError(
+                "Vectors cannot be stored",
+                cause="this database has no pgvector",
+                fix="install the extension vector for Postgres and restart nexi, or set QDRANT_URL",
+            )
         embeddings = self._claim(embedder, dims)
         rows = self._run(
             "select id from chunks where collection = %(collection)s and id = any(%(ids)s) for key share",
@@ -379,12 +389,6 @@ class _Writing:
 
     def _claim(self, embedder: str, dims: int) -> list[_Embedding]:
         """Where vectors of a model go. Raises StoreError where they are of none that this collection has."""
-        if not self._run("select to_regclass('chunk_vectors')")[0][0]:
-            raise StoreError(
-                "Vectors cannot be stored",
-                cause="this database has no pgvector",
-                fix="install the extension vector for Postgres and restart nexi, or set QDRANT_URL",
-            )
         if not self._embeddings:
             self._add_embedding(embedder, dims, "current")
         found = [e for e in self._embeddings.values() if e.is_of(embedder, dims)]
