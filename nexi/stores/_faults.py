@@ -22,11 +22,11 @@ _REFUSED_WRITES = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.E
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 
-def storage_full(most: int, stored: int, size: int) -> StoreError:
+def storage_full(most: int, used: int, size: int) -> StoreError:
     """The error for a person of a team who may keep `most` bytes, has `stored` of them, and would add `size`."""
     return StoreError(
         Notice("quota.reached", "you have reached your quota of {quota}", quota=Notice("quota.storage", "storage")),
-        cause=f"{_show_size(stored)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
+        cause=f"{_show_size(used)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
         fix="delete runs or stored sources, or ask an administrator for more",
         code="quota_reached",
     )
@@ -42,7 +42,12 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     if is_damage(error):
         return damaged_error(path, str(error).partition(" with text")[0])
     if code in _BUSY:
-        return _busy_error(path)
+        return StoreError(
+            "The knowledge store is busy",
+            cause=f"another nexi has been writing to it for too long ({path})",
+            fix="Try again when the other command has finished.",
+            code="store_busy",
+        )
     if code == sqlite3.SQLITE_FULL:
         return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
@@ -70,8 +75,8 @@ def is_refused_write(error: OSError | sqlite3.Error) -> bool:
     """Whether a disk that is full, read-only or another user's may be all that is wrong."""
     if isinstance(error, OSError):
         return error.errno in _REFUSED_WRITES
-    refused = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
-    return _result_code(error) in refused
+    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+    return _result_code(error) in codes
 
 
 def _result_code(error: sqlite3.Error) -> int:
@@ -102,19 +107,10 @@ def store_in_use(path: Path, process: int) -> StoreError:
     )
 
 
-def _busy_error(path: Path) -> StoreError:
-    return StoreError(
-        "The knowledge store is busy",
-        cause=f"another nexi has been writing to it for too long ({path})",
-        fix="Try again when the other command has finished.",
-        code="store_busy",
-    )
-
-
-def newer_schema(path: Path, found: int, known: int) -> StoreError:
+def newer_schema(path: Path, version: int, newest_version: int) -> StoreError:
     return StoreError(
         "The knowledge store was written by a newer nexi",
-        cause=f"its schema is {found}, this nexi knows up to {known} ({path})",
+        cause=f"its schema is {version}, this nexi knows up to {newest_version} ({path})",
         fix="Update nexi, or set NEXI_HOME to another folder.",
         code="store_newer",
     )
@@ -128,11 +124,11 @@ def not_a_store(path: Path) -> StoreError:
     )
 
 
-def other_embedder(stored: str, stored_dims: int, given: str, dims: int) -> StoreError:
+def other_embedder(current: str, current_dims: int, embedder: str, dims: int) -> StoreError:
     return StoreError(
         "The knowledge store holds vectors of another embedding model",
-        cause=f"it was made with {stored} ({stored_dims} dimensions), which {given} ({dims}) cannot be compared with",
-        fix=f"Set the embedding model back to {stored}, or embed the stored texts again with `nexi index --reembed`.",
+        cause=f"it was made with {current} ({current_dims} dimensions), which {embedder} ({dims}) cannot be compared with",
+        fix=f"Set the embedding model back to {current}, or embed the stored texts again with `nexi index --reembed`.",
         code="store_embedder",
     )
 

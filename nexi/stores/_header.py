@@ -36,7 +36,11 @@ def made_anew(path: Path, copy: Path) -> bool:
     with suppress(FileNotFoundError):
         shutil.copyfile(path.with_name(path.name + "-wal"), copy.with_name(copy.name + "-wal"))
     with copy.open("r+b") as file:
-        file.write(_for_a_file_of(pages, page))
+        header = bytearray(page)
+        header[_MODE : _MODE + 2] = _WAL
+        header[_PAGES : _PAGES + 4] = pages.to_bytes(4, "big")
+        header[_VALID_FOR : _VALID_FOR + 4] = header[_CHANGES : _CHANGES + 4]
+        file.write(bytes(header))
     return True
 
 
@@ -47,11 +51,3 @@ def _first_page(scratch: Path) -> bytes:
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with scratch.open("rb") as file:
         return file.read(size)
-
-
-def _for_a_file_of(pages: int, page: bytes) -> bytes:
-    made = bytearray(page)
-    made[_MODE : _MODE + 2] = _WAL
-    made[_PAGES : _PAGES + 4] = pages.to_bytes(4, "big")
-    made[_VALID_FOR : _VALID_FOR + 4] = made[_CHANGES : _CHANGES + 4]
-    return bytes(made)

@@ -15,7 +15,7 @@ from nexi.stores._scope import Condition, scope_condition
 from nexi.stores._words import Ranked
 from nexi.stores._writing import key_of
 from nexi.stores.schema import CHUNKS, every_meta, read_meta
-from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, Held, VectorReader, choose_slots, find_nearest, slots_of
+from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, VectorReader, choose_slots, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
 _SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
@@ -27,8 +27,8 @@ MOST_SELECTIONS = 8
 
 
 def read_source(db: sqlite3.Connection, url: str) -> StoredSource | None:
-    found = _query_sources(db, Condition("s.key = ?", (key_of(url),)), 1, 0)
-    return found[0] if found else None
+    sources = _query_sources(db, Condition("s.key = ?", (key_of(url),)), 1, 0)
+    return sources[0] if sources else None
 
 
 def has_body(db: sqlite3.Connection, digest: str) -> bool:
@@ -67,18 +67,18 @@ def list_unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
     return read_passages(db, [(int(row[0]), 0.0) for row in ids], EVERYTHING)
 
 
-def read_passages(db: sqlite3.Connection, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
+def read_passages(db: sqlite3.Connection, ranking: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
     """The chunks behind ids, each with the first source in scope that leads to it. What the disk has lost is left out."""
     where = scope_condition(scope)
-    ids = [chunk for chunk, _ in ranked]
+    ids = [chunk for chunk, _ in ranking]
     try:
         rows = _read_rows(db, ids, where)
     except sqlite3.DatabaseError as error:
         if not _faults.is_damage(error):
             raise
         rows = [row for chunk in ids for row in _read_row(db, chunk, where)]
-    found = {row[0]: row for row in rows}
-    return [_parse_passage(found[chunk], score) for chunk, score in ranked if chunk in found]
+    row_by_chunk = {row[0]: row for row in rows}
+    return [_parse_passage(row_by_chunk[chunk], score) for chunk, score in ranking if chunk in row_by_chunk]
 
 
 def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> list[Any]:
@@ -126,8 +126,8 @@ def _parse_tags(text: str) -> tuple[str, ...]:
 def read_stats(db: sqlite3.Connection) -> StoreStats:
     pages = int(db.execute("SELECT count(*) FROM sources").fetchone()[0])
     chunks, words = db.execute("SELECT coalesce(sum(chunks), 0), coalesce(sum(words), 0) FROM bodies").fetchone()
-    missing = int(db.execute("SELECT count(*) FROM unembedded").fetchone()[0])
-    return StoreStats(pages, chunks, words, missing, read_meta(db, "embedder"), int(read_meta(db, "dims") or 0))
+    unembedded = int(db.execute("SELECT count(*) FROM unembedded").fetchone()[0])
+    return StoreStats(pages, chunks, words, unembedded, read_meta(db, "embedder"), int(read_meta(db, "dims") or 0))
 
 
 class Nearest:
@@ -147,26 +147,22 @@ class Nearest:
             return []
         if (about["embedder"], dims) != (embedder, len(vector)):
             raise _faults.other_embedder(str(about["embedder"]), dims, embedder, len(vector))
-        held = self._vectors.read_vectors(int(about["epoch"]), slots, dims)
-        chosen = None if scope == EVERYTHING else self._slots_in_scope(db, scope, int(about["generation"]), held)
-        wanted = count
-        while True:
-            near = find_nearest(held, vector, wanted, chosen, self._first_pass)
-            chunks = _chunks_in(db, [slot for slot, _ in near])
-            found = [(chunks[slot], score) for slot, score in near if slot in chunks]
-            if len(found) >= count or len(near) < wanted:
-                return found[:count]
-            wanted *= 4
-
-    def _slots_in_scope(self, db: sqlite3.Connection, scope: Scope, generation: int, held: Held) -> Chosen:
-        if generation != self._generation:
-            self._generation, self._chosen = generation, {}
-        found = self._chosen.get(scope)
-        if found is None:
+        vectors = self._vectors.read_vectors(int(about["epoch"]), slots, dims)
+        if int(about["generation"]) != self._generation:
+            self._generation, self._chosen = int(about["generation"]), {}
+        selection = None if scope == EVERYTHING else self._chosen.get(scope)
+        if selection is None and scope != EVERYTHING:
             if len(self._chosen) >= MOST_SELECTIONS:
                 self._chosen = {}
-            found = self._chosen[scope] = choose_slots(held, _select_slots(db, scope))
-        return found
+            selection = self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
+        width = count
+        while True:
+            near = find_nearest(vectors, vector, width, selection, self._first_pass)
+            chunks = _chunks_in(db, [slot for slot, _ in near])
+            ranking = [(chunks[slot], score) for slot, score in near if slot in chunks]
+            if len(ranking) >= count or len(near) < width:
+                return ranking[:count]
+            width *= 4
 
 
 def _select_slots(db: sqlite3.Connection, scope: Scope) -> Any:

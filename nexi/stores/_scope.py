@@ -23,45 +23,32 @@ def scope_condition(scope: Scope) -> Condition:
     """The sources of a scope; `code` is about chunks and not part of it."""
     if scope == EVERYTHING:
         return Condition()
-    clauses: list[str] = []
-    values: list[Value] = []
-    for sql, given in _scope_clauses(scope):
-        clauses.append(sql)
-        values.extend(given)
-    return Condition(" AND ".join(clauses), tuple(values))
-
-
-def _scope_clauses(scope: Scope) -> list[tuple[str, list[Value]]]:
-    found: list[tuple[str, list[Value]]] = []
+    clauses: list[tuple[str, list[Value]]] = []
     if scope.urls:
-        found.append((f"s.key IN ({', '.join('?' * len(scope.urls))})", [urls.hit_key(url) for url in scope.urls]))
+        clauses.append((f"s.key IN ({', '.join('?' * len(scope.urls))})", [urls.hit_key(url) for url in scope.urls]))
     if scope.domains:
-        found.append(_domain_clause(scope.domains, ""))
+        clauses.append(_domain_clause(scope.domains, ""))
     if scope.excluded_domains:
-        found.append(_domain_clause(scope.excluded_domains, "NOT "))
+        clauses.append(_domain_clause(scope.excluded_domains, "NOT "))
     if scope.languages:
-        found.append(_language_clause(scope.languages))
+        # `en` covers `en-GB`
+        clause = " OR ".join(["s.language = ? OR (s.language >= ? AND s.language < ?)"] * len(scope.languages))
+        names = [language.lower() for language in scope.languages]
+        clauses.append((f"({clause})", [limit for name in names for limit in (name, name + "-", name + ".")]))
     for tag in scope.tags:
-        found.append(("s.id IN (SELECT source FROM tags WHERE tag = ?)", [tag]))
+        clauses.append(("s.id IN (SELECT source FROM tags WHERE tag = ?)", [tag]))
     if scope.since:
-        found.append(("s.fetched_at >= ?", [normalise_time(scope.since)]))
+        clauses.append(("s.fetched_at >= ?", [normalise_time(scope.since)]))
     if scope.until:
-        found.append(("s.fetched_at <= ?", [end_of(scope.until)]))
-    return found
+        clauses.append(("s.fetched_at <= ?", [end_of(scope.until)]))
+    return Condition(" AND ".join(sql for sql, _ in clauses), tuple(value for _, values in clauses for value in values))
 
 
 def _domain_clause(domains: tuple[str, ...], mark: str) -> tuple[str, list[Value]]:
     """Hosts are stored backwards, so a domain with its subdomains is a range: com.example. up to com.example/."""
     hosts = [reverse_domain(domain) for domain in domains]
     clause = " OR ".join(["(s.host >= ? AND s.host < ?)"] * len(hosts))
-    return f"{mark}({clause})", [bound for host in hosts for bound in (host, host[:-1] + "/")]
-
-
-def _language_clause(languages: tuple[str, ...]) -> tuple[str, list[Value]]:
-    """`en` covers `en-GB`."""
-    clause = " OR ".join(["s.language = ? OR (s.language >= ? AND s.language < ?)"] * len(languages))
-    names = [language.lower() for language in languages]
-    return f"({clause})", [bound for name in names for bound in (name, name + "-", name + ".")]
+    return f"{mark}({clause})", [limit for host in hosts for limit in (host, host[:-1] + "/")]
 
 
 def reverse_domain(domain: str) -> str:

@@ -176,10 +176,10 @@ def end_reading(db: sqlite3.Connection) -> None:
 
 def _file_identity(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return (0, 0)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def in_transaction(db: sqlite3.Connection, work: Callable[[], T]) -> T:

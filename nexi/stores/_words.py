@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from nexi.stores._scope import Condition, Value, scope_condition
+from nexi.stores._scope import Condition, scope_condition
 from nexi.stores.schema import CHUNKS, read_meta
 from nexi.text import terms
 from nexi.types import Scope
@@ -41,34 +41,31 @@ class WordIndex:
 
     def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, score), best first."""
-        asked = terms.question_roots(text)[:MOST_TERMS]
-        if not asked or count < 1:
+        roots = terms.question_roots(text)[:MOST_TERMS]
+        if not roots or count < 1:
             return []
-        self._forget_old(db)
-        where = _within_scope(scope)
-        rare = self._rarest_words(db, asked, self._max_scored)
+        generation = read_meta(db, "generation")
+        if generation != self._generation:
+            self._generation, self._common, self._pages_having = generation, {}, {}
+        condition = scope_condition(scope)
+        clauses = [f"rowid / {CHUNKS} IN (SELECT s.body FROM sources s WHERE {condition.sql})"] if condition.sql else []  # noqa: S608  # values are bound
+        if scope.code is not None:
+            clauses.append(f"rowid {'' if scope.code else 'NOT '}IN (SELECT id FROM chunks WHERE code <> '')")  # noqa: S608
+        where = Condition(" AND ".join(clauses), condition.values)
+        rare = self._rarest_words(db, roots, self._max_scored)
         if self._count_matches(db, rare[0]) > self._max_scored:
             where = _newest_matches(db, _any_of(rare[:1]), where, self._max_scored)
         wide = max(ORDERED, count)
-        if len(rare) == len(asked):
-            found = _score_matches(db, _any_of(asked), where, wide)
+        if len(rare) == len(roots):
+            ranking = _score_matches(db, _any_of(roots), where, wide)
         else:
-            chosen = _score_matches(db, _any_of(rare), where, max(CANDIDATES, wide))
-            ordering = self._rarest_words(db, asked, self._max_scored * ORDERING)
-            found = _score_chosen(db, _any_of(ordering), [chunk for chunk, _ in chosen])[:wide]
-        return self._add_pages(db, rare, found)[:count] if found else []
+            candidates = _score_matches(db, _any_of(rare), where, max(CANDIDATES, wide))
+            ordering = self._rarest_words(db, roots, self._max_scored * ORDERING)
+            ranking = _score_chosen(db, _any_of(ordering), [chunk for chunk, _ in candidates])[:wide]
+        return self._add_pages(db, rare, ranking)[:count] if ranking else []
 
-    def _rarest_words(self, db: sqlite3.Connection, asked: Sequence[str], most: int) -> list[str]:
-        """As many of the words as match no more than `most` chunks together; at least one."""
-        by_rarity = sorted(asked, key=lambda term: (self._count_matches(db, term), term))
-        kept: list[str] = []
-        total = 0
-        for term in by_rarity:
-            total += self._count_matches(db, term)
-            if kept and total > most:
-                break
-            kept.append(term)
-        return kept
+    def _rarest_words(self, db: sqlite3.Connection, roots: Sequence[str], most: int) -> list[str]:
+        return choose_rarest({root: self._count_matches(db, root) for root in roots}, most)
 
     def _count_matches(self, db: sqlite3.Connection, term: str) -> int:
         """How many chunks have a word, at most a little over what may be scored."""
@@ -84,14 +81,9 @@ class WordIndex:
             self._pages_having[term] = int(db.execute(sql, (f"{{text title}} : {_quote_term(term)}",)).fetchone()[0])
         return self._pages_having[term]
 
-    def _forget_old(self, db: sqlite3.Connection) -> None:
-        generation = read_meta(db, "generation")
-        if generation != self._generation:
-            self._generation, self._common, self._pages_having = generation, {}, {}
-
-    def _add_pages(self, db: sqlite3.Connection, asked: Sequence[str], found: Ranked) -> Ranked:
+    def _add_pages(self, db: sqlite3.Connection, roots: Sequence[str], ranking: Ranked) -> Ranked:
         """The chunks found, each with the worth of its page added to its own: BM25 over the titles and texts of pages."""
-        marks = ",".join("?" * len(bodies := sorted({chunk // CHUNKS for chunk, _ in found})))
+        marks = ",".join("?" * len(bodies := sorted({chunk // CHUNKS for chunk, _ in ranking})))
         pages, words = (int(read_meta(db, key)) for key in ("pages", "page_terms"))
         about = {
             body: (chunks, _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length * pages / words))
@@ -102,19 +94,32 @@ class WordIndex:
             f"SELECT doc / {CHUNKS} AS body, sum(col = 'title'), sum(col = 'text') FROM word_places "  # noqa: S608
             f"WHERE term BETWEEN ? AND ? AND doc / {CHUNKS} IN ({marks}) AND col <> 'head' GROUP BY body"
         )
-        for term in asked:
+        for term in roots:
             having = self._count_pages(db, term)
             rarity = max(1e-6, math.log((pages - having + 0.5) / (having + 0.5)))
-            for body, titles, texts in db.execute(sql, (*_term_range(term), *bodies)):
+            last = f"{term}\U0010ffff" if _is_prefix(term) else term
+            for body, titles, texts in db.execute(sql, (term, last, *bodies)):
                 chunks, norm = about[body]
                 count = PAGE_TITLE * titles / chunks + PAGE_TEXT * texts  # every chunk has the title
                 worth[body] += rarity * count * (_SATURATION + 1) / (count + norm)
-        scored = [(chunk, score + PAGE_WORTH * worth[chunk // CHUNKS]) for chunk, score in found]
-        return sorted(scored, key=lambda one: (-one[1], one[0]))
+        scores = [(chunk, score + PAGE_WORTH * worth[chunk // CHUNKS]) for chunk, score in ranking]
+        return sorted(scores, key=lambda one: (-one[1], one[0]))
 
 
-def _any_of(asked: Sequence[str]) -> str:
-    return " OR ".join(map(_quote_term, asked))
+def choose_rarest(counts: Mapping[str, int], most: int) -> list[str]:
+    """As many of the words as match no more than `most` chunks together; at least one."""
+    rarest: list[str] = []
+    total = 0
+    for root in sorted(counts, key=lambda root: (counts[root], root)):
+        total += counts[root]
+        if rarest and total > most:
+            break
+        rarest.append(root)
+    return rarest
+
+
+def _any_of(roots: Sequence[str]) -> str:
+    return " OR ".join(map(_quote_term, roots))
 
 
 def _quote_term(term: str) -> str:
@@ -122,26 +127,8 @@ def _quote_term(term: str) -> str:
     return f'"{term}"' + ("*" if _is_prefix(term) else "")
 
 
-def _term_range(term: str) -> tuple[str, str]:
-    """The first and the last term that a word of a question stands for."""
-    return term, f"{term}\U0010ffff" if _is_prefix(term) else term
-
-
 def _is_prefix(term: str) -> bool:
     return len(term) == 1 and terms.is_unspaced(term)
-
-
-def _within_scope(scope: Scope) -> Condition:
-    """The scope as a condition on the index's rows."""
-    where = scope_condition(scope)
-    clauses: list[str] = []
-    values: list[Value] = []
-    if where.sql:
-        clauses.append(f"rowid / {CHUNKS} IN (SELECT s.body FROM sources s WHERE {where.sql})")  # noqa: S608  # values are bound
-        values.extend(where.values)
-    if scope.code is not None:
-        clauses.append(f"rowid {'' if scope.code else 'NOT '}IN (SELECT id FROM chunks WHERE code <> '')")  # noqa: S608
-    return Condition(" AND ".join(clauses), tuple(values))
 
 
 def _newest_matches(db: sqlite3.Connection, match: str, where: Condition, most: int) -> Condition:
@@ -165,16 +152,16 @@ def _and_clause(where: Condition) -> str:
     return f" AND {where.sql}" if where.sql else ""
 
 
-def _score_chosen(db: sqlite3.Connection, match: str, chosen: Sequence[int]) -> Ranked:
+def _score_chosen(db: sqlite3.Connection, match: str, chunks: Sequence[int]) -> Ranked:
     """The chosen chunks, scored with every word.
 
     One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one
     statement a chunk.
     """
-    marks = ",".join("?" * len(chosen))
+    marks = ",".join("?" * len(chunks))
     sql = (
         f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}, {HEAD_WEIGHT}) FROM words "  # noqa: S608
         f"WHERE words MATCH ? AND +rowid IN ({marks})"
     )
-    scored = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chosen))]
-    return sorted(scored, key=lambda found: (-found[1], found[0]))
+    scores = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chunks))]
+    return sorted(scores, key=lambda one: (-one[1], one[0]))

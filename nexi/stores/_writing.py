@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nexi import urls
@@ -37,7 +37,10 @@ class StoreTransaction:
 
     def put(self, pages: Sequence[IndexedPage], embedder: str) -> None:
         for page in pages:
-            _check_page(page)
+            if len(page.chunks) > CHUNKS:
+                raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+            if page.vectors and len(page.vectors) != len(page.chunks):
+                raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
         dims = next((len(v) for page in pages for v in page.vectors), 0)
         if dims:
             self._claim_embedder(embedder, dims)
@@ -58,16 +61,16 @@ class StoreTransaction:
         return True
 
     def remove(self, addresses: Sequence[str]) -> int:
-        removed = 0
+        count = 0
         for url in addresses:
-            found = self._db.execute("SELECT id, body FROM sources WHERE key = ?", (key_of(url),)).fetchone()
-            if found is not None:
-                self._db.execute("DELETE FROM tags WHERE source = ?", found[:1])
-                self._db.execute("DELETE FROM sources WHERE id = ?", found[:1])
-                self._drop_unused(int(found[1]))
-                removed += 1
+            row = self._db.execute("SELECT id, body FROM sources WHERE key = ?", (key_of(url),)).fetchone()
+            if row is not None:
+                self._db.execute("DELETE FROM tags WHERE source = ?", row[:1])
+                self._db.execute("DELETE FROM sources WHERE id = ?", row[:1])
+                self._drop_unused(int(row[1]))
+                count += 1
         self._next_slot()
-        return removed
+        return count
 
     def add_vectors(self, vectors: Mapping[str, Vector], embedder: str) -> None:
         """A body gets slots for all its chunks with the first of their vectors."""
@@ -77,10 +80,13 @@ class StoreTransaction:
         self._claim_embedder(embedder, dims)
         for name, vector in vectors.items():
             body, number = divmod(int(name), CHUNKS)
-            found = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
-            if found is None or number >= found[1]:
+            row = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
+            if row is None or number >= row[1]:
                 continue
-            slot = int(found[0]) if found[0] >= 0 else self._reserve_slots(body, int(found[1]), dims)
+            slot = int(row[0])
+            if slot < 0:
+                slot = self._take_slots(body, int(row[1]))
+                self._write_rows(slot, empty_rows(int(row[1]), dims))
             self._write_rows(slot + number, unit_rows([vector], dims))
             self._db.execute("DELETE FROM unembedded WHERE id = ?", (int(name),))
         self._next_slot()
@@ -107,34 +113,42 @@ class StoreTransaction:
 
     def _claim_embedder(self, embedder: str, dims: int) -> None:
         """Remember who makes the vectors, or refuse another."""
-        stored, stored_dims = read_meta(self._db, "embedder"), self._read_number("dims")
+        stored_embedder, stored_dims = read_meta(self._db, "embedder"), self._read_number("dims")
         if not stored_dims:
             set_meta(self._db, "embedder", embedder)
             set_meta(self._db, "dims", dims)
-        elif (stored, stored_dims) != (embedder, dims):
-            raise _faults.other_embedder(stored, stored_dims, embedder, dims)
+        elif (stored_embedder, stored_dims) != (embedder, dims):
+            raise _faults.other_embedder(stored_embedder, stored_dims, embedder, dims)
 
     def _put_body(self, page: IndexedPage) -> int:
         """The body of this content; written anew where it is unknown or was cut another way."""
-        digest = page.source.digest or _chunks_digest(page.chunks)
+        digest = digest_of(page)
         fingerprint = fingerprint_of(page)
-        known = self._db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
-        if known and known[1] == fingerprint:
-            return int(known[0])
-        about = (fingerprint, clean_text(page.source.title), len(page.chunks), page.source.words or _count_words(page.chunks))
-        if known:
-            body = int(known[0])
+        row = self._db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
+        if row and row[1] == fingerprint:
+            return int(row[0])
+        title = clean_text(page.source.title)
+        about = (fingerprint, title, len(page.chunks), count_words(page))
+        if row:
+            body = int(row[0])
             self._drop_contents(body)
             self._db.execute("UPDATE bodies SET fingerprint = ?, title = ?, chunks = ?, words = ? WHERE id = ?", (*about, body))
         else:
             sql = "INSERT INTO bodies(digest, fingerprint, title, chunks, words) VALUES (?, ?, ?, ?, ?)"
             body = int(self._db.execute(sql, (digest, *about)).lastrowid or 0)
-        self._put_chunks(body, page)
-        return body
-
-    def _put_chunks(self, body: int, page: IndexedPage) -> None:
-        title = clean_text(page.source.title)
-        chunks = [(body * CHUNKS + n, _clean_chunk(chunk)) for n, chunk in enumerate(page.chunks)]
+        chunks = [
+            (
+                body * CHUNKS + n,
+                Chunk(
+                    clean_text(chunk.text),
+                    clean_text(chunk.heading),
+                    clean_text(chunk.context),
+                    clean_text(chunk.code),
+                    chunk.start,
+                ),
+            )
+            for n, chunk in enumerate(page.chunks)
+        ]
         self._db.executemany(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
@@ -142,6 +156,7 @@ class StoreTransaction:
         self._to_index.append(IndexedBody(body, title, chunks))
         if not page.vectors:
             self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
+        return body
 
     def _index_words(self) -> None:
         """Index what was written since; before its contents go again, a body must be in the index."""
@@ -149,7 +164,20 @@ class StoreTransaction:
         self._to_index.clear()
 
     def _put_source(self, source: StoredSource, body: int) -> None:
-        row = _source_row(source, body)
+        domain = clean_text(source.domain or domain_of(source.url))
+        row = (
+            key_of(source.url),
+            clean_text(source.url),
+            body,
+            clean_text(source.title),
+            domain,
+            _scope.reverse_domain(domain) if domain else "",
+            clean_text(source.language.lower()),
+            _scope.normalise_time(clean_text(source.fetched_at)),
+            json.dumps([clean_text(tag) for tag in source.tags]),
+            clean_text(source.published),
+            clean_text(source.updated),
+        )
         before = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone()
         if before is None:
             number = int(self._db.execute(_NEW_SOURCE, row).lastrowid or 0)
@@ -190,12 +218,6 @@ class StoreTransaction:
         self._write_rows(self._take_slots(body, len(rows)), rows)
         self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", (body * CHUNKS, body * CHUNKS + CHUNKS - 1))
 
-    def _reserve_slots(self, body: int, count: int, dims: int) -> int:
-        """Slots for a body whose vectors come one by one."""
-        slot = self._take_slots(body, count)
-        self._write_rows(slot, empty_rows(count, dims))
-        return slot
-
     def _take_slots(self, body: int, count: int) -> int:
         slot = self._read_number("slots")
         set_meta(self._db, "slots", slot + count)
@@ -221,12 +243,12 @@ class StoreTransaction:
         """Move the vectors that are left into files of a new epoch, without holes."""
         epoch, dims, slots = self._read_number("epoch"), self._read_number("dims"), self._read_number("slots")
         self._vectors.flush()
-        held = VectorReader(self._vectors.store).read_vectors(epoch, slots, dims)
+        vectors = VectorReader(self._vectors.store).read_vectors(epoch, slots, dims)
         end = 0
         for body, slot, count in self._db.execute(
             "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
         ).fetchall():
-            self._vectors.write(epoch + 1, end, held.rows[slot : slot + count])
+            self._vectors.write(epoch + 1, end, vectors.rows[slot : slot + count])
             self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
             end += count
         for key, value in (("epoch", epoch + 1), ("slots", end), ("holes", 0)):
@@ -235,33 +257,9 @@ class StoreTransaction:
         self._wrote = self._moved = True
 
 
-def _source_row(source: StoredSource, body: int) -> tuple[str | int, ...]:
-    domain = clean_text(source.domain or domain_of(source.url))
-    return (
-        key_of(source.url),
-        clean_text(source.url),
-        body,
-        clean_text(source.title),
-        domain,
-        _scope.reverse_domain(domain) if domain else "",
-        clean_text(source.language.lower()),
-        _scope.normalise_time(clean_text(source.fetched_at)),
-        json.dumps([clean_text(tag) for tag in source.tags]),
-        clean_text(source.published),
-        clean_text(source.updated),
-    )
-
-
 _NAMES = "key, url, body, title, domain, host, language, fetched_at, tags, published, updated"
 _NEW_SOURCE = f"INSERT INTO sources({_NAMES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608  # names of ours
 _SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
-
-
-def _check_page(page: IndexedPage) -> None:
-    if len(page.chunks) > CHUNKS:
-        raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
-    if page.vectors and len(page.vectors) != len(page.chunks):
-        raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
 
 
 def key_of(url: str) -> str:
@@ -272,23 +270,17 @@ def domain_of(url: str) -> str:
     return urls.host_of(url) if urls.is_web_url(url) else ""
 
 
-def _chunks_digest(chunks: Iterable[Chunk]) -> str:
-    return content_digest("\n".join(chunk.text for chunk in chunks))
-
-
 def fingerprint_of(page: IndexedPage) -> str:
     parts = [page.source.title, *(f"{c.heading}\0{c.context}\0{c.code}\0{c.start}\0{c.text}" for c in page.chunks)]
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _count_words(chunks: Iterable[Chunk]) -> int:
-    return sum(len(chunk.text.split()) for chunk in chunks)
+def digest_of(page: IndexedPage) -> str:
+    return page.source.digest or content_digest("\n".join(chunk.text for chunk in page.chunks))
 
 
-def _clean_chunk(chunk: Chunk) -> Chunk:
-    return Chunk(
-        clean_text(chunk.text), clean_text(chunk.heading), clean_text(chunk.context), clean_text(chunk.code), chunk.start
-    )
+def count_words(page: IndexedPage) -> int:
+    return page.source.words or sum(len(chunk.text.split()) for chunk in page.chunks)
 
 
 def clean_text(text: str) -> str:

@@ -78,42 +78,33 @@ def _size_of_file(path: Path) -> int:
 
 def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
     """BM25 without an index, over every chunk that can be read."""
-    asked = terms.question_terms(text)
-    bodies = _bodies_in(db, scope)
-    seen: list[tuple[int, Counter[str], int]] = []
-    for chunk, *texts, code, _ in _read_chunks(db):
-        if (bodies is None or chunk // CHUNKS in bodies) and scope.code in (None, bool(code)):
-            words = Counter(terms.extract_terms("\n".join(texts)))
-            seen.append((chunk, words, words.total()))
-    rarity = {term: _word_rarity(sum(term in words for _, words, _ in seen), len(seen)) for term in asked}
-    mean = sum(length for _, _, length in seen) / max(1, len(seen)) or 1.0
-    scored = [(chunk, _bm25_score(rarity, words, length / mean)) for chunk, words, length in seen]
-    return sorted(((c, s) for c, s in scored if s > 0), key=lambda found: (-found[1], found[0]))[:count]
-
-
-def _word_rarity(having: int, of: int) -> float:
-    return math.log(1 + (of - having + 0.5) / (having + 0.5))
-
-
-def _bm25_score(rarity: Mapping[str, float], words: Counter[str], length: float) -> float:
-    norm = 1.2 * (0.25 + 0.75 * length)
-    return sum(worth * words[term] * 2.2 / (words[term] + norm) for term, worth in rarity.items())
-
-
-def _bodies_in(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
+    question_terms = terms.question_terms(text)
     where = scope_condition(scope)
-    if not where.sql:
-        return None
-    rows = db.execute(f"SELECT s.body FROM sources AS s NOT INDEXED WHERE {where.sql}", where.values)  # noqa: S608  # values are bound
-    return {int(row[0]) for row in rows}
+    bodies: set[int] | None = None
+    if where.sql:
+        rows = db.execute(f"SELECT s.body FROM sources AS s NOT INDEXED WHERE {where.sql}", where.values)  # noqa: S608  # values are bound
+        bodies = {int(row[0]) for row in rows}
+    chunks: list[tuple[int, Counter[str], int]] = []
+    for body in _read_rows(db, "bodies", _BODY):
+        for chunk, *texts, code, _ in _chunks_of(db, int(body[0]), int(body[3])):
+            if (bodies is None or chunk // CHUNKS in bodies) and scope.code in (None, bool(code)):
+                words = Counter(terms.extract_terms("\n".join(texts)))
+                chunks.append((chunk, words, words.total()))
+    rarity: dict[str, float] = {}
+    for term in question_terms:
+        having = sum(term in words for _, words, _ in chunks)
+        rarity[term] = math.log(1 + (len(chunks) - having + 0.5) / (having + 0.5))
+    mean = sum(length for _, _, length in chunks) / max(1, len(chunks)) or 1.0
+    scores: Ranked = []
+    for chunk, words, length in chunks:
+        norm = 1.2 * (0.25 + 0.75 * (length / mean))
+        score = sum(worth * words[term] * 2.2 / (words[term] + norm) for term, worth in rarity.items())
+        if score > 0:
+            scores.append((chunk, score))
+    return sorted(scores, key=lambda one: (-one[1], one[0]))[:count]
 
 
 # reading past damage
-
-
-def _read_chunks(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    for body in _read_rows(db, "bodies", _BODY):
-        yield from _chunks_of(db, int(body[0]), int(body[3]))
 
 
 def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[tuple[Any, ...]]:
@@ -136,10 +127,10 @@ def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tup
     else:
         return
     backwards = list(_until_damage(db, table, columns, "DESC"))
-    found = [row for row in backwards if row is not None and int(row[0]) > low]
-    high = int(found[-1][0]) if found else low + CHUNKS
+    tail = [row for row in backwards if row is not None and int(row[0]) > low]
+    high = int(tail[-1][0]) if tail else low + CHUNKS
     yield from (row for row in (_read_row(db, table, columns, number) for number in range(low + 1, high)) if row)
-    yield from reversed(found)
+    yield from reversed(tail)
 
 
 def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...] | None]:
@@ -174,7 +165,7 @@ class _SavedPages:
     missing_bodies: int = 0  # by the file's own count of its pages
 
 
-def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> StoreRepair:
+def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> StoreRepair:
     """A sound store in the place of this one; the damaged file is kept beside it."""
     fresh, grafted = (path.with_name(path.name + end) for end in (".repaired", ".grafted"))
     try:
@@ -182,18 +173,28 @@ def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> St
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
-            found = _copy_pages(db, path, fresh, on_saved) if _header.is_readable(db) else None
-        if found is None:  # its pages are copied outside SQLite, which must not have the file open then
-            found = _save_headless(path, grafted, fresh, on_saved)
+            saved_pages = _copy_pages(db, path, fresh, on_saved) if _header.is_readable(db) else None
+        if saved_pages is None:  # its pages are copied outside SQLite, which must not have the file open then
+            saved_pages = _save_headless(path, grafted, fresh, on_saved)
         check_alone(path)
-        aside = _put_aside(path)
+        # the damaged file and its journal go away, under a name that is free
+        number = 1
+        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+            number += 1
+        for journal in _journal_files(path):
+            with suppress(FileNotFoundError):
+                journal.replace(aside.with_name(journal.name.replace(path.name, aside.name)))
+        path.replace(aside)
         fresh.replace(path)
     finally:
         for leftover in (fresh, grafted):
             _remove_file(leftover)
-    lost_count = max(len(found.lost_sources), found.missing_bodies)
+    lost_count = max(len(saved_pages.lost_sources), saved_pages.missing_bodies)
     report = StoreRepair(
-        lost_sources=tuple(found.lost_sources), lost_chunks=found.lost_chunks, kept_aside=str(aside), lost_count=lost_count
+        lost_sources=tuple(saved_pages.lost_sources),
+        lost_chunks=saved_pages.lost_chunks,
+        kept_aside=str(aside),
+        lost_count=lost_count,
     )
     return _count_saved(path, report)
 
@@ -234,23 +235,19 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
-        _read_every_text(db)
+        # no check of SQLite finds a changed byte in a text, but reading it raises sqlite3.OperationalError
+        for sql in (
+            "SELECT text, heading, context, code FROM chunks",
+            "SELECT url, title FROM sources",
+            "SELECT title FROM bodies",
+        ):
+            for _ in db.execute(sql):
+                pass
         return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
         if not _faults.is_damage(error):
             raise
         return False
-
-
-def _read_every_text(db: sqlite3.Connection) -> None:
-    """Raise sqlite3.OperationalError at a text that is not UTF-8: no check of SQLite finds a changed byte in a text."""
-    for sql in (
-        "SELECT text, heading, context, code FROM chunks",
-        "SELECT url, title FROM sources",
-        "SELECT title FROM bodies",
-    ):
-        for _ in db.execute(sql):
-            pass
 
 
 def _read_vectors(db: sqlite3.Connection, path: Path) -> Held | None:
@@ -265,8 +262,8 @@ def _read_vectors(db: sqlite3.Connection, path: Path) -> Held | None:
 def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
     """Every page that can be read, into a new file whose vectors lie beside the old ones."""
     _remove_file(fresh)
-    found, vectors = _SavedPages(), VectorWriter(path)
-    held = _read_vectors(db, path)
+    saved_pages, vectors = _SavedPages(), VectorWriter(path)
+    old_vectors = _read_vectors(db, path)
     embedder = ""
     with suppress(sqlite3.DatabaseError):
         embedder = read_meta(db, "embedder")
@@ -276,14 +273,14 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
         columns = _SOURCE + (_DATES if _read_version(db) >= 6 else "")
         sources = list(_read_rows(db, "sources", columns))
         for start in range(0, len(sources), AT_ONCE):
-            batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
+            batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, old_vectors, saved_pages))
             _thread.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
             on_saved(min(start + AT_ONCE, len(sources)), len(sources))
-        found.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
-        found.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))
+        saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
+        saved_pages.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
-    return found
+    return saved_pages
 
 
 def _read_version(db: sqlite3.Connection) -> int:
@@ -312,17 +309,21 @@ def _counted_bodies(db: sqlite3.Connection) -> int:
 
 
 def _saved_pages(
-    db: sqlite3.Connection, sources: Sequence[Row], bodies: Mapping[int, Row], held: Held | None, found: _SavedPages
+    db: sqlite3.Connection,
+    sources: Sequence[Row],
+    bodies: Mapping[int, Row],
+    old_vectors: Held | None,
+    saved_pages: _SavedPages,
 ) -> Iterator[IndexedPage]:
     for _, url, body, title, domain, language, fetched_at, tags, *dates in sources:
         _, digest, _, count, words, slot = bodies.get(body, _FORGOTTEN)
         rows = _chunks_of(db, body, count)
         if not rows and (count or body not in bodies):
-            found.lost_sources.append(url)
-            found.lost_chunks += count
+            saved_pages.lost_sources.append(url)
+            saved_pages.lost_chunks += count
             continue
         whole = body in bodies and len(rows) == count
-        found.lost_chunks += max(0, count - len(rows))
+        saved_pages.lost_chunks += max(0, count - len(rows))
         source = StoredSource(
             url,
             title,
@@ -337,7 +338,7 @@ def _saved_pages(
         )
         chunks = tuple(Chunk(*row[1:]) for row in rows)
         places = [slot + int(row[0]) % CHUNKS for row in rows]
-        yield IndexedPage(source, chunks, read_sound_rows(held, places) if slot >= 0 else ())
+        yield IndexedPage(source, chunks, read_sound_rows(old_vectors, places) if slot >= 0 else ())
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:
@@ -345,18 +346,6 @@ def _parse_tags(text: str) -> tuple[str, ...]:
         return tuple(str(tag) for tag in json.loads(text))
     except ValueError:
         return ()
-
-
-def _put_aside(path: Path) -> Path:
-    """Move the damaged file and its journal away, under a name that is free."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    for journal in _journal_files(path):
-        with suppress(FileNotFoundError):
-            journal.replace(aside.with_name(journal.name.replace(path.name, aside.name)))
-    path.replace(aside)
-    return aside
 
 
 def _journal_files(path: Path) -> tuple[Path, Path]:

@@ -93,7 +93,17 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
     if 0 < version < 6:
         _run_script(db, _TO_VERSION_6)
     if 0 < version < 5 or read_meta(db, "terms") != TERMS:
-        _index_again(db)
+        # the same texts give other terms in this nexi, or other indexes, so these are made anew
+        _run_script(db, f"DROP TABLE words;\nDROP TABLE IF EXISTS word_places;\n{WORDS}")
+        set_meta(db, "pages", 0)
+        set_meta(db, "page_terms", 0)
+        for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
+            ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
+            rows = db.execute(
+                "SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids
+            ).fetchall()
+            index_bodies(db, [IndexedBody(body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])])
+        set_meta(db, "terms", TERMS)
     db.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -136,18 +146,6 @@ _TO_VERSION_6 = """
 ALTER TABLE sources ADD COLUMN published TEXT NOT NULL DEFAULT '';
 ALTER TABLE sources ADD COLUMN updated TEXT NOT NULL DEFAULT '';
 """
-
-
-def _index_again(db: sqlite3.Connection) -> None:
-    """The same texts give other terms in this nexi, or other indexes, so these are made anew."""
-    _run_script(db, f"DROP TABLE words;\nDROP TABLE IF EXISTS word_places;\n{WORDS}")
-    set_meta(db, "pages", 0)
-    set_meta(db, "page_terms", 0)
-    for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
-        ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
-        rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()
-        index_bodies(db, [IndexedBody(body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])])
-    set_meta(db, "terms", TERMS)
 
 
 class IndexedBody(NamedTuple):

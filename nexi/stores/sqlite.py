@@ -125,8 +125,8 @@ class SqliteStore:
             wide = fusion.fusion_width(count)
             by_words = self._by_words(db, text, wide, scope)
             by_vectors = self._nearest.search(db, vector, embedder, wide, scope)
-            fused = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranked] for ranked in (by_words, by_vectors)])
-            return _reading.read_passages(db, fused[:count], scope)
+            fused_ranking = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranking] for ranking in (by_words, by_vectors)])
+            return _reading.read_passages(db, fused_ranking[:count], scope)
 
         return await self._run_reading(search)
 
@@ -134,21 +134,22 @@ class SqliteStore:
         return await self._run_reading(lambda db: _reading.list_unembedded(db, count))
 
     async def stats(self) -> StoreStats:
-        found = await self._run_reading(_reading.read_stats)
-        return replace(found, bytes=salvage.size_of(self._path), damage=self._damage)
+        counts = await self._run_reading(_reading.read_stats)
+        return replace(counts, bytes=salvage.size_of(self._path), damage=self._damage)
 
-    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """Nothing is changed where nothing is damaged."""
+
+        def repair_file() -> StoreRepair:
+            self._writer.close()
+            self._vectors.close()
+            report = salvage.repair_store(self._path, on_saved)
+            self._damage = ""
+            return report
+
         await self._reader.run_plainly(self._reader.close)
         self._mapped.close()
-        return await self._writer.run_plainly(lambda: self._repair_file(on_saved))
-
-    def _repair_file(self, on_saved: Callable[[int, int], None]) -> StoreRepair:
-        self._writer.close()
-        self._vectors.close()
-        repaired = salvage.repair_store(self._path, on_saved)
-        self._damage = ""
-        return repaired
+        return await self._writer.run_plainly(repair_file)
 
     def _by_words(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """By the index of words; where that is damaged, by reading every text that is left."""

@@ -58,8 +58,8 @@ def empty_rows(count: int, dims: int) -> Any:
 def _sign_bits(rows: Any) -> Any:
     """One bit a number (its sign), in whole words."""
     np = load_numpy()
-    packed = np.packbits(rows > 0, axis=1)
-    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % (WORD // 8)))).view(np.uint64)
+    bits = np.packbits(rows > 0, axis=1)
+    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % (WORD // 8)))).view(np.uint64)
 
 
 def _vector_directory(path: Path) -> Path:
@@ -109,8 +109,8 @@ class VectorWriter:
                     path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        opened, self._open, self._epoch = self._open, None, 0
-        for file in opened or ():
+        vector_files, self._open, self._epoch = self._open, None, 0
+        for file in vector_files or ():
             with suppress(OSError):
                 file.close()
 
@@ -118,14 +118,12 @@ class VectorWriter:
         if self._open is None or self._epoch != epoch:
             self.close()
             files.make_private_directory(self._directory)
-            first, second = (_open_private(path) for path in _file_paths(self._directory, epoch))
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            first, second = (
+                os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in _file_paths(self._directory, epoch)
+            )
             self._open, self._epoch = (first, second), epoch
         return self._open
-
-
-def _open_private(path: Path) -> IO[bytes]:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), files.PRIVATE_FILE)
-    return os.fdopen(fd, "r+b")
 
 
 def _file_paths(directory: Path, epoch: int) -> tuple[Path, Path]:
@@ -157,23 +155,20 @@ class VectorReader:
     def read_vectors(self, epoch: int, slots: int, dims: int) -> Held:
         """The first `slots` vectors. Raises StoreError where the files do not have them."""
         if self._held is None or self._known[:2] != (epoch, dims) or self._known[2] < slots:
-            self._held = self._map_files(epoch, slots, dims)
+            np = load_numpy()
+            rows, bits = _file_paths(self._directory, epoch)
+            try:
+                self._held = Held(
+                    np.memmap(rows, "<f4", "r", shape=(slots, dims)).view(np.ndarray),
+                    np.memmap(bits, "<u8", "r", shape=(slots, -(-dims // WORD))).view(np.ndarray),
+                )
+            except (OSError, ValueError) as error:
+                raise _faults.damaged_error(rows, f"its vectors are missing: {error}") from None
             self._known = (epoch, dims, slots)
         return Held(self._held.rows[:slots], self._held.bits[:slots])
 
     def close(self) -> None:
         self._held = None
-
-    def _map_files(self, epoch: int, slots: int, dims: int) -> Held:
-        np = load_numpy()
-        rows, bits = _file_paths(self._directory, epoch)
-        try:
-            return Held(
-                np.memmap(rows, "<f4", "r", shape=(slots, dims)).view(np.ndarray),
-                np.memmap(bits, "<u8", "r", shape=(slots, -(-dims // WORD))).view(np.ndarray),
-            )
-        except (OSError, ValueError) as error:
-            raise _faults.damaged_error(rows, f"its vectors are missing: {error}") from None
 
 
 def newest_epoch(store: Path) -> int:
@@ -181,20 +176,20 @@ def newest_epoch(store: Path) -> int:
     return max((int(path.stem) for path in _vector_directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
 
 
-def read_sound_rows(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
+def read_sound_rows(vectors: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
     """The rows of some slots if all of them are vectors of length one, else none: what is not can be made again."""
-    np = load_numpy() if held is not None else None
-    if held is None or np is None or not slots or max(slots) >= len(held.rows):
+    np = load_numpy() if vectors is not None else None
+    if vectors is None or np is None or not slots or max(slots) >= len(vectors.rows):
         return ()
-    rows = held.rows[np.array(slots)]
+    rows = vectors.rows[np.array(slots)]
     lengths = np.linalg.norm(rows, axis=1)
     return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
 
 
-def choose_slots(held: Held, slots: Any) -> Chosen:
+def choose_slots(vectors: Held, slots: Any) -> Chosen:
     """The slots of a scope, made ready for many searches."""
-    few = len(slots) * held.rows.shape[1] <= COPIED_NUMBERS
-    return Chosen(slots, held.rows.take(slots, axis=0) if few else None)
+    few = len(slots) * vectors.rows.shape[1] <= COPIED_NUMBERS
+    return Chosen(slots, vectors.rows.take(slots, axis=0) if few else None)
 
 
 class FirstPass(Struct, frozen=True):
@@ -213,74 +208,65 @@ DEFAULT_FIRST_PASS = FirstPass()
 
 
 def find_nearest(
-    held: Held, vector: Vector, count: int, chosen: Chosen | None = None, first_pass: FirstPass = DEFAULT_FIRST_PASS
+    vectors: Held, vector: Vector, count: int, selection: Chosen | None = None, first_pass: FirstPass = DEFAULT_FIRST_PASS
 ) -> list[tuple[int, float]]:
     """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
-    np = load_numpy()
-    query = _unit_vector(vector)
-    slots, copied = (None, None) if chosen is None else (chosen.slots, chosen.rows)
-    total = len(held.rows) if slots is None else len(slots)
-    if total * len(query) > first_pass.min_numbers:
-        slots, copied = _likely_slots(held.bits, query, first_pass.count_candidates(total, count), slots), None
-    scores = _score_rows(held.rows, query, slots) if copied is None else np.einsum("ij,j->i", copied, query)
-    if np.isnan(scores.sum()):
-        scores[np.isnan(scores)] = EMPTY
-    best = _best_places(scores, count)
-    found = best if slots is None else slots[best]
-    return [(s, score) for s, score in zip(found.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
-
-
-def _unit_vector(vector: Vector) -> Any:
     np = load_numpy()
     numbers = np.frombuffer(vector, f"={vector.typecode}").astype(np.float32)
     length = float(np.dot(numbers, numbers)) ** 0.5
     if not 0 < length < float("inf"):
         raise _faults.bad_vectors("the vector to search with has no direction")
-    return numbers / np.float32(length)
+    query = numbers / np.float32(length)
+    slots, copies = (None, None) if selection is None else (selection.slots, selection.rows)
+    total = len(vectors.rows) if slots is None else len(slots)
+    if total * len(query) > first_pass.min_numbers:
+        slots, copies = _likely_slots(vectors.bits, query, first_pass.count_candidates(total, count), slots), None
+    scores = _score_rows(vectors.rows, query, slots) if copies is None else np.einsum("ij,j->i", copies, query)
+    if np.isnan(scores.sum()):
+        scores[np.isnan(scores)] = EMPTY
+    # equal scores keep the order of the rows
+    places = np.sort(np.argpartition(scores, -count)[-count:]) if len(scores) > count else np.arange(len(scores))
+    best = places[np.argsort(-scores[places], kind="stable")]
+    nearest = best if slots is None else slots[best]
+    return [(s, score) for s, score in zip(nearest.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
 
 
-def _score_rows(rows: Any, query: Any, chosen: Any) -> Any:
+def _score_rows(rows: Any, query: Any, slots: Any) -> Any:
     """Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more.
 
     The product of all is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Of
     the chosen, few are copied at a time, into one place that stays in the processor's cache and needs no threads.
     """
     np = load_numpy()
-    if chosen is None or len(chosen) * 4 > len(rows):
+    if slots is None or len(slots) * 4 > len(rows):
         every = np.einsum("ij,j->i", rows, query)
-        return every if chosen is None else every[chosen]
-    scores = np.empty(len(chosen), np.float32)
-    copied = np.empty((min(COPIED, len(chosen)), rows.shape[1]), np.float32)
-    for start in range(0, len(chosen), COPIED):
-        some = chosen[start : start + COPIED]
-        block = rows.take(some, axis=0, out=copied[: len(some)], mode="clip")
+        return every if slots is None else every[slots]
+    scores = np.empty(len(slots), np.float32)
+    buffer = np.empty((min(COPIED, len(slots)), rows.shape[1]), np.float32)
+    for start in range(0, len(slots), COPIED):
+        some = slots[start : start + COPIED]
+        block = rows.take(some, axis=0, out=buffer[: len(some)], mode="clip")
         np.dot(block, query, out=scores[start : start + COPIED])
     return scores
 
 
-def _best_places(scores: Any, count: int) -> Any:
-    """Places of the highest scores, in order; equal scores keep the order of the rows."""
-    np = load_numpy()
-    places = np.sort(np.argpartition(scores, -count)[-count:]) if len(scores) > count else np.arange(len(scores))
-    return places[np.argsort(-scores[places], kind="stable")]
-
-
-def _likely_slots(bits: Any, query: Any, count: int, chosen: Any) -> Any:
+def _likely_slots(bits: Any, query: Any, count: int, slots: Any) -> Any:
     """Slots whose signs differ least from the query's."""
     np = load_numpy()
-    asked = _sign_bits(query.reshape(1, -1))[0]
+    query_bits = _sign_bits(query.reshape(1, -1))[0]
     distances = np.empty(len(bits), np.uint16)
     for start in range(0, len(bits), BLOCK):
-        differing = np.bitwise_count(bits[start : start + BLOCK] ^ asked)
+        differing = np.bitwise_count(bits[start : start + BLOCK] ^ query_bits)
         distances[start : start + BLOCK] = _row_sums(differing)
-    if chosen is not None:
-        distances = distances[chosen]
+    if slots is not None:
+        distances = distances[slots]
     if len(distances) > count:
-        limit = _distance_limit(distances, count)
+        totals = np.bincount(distances)
+        limit = int(np.searchsorted(np.cumsum(totals), count))
         places = np.flatnonzero(distances <= limit)
     else:
         places = np.arange(len(distances))
-    return places if chosen is None else chosen[places]
+    return places if slots is None else slots[places]
 
 
 def _row_sums(counts: Any) -> Any:
@@ -291,13 +277,6 @@ def _row_sums(counts: Any) -> Any:
     words = counts.view(np.uint32).ravel()
     pairs = (words & 0x00FF00FF) + ((words >> 8) & 0x00FF00FF)
     return (pairs + (pairs >> 16)) & 0xFFFF
-
-
-def _distance_limit(distances: Any, count: int) -> int:
-    """The distance within which at least `count` lie."""
-    np = load_numpy()
-    totals = np.bincount(distances)
-    return int(np.searchsorted(np.cumsum(totals), count))
 
 
 def slots_of(db: sqlite3.Connection, sql: str, values: Sequence[str | int]) -> Any:

@@ -40,7 +40,7 @@ class E5Encoder:
     def encode(self, texts: Sequence[str], *, query: bool = False) -> list[Any]:
         """One vector for each text. Raises StoreError where the files or the libraries are missing or other ones."""
         np, session = self._session
-        names = [wanted.name for wanted in session.get_inputs()]
+        names = [argument.name for argument in session.get_inputs()]
         vectors = []
         for text in texts:  # one by one: the file was made for a single text at a time
             ids = np.array([self.tokenise(("query: " if query else "passage: ") + text)], np.int64)
@@ -55,11 +55,11 @@ class E5Encoder:
             return []
         if len(self._vectors) > MAX_REMEMBERED:
             self._vectors.clear()
-        asked = self.encode([question], query=True)[0]
+        query_vector = self.encode([question], query=True)[0]
         for text in texts:  # the same sentences are compared when an answer is written and when it is rated
             if text not in self._vectors:
                 self._vectors[text] = self.encode([text])[0]
-        return [float(self._vectors[text] @ asked) for text in texts]
+        return [float(self._vectors[text] @ query_vector) for text in texts]
 
     @cached_property
     def _session(self) -> tuple[Any, Any]:
@@ -89,20 +89,20 @@ class E5Encoder:
 
     def tokenise(self, text: str) -> list[int]:
         """The numbers of the word pieces of a text, as BERT without case cuts it."""
-        known = self._vocabulary
+        vocabulary = self._vocabulary
         plain = unicodedata.normalize("NFD", text[: 8 * MAX_TOKENS].lower())
-        shown = (c for c in plain if unicodedata.category(c) not in ("Mn", "Cc", "Cf") or c.isspace())
-        words = _PIECES.findall(_IDEOGRAPHS.sub(r" \1 ", "".join(shown)))
-        pieces = [piece for word in words for piece in _split_word(word, known)]
-        return [known["[CLS]"], *(known[piece] for piece in pieces[: MAX_TOKENS - 2]), known["[SEP]"]]
+        letters = (c for c in plain if unicodedata.category(c) not in ("Mn", "Cc", "Cf") or c.isspace())
+        words = _PIECES.findall(_IDEOGRAPHS.sub(r" \1 ", "".join(letters)))
+        pieces = [piece for word in words for piece in _split_word(word, vocabulary)]
+        return [vocabulary["[CLS]"], *(vocabulary[piece] for piece in pieces[: MAX_TOKENS - 2]), vocabulary["[SEP]"]]
 
 
-def _split_word(word: str, known: Mapping[str, int]) -> Iterable[str]:
+def _split_word(word: str, vocabulary: Mapping[str, int]) -> Iterable[str]:
     """The longest pieces that are known, from the front."""
     pieces, start = [], 0
     while start < len(word):
         end = len(word)
-        while end > start and ("##" * (start > 0) + word[start:end]) not in known:
+        while end > start and ("##" * (start > 0) + word[start:end]) not in vocabulary:
             end -= 1
         if end == start or len(word) > MAX_WORD_CHARS:
             return ["[UNK]"]

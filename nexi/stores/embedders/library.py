@@ -32,8 +32,8 @@ Encode = Callable[[Sequence[str], bool], Iterable[Any]]
 class LibraryEmbedder:
     """The Embedder port over one of `LIBRARIES`. `cache` is where fetched models are kept."""
 
-    def __init__(self, named: str, cache: Path) -> None:
-        self._library, _, self._model = named.partition(":")
+    def __init__(self, address: str, cache: Path) -> None:
+        self._library, _, self._model = address.partition(":")
         self._cache = cache
         self._encode: Encode | None = None
         self._dims = 0
@@ -58,11 +58,20 @@ class LibraryEmbedder:
                 self._encode = LIBRARIES[self._library](self._model, self._cache)
             vectors = tuple(_of_length_one(row) for row in self._encode(clean, query))
         except ImportError as error:
-            raise _missing_error(self._library, error) from None
+            raise LLMError(
+                f"{self._library} cannot make vectors",
+                cause=f"{error.name} is not installed",
+                fix=f"Install it: {install_command(self._library)}",
+            ) from None
         except StoreError as error:
             raise LLMError(f"{self._library} cannot make vectors", cause=error.cause or str(error), fix=error.fix) from None
         except Exception as error:  # the edge of a foreign library: it raises whatever its own parts raise
-            raise _loading_error(self._library, self._model, error) from error
+            cause = " ".join(str(error).split())[:300] or type(error).__name__
+            raise LLMError(
+                f"{self._library} cannot make vectors with {self._model[:100]}",
+                cause=cause,
+                fix="Check the name or the folder of the model in embedding_model, and the network where it is to be fetched.",
+            ) from error
         self._dims = len(vectors[0])
         return Embedded(vectors)
 
@@ -71,13 +80,13 @@ def _load_model2vec(model: str, cache: Path) -> Encode:
     if is_folder(model) and not Path(model).expanduser().is_dir():
         raise FileNotFoundError(f"there is no folder {model}")
     place = str(Path(model).expanduser()) if is_folder(model) else model
-    loaded = import_module("model2vec").StaticModel.from_pretrained(place, force_download=False)
-    return lambda texts, query: loaded.encode(list(texts), use_multiprocessing=False)
+    encoder = import_module("model2vec").StaticModel.from_pretrained(place, force_download=False)
+    return lambda texts, query: encoder.encode(list(texts), use_multiprocessing=False)
 
 
 def _load_fastembed(model: str, cache: Path) -> Encode:
-    loaded = import_silenced("fastembed").TextEmbedding(model, cache_dir=str(cache))
-    return lambda texts, query: loaded.query_embed(list(texts)) if query else loaded.passage_embed(list(texts))
+    encoder = import_silenced("fastembed").TextEmbedding(model, cache_dir=str(cache))
+    return lambda texts, query: encoder.query_embed(list(texts)) if query else encoder.passage_embed(list(texts))
 
 
 def _load_minilm(model: str, cache: Path) -> Encode:
@@ -98,9 +107,9 @@ def _load_minilm(model: str, cache: Path) -> Encode:
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # texts of one length need little padding
         for start in range(0, len(order), MAX_MINILM_BATCH):
             places = order[start : start + MAX_MINILM_BATCH]
-            found = tokenizer.encode_batch([texts[i] for i in places])
-            ids = np.array([one.ids for one in found], np.int64)
-            mask = np.array([one.attention_mask for one in found], np.int64)
+            encodings = tokenizer.encode_batch([texts[i] for i in places])
+            ids = np.array([one.ids for one in encodings], np.int64)
+            mask = np.array([one.attention_mask for one in encodings], np.int64)
             inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
             layer = session.run(None, inputs)[0]
             rows.update(zip(places, (layer * mask[:, :, None]).sum(axis=1), strict=True))
@@ -126,10 +135,10 @@ def has_minilm() -> bool:
 
 def _package_file(package: str, name: str) -> Path:
     """A file of an installed package, found without running the package."""
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    return Path(next(iter(found.submodule_search_locations))) / name
+    return Path(next(iter(spec.submodule_search_locations))) / name
 
 
 LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {
@@ -155,20 +164,3 @@ def _of_length_one(row: Any) -> Vector:
     if not length > 0:
         vector, length = np.eye(1, len(vector), dtype=np.float32)[0], 1.0
     return array("f", (vector / length).astype(np.float32).tobytes())
-
-
-def _missing_error(library: str, error: ImportError) -> LLMError:
-    return LLMError(
-        f"{library} cannot make vectors",
-        cause=f"{error.name} is not installed",
-        fix=f"Install it: {install_command(library)}",
-    )
-
-
-def _loading_error(library: str, model: str, error: Exception) -> LLMError:
-    cause = " ".join(str(error).split())[:300] or type(error).__name__
-    return LLMError(
-        f"{library} cannot make vectors with {model[:100]}",
-        cause=cause,
-        fix="Check the name or the folder of the model in embedding_model, and the network where it is to be fetched.",
-    )

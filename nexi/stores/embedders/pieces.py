@@ -39,18 +39,16 @@ class Pieces:
         numbers: list[int] = []
         words = self._words
         for word in _WORD.findall(SPACE + text.replace(" ", SPACE)):
-            known = words.get(word)
-            numbers.extend(self._pieces_of_word(word) if known is None else known)
+            pieces = words.get(word)
+            if pieces is None:
+                if len(words) >= MOST_WORDS:
+                    words.clear()
+                parts = (word[i : i + LONGEST] for i in range(0, len(word), LONGEST))
+                pieces = words[word] = tuple(
+                    n for part in parts for piece in self._merge_pairs(part) for n in self._piece_numbers(piece)
+                )
+            numbers.extend(pieces)
         return numbers
-
-    def _pieces_of_word(self, word: str) -> tuple[int, ...]:
-        if len(self._words) >= MOST_WORDS:
-            self._words.clear()
-        parts = (word[i : i + LONGEST] for i in range(0, len(word), LONGEST))
-        self._words[word] = found = tuple(
-            n for part in parts for piece in self._merge_pairs(part) for n in self._piece_numbers(piece)
-        )
-        return found
 
     def _merge_pairs(self, word: str) -> list[str]:
         """Join the pair of neighbours that comes first in the list of merges, until none is in it."""

@@ -53,21 +53,26 @@ class StaticEmbedder:
         return await asyncio.to_thread(self._embed_texts, texts)
 
     def _embed_texts(self, texts: Sequence[str]) -> Embedded:
-        weights, pieces = self._load_table()
-        return Embedded(tuple(_mean_vector(weights, pieces.split_text(text[:LONGEST])) for text in texts))
-
-    def _load_table(self) -> tuple[Any, Pieces]:
         if self._loaded is None:
             try:
-                pieces = Pieces.read(_only_file(self._find_folder(), "tokenizers/*.json"))
+                loaded_pieces = Pieces.read(_only_file(self._find_folder(), "tokenizers/*.json"))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise _broken_error(self._weights, error) from None
-            self._loaded = _read_table(self._weights), pieces
-        return self._loaded
+            self._loaded = _read_table(self._weights), loaded_pieces
+        weights, pieces = self._loaded
+        return Embedded(tuple(_mean_vector(weights, pieces.split_text(text[:LONGEST])) for text in texts))
 
     def _find_folder(self) -> Path:
         if self._folder is None:
-            self._folder = _package_folder()
+            # it is looked up, not imported
+            spec = find_spec(PACKAGE)
+            if spec is None or not spec.submodule_search_locations:
+                raise StoreError(
+                    "Vectors need a part of nexi that is not installed",
+                    cause=f"{PACKAGE} is missing",
+                    fix=_faults.vectors_fix(),
+                )
+            self._folder = Path(spec.submodule_search_locations[0])
         return self._folder
 
 
@@ -79,21 +84,11 @@ def _mean_vector(weights: Any, numbers: Sequence[int]) -> Vector:
     return array("f", (total / (length or 1.0)).tobytes())
 
 
-def _package_folder() -> Path:
-    """The folder of the package; it is looked up, not imported."""
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise StoreError(
-            "Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=_faults.vectors_fix()
-        )
-    return Path(spec.submodule_search_locations[0])
-
-
 def _only_file(folder: Path, pattern: str) -> Path:
-    found = sorted(folder.glob(pattern))
-    if not found:
+    matches = sorted(folder.glob(pattern))
+    if not matches:
         raise _broken_error(folder / pattern, "the file is missing")
-    return found[0]
+    return matches[0]
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int]:

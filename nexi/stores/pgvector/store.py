@@ -18,13 +18,12 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.stores import _faults
 from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
-from nexi.stores._writing import check_vectors, domain_of, fingerprint_of, key_of, vector_length
+from nexi.stores._writing import check_vectors, clean_text, count_words, domain_of, fingerprint_of, key_of, vector_length
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.text import fusion
 from nexi.types import (
     EVERYTHING,
-    Chunk,
     IndexedPage,
     Passage,
     Scope,
@@ -106,7 +105,7 @@ class PgvectorStore:
     async def prepare_reembedding(self, embedder: str) -> None:
         await self._write(lambda writing: writing.prepare_reembedding(embedder))
 
-    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """The database keeps its own files in order."""
         now = await self.stats()
         return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
@@ -155,8 +154,8 @@ class PgvectorStore:
         def search() -> list[Passage]:
             wide = fusion.fusion_width(count)
             rankings = self._search_words(text, wide, scope), self._search_vectors(vector, embedder, wide, scope)
-            fused = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranked] for ranked in rankings])
-            return self._read_passages(fused[:count], scope)
+            fusion_ranking = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranking] for ranking in rankings])
+            return self._read_passages(fusion_ranking[:count], scope)
 
         return await self._database.in_thread(search)
 
@@ -185,7 +184,7 @@ class PgvectorStore:
         embeddings = self._list_embeddings(ids)
         own = [c.id for c in collections if c.is_own]
         current = sorted((e for e in embeddings if e.state == "current"), key=lambda e: e.collection not in own)
-        named = current[0] if current else _Embedding(0, 0, "", 0, "")
+        embedding = current[0] if current else _Embedding(0, 0, "", 0, "")
         unembedded = 0
         if own and self._has_pgvector():
             unembedded = self._fetch("select count(*) from unembedded where collection = %(own)s", {"own": own[0]})[0][0]
@@ -194,8 +193,8 @@ class PgvectorStore:
             sum(c.chunks for c in collections),
             int(words),
             unembedded,
-            named.embedder,
-            named.dims,
+            embedding.embedder,
+            embedding.dims,
             sum(c.bytes for c in collections if c.is_own),
         )
 
@@ -230,24 +229,24 @@ class PgvectorStore:
                     raise _faults.other_embedder(e.embedder, e.dims, embedder, len(vector))
             return []
         condition, values = _chunk_condition(scope)
-        joined = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
+        join = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
         rows = self._fetch(
             "select v.chunk, 1 - (v.vector <=> %(vector)s::vector) as score from chunk_vectors v "  # noqa: S608
-            f"{joined} v.embedding = any(%(embeddings)s) order by v.vector <=> %(vector)s::vector, v.chunk limit %(count)s",
+            f"{join} v.embedding = any(%(embeddings)s) order by v.vector <=> %(vector)s::vector, v.chunk limit %(count)s",
             {**values, "vector": _format_vector(vector), "embeddings": [e.id for e in usable.values()], "count": max(0, count)},
         )
         return [(chunk, score) for chunk, score in rows if score == score]  # a vector of zeros is near nothing
 
-    def _read_passages(self, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
+    def _read_passages(self, ranking: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
         """The chunks behind ids, each with the first source in scope that leads to it."""
         condition, values = _source_condition(scope)
         rows = self._fetch(
             f"select {_PASSAGE} from chunks c join lateral (select * from sources s where s.body = c.body {condition} "  # noqa: S608
             "order by s.id limit 1) s on true where c.id = any(%(ids)s)",
-            {**values, "ids": [chunk for chunk, _ in ranked]},
+            {**values, "ids": [chunk for chunk, _ in ranking]},
         )
-        found = {row[0]: row for row in rows}
-        return [_parse_passage(found[chunk], score) for chunk, score in ranked if chunk in found]
+        row_by_chunk = {row[0]: row for row in rows}
+        return [_parse_passage(row_by_chunk[chunk], score) for chunk, score in ranking if chunk in row_by_chunk]
 
     async def _fetch_readable(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         def read() -> list[tuple[Any, ...]]:
@@ -295,19 +294,16 @@ class _Writing:
             **self._change,
         )
         if self._owner and self._change["bytes"] > 0:
-            self._check_storage(self._owner)
+            # what goes beyond the storage of its person is refused before it is committed
+            rows = self._run(
+                "select storage_bytes, stored_bytes(%(owner)s::uuid) from quotas where person = %(owner)s::uuid "
+                "and storage_bytes is not null",
+                owner=self._owner,
+            )
+            if rows and rows[0][1] > rows[0][0]:
+                most, used = rows[0]
+                raise _faults.storage_full(most, used - self._change["bytes"], self._change["bytes"])
         self._switch_when_whole()
-
-    def _check_storage(self, owner: str) -> None:
-        """Refuse what goes beyond the storage of its person, before it is committed. Raises StoreError."""
-        rows = self._run(
-            "select storage_bytes, stored_bytes(%(owner)s::uuid) from quotas where person = %(owner)s::uuid "
-            "and storage_bytes is not null",
-            owner=owner,
-        )
-        if rows and rows[0][1] > rows[0][0]:
-            most, stored = rows[0]
-            raise _faults.storage_full(most, stored - self._change["bytes"], self._change["bytes"])
 
     def _count_body(self, sign: int, chunks: int, terms: int, size: int) -> None:
         for name, amount in (("pages", 1), ("chunks", chunks), ("terms", terms), ("bytes", size)):
@@ -325,14 +321,14 @@ class _Writing:
             self._put_vectors(chunks, embeddings)
 
     def link(self, source: StoredSource) -> bool:
-        found = self._run(
+        rows = self._run(
             "select id from bodies where collection = %(collection)s and digest = %(digest)s",
             collection=self._collection,
             digest=_clean_text(source.digest),
         )
-        if found:
-            self._put_source(source, found[0][0])
-        return bool(found)
+        if rows:
+            self._put_source(source, rows[0][0])
+        return bool(rows)
 
     def remove(self, urls: Sequence[str]) -> int:
         rows = self._run(
@@ -375,8 +371,8 @@ class _Writing:
 
     def _are_wanted(self, embeddings: Sequence[_Embedding]) -> bool:
         """Whether these are the vectors that every chunk is to have: of the model that is coming, or of the current one."""
-        wanted = self._embeddings.get("building") or self._embeddings.get("current")
-        return wanted is not None and any(e.id == wanted.id for e in embeddings)
+        target = self._embeddings.get("building") or self._embeddings.get("current")
+        return target is not None and any(e.id == target.id for e in embeddings)
 
     def _note_unembedded(self, body: int | None = None) -> None:
         """Let the chunks of a body, or of the whole collection, be embedded."""
@@ -391,14 +387,14 @@ class _Writing:
         """Where vectors of a model go. Raises StoreError where they are of none that this collection has."""
         if not self._embeddings:
             self._add_embedding(embedder, dims, "current")
-        found = [e for e in self._embeddings.values() if e.is_of(embedder, dims)]
-        if not found:
+        matches = [e for e in self._embeddings.values() if e.is_of(embedder, dims)]
+        if not matches:
             current = self._embeddings["current"]
             raise _faults.other_embedder(current.embedder, current.dims, embedder, dims)
-        for e in found:
+        for e in matches:
             if not e.dims:
                 self._run("update embeddings set dims = %(dims)s where id = %(id)s", id=e.id, dims=dims)
-        return found
+        return matches
 
     def _add_embedding(self, embedder: str, dims: int, state: str) -> None:
         rows = self._run(
@@ -431,29 +427,31 @@ class _Writing:
     def _put_body(self, page: IndexedPage) -> tuple[int, bool]:
         """The body of this content, and whether it is new: it is written where it is unknown or was cut another way."""
         digest = _clean_text(page.source.digest) or content_digest("\n".join(chunk.text for chunk in page.chunks))
-        known = self._run(
+        row = self._run(
             "select id, fingerprint, chunks, length, bytes from bodies "
             "where collection = %(collection)s and digest = %(digest)s",
             collection=self._collection,
             digest=digest,
         )
         fingerprint = fingerprint_of(page)
-        if known and known[0][1] == fingerprint:
-            return int(known[0][0]), False
-        contents = [_encode_chunk(chunk) for chunk in page.chunks]
+        if row and row[0][1] == fingerprint:
+            return int(row[0][0]), False
+        contents = [
+            msgspec.json.encode((*map(clean_text, (c.text, c.heading, c.context, c.code)), c.start)) for c in page.chunks
+        ]
         whole = count_terms(self._collection, page.source.title, "\n".join(chunk.text for chunk in page.chunks))
         body = {
             "collection": self._collection,
             "digest": digest,
             "fingerprint": fingerprint,
             "chunks": len(page.chunks),
-            "words": page.source.words or sum(len(chunk.text.split()) for chunk in page.chunks),
+            "words": count_words(page),
             "bytes": sum(map(len, contents)),
             **whole.columns("title_counts"),
         }
-        if known:
-            number = int(known[0][0])
-            self._count_body(-1, *known[0][2:])
+        if row:
+            number = int(row[0][0])
+            self._count_body(-1, *row[0][2:])
             self._run("delete from chunks where body = %(id)s", id=number)
             changes = ", ".join(f"{name} = {_value_of(name)}" for name in body)
             self._run(f"update bodies set {changes} where id = %(id)s", **body, id=number)  # noqa: S608
@@ -531,7 +529,7 @@ _OWN_FIRST = "order by s.collection <> %(own)s"
 
 def _clean_text(text: str) -> str:
     """A text as a column takes it: no NUL, no half of a surrogate pair."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    return clean_text(text.replace("\x00", ""))
 
 
 def _insert(table: str, row: Mapping[str, Any]) -> str:
@@ -562,11 +560,6 @@ def _chunk_condition(scope: Scope) -> tuple[str, dict[str, Any]]:
 
 def _format_vector(vector: Vector) -> str:
     return f"[{','.join(map(repr, vector))}]"
-
-
-def _encode_chunk(chunk: Chunk) -> bytes:
-    texts = (text.encode("utf-8", "replace").decode("utf-8") for text in (chunk.text, chunk.heading, chunk.context, chunk.code))
-    return msgspec.json.encode((*texts, chunk.start))
 
 
 def _parse_source(row: Sequence[Any]) -> StoredSource:

@@ -15,7 +15,16 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from nexi.stores._words import HEAD_WEIGHT, MOST_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT
+from nexi.stores._words import (
+    HEAD_WEIGHT,
+    MOST_TERMS,
+    ORDERED,
+    PAGE_TEXT,
+    PAGE_TITLE,
+    PAGE_WORTH,
+    TEXT_WEIGHT,
+    choose_rarest,
+)
 from nexi.text import terms
 
 __all__ = ["ARRAY_COLUMNS", "CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
@@ -127,12 +136,12 @@ def count_terms(collection: int, above: str, within: str) -> CountedTerms:
 
 def _roots(text: str) -> Counter[str]:
     """How often each root is in a text; of an unspaced script, each character too, since one may be all that is asked."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for root in terms.join_roots(text).split():
-        found[root] += 1
+        counts[root] += 1
         if len(root) > 1 and terms.is_unspaced(root):
-            found[root[0]] += 1
-    return found
+            counts[root[0]] += 1
+    return counts
 
 
 class WordSearch:
@@ -153,33 +162,38 @@ class WordSearch:
         if not (roots and chunks) or count < 1:
             return []
         common = {root: self._count_chunks(root, collections) for root in roots}
-        chosen = _choose_rarest(common)
-        asked = _ask_terms(common, chunks, collections)
+        rarest = choose_rarest({root: n for root, n in common.items() if n}, MAX_SCORED)
+        # the words that some chunk has, in each collection, with how rare they are
+        rarity = {
+            root: math.log((chunks - n + 0.5) / (n + 0.5)) if 2 * n < chunks else MIN_RARITY for root, n in common.items() if n
+        }
+        term_rows = [(c.id, f"{c.id} {root}", weight) for root, weight in rarity.items() for c in collections]
+        term_values = {
+            "collections": [row[0] for row in term_rows],
+            "asked": [row[1] for row in term_rows],
+            "rarities": [row[2] for row in term_rows],
+        }
         rows = self._fetch(
             _SCORES.format(chunks=self._chunks, scope=scope),
             {
                 **values,
                 **_weights(TEXT_WEIGHT, HEAD_WEIGHT, sum(c.terms for c in collections) / chunks),
-                **asked,
-                "chosen": [f"{c.id} {root}" for root in chosen for c in collections],
+                **term_values,
+                "chosen": [f"{c.id} {root}" for root in rarest for c in collections],
                 "most": MAX_SCORED,
                 "wide": max(ORDERED, count),
             },
         )
-        worth = self._score_pages(sorted({row[1] for row in rows}), asked, collections)
-        scored = [(chunk, score + PAGE_WORTH * worth.get(body, 0.0)) for chunk, body, score in rows]
-        return sorted(scored, key=lambda one: (-one[1], one[0]))[:count]
-
-    def _score_pages(
-        self, bodies: Sequence[int], asked: dict[str, Any], collections: Sequence[ReadCollection]
-    ) -> dict[int, float]:
+        bodies = sorted({row[1] for row in rows})
         pages = sum(c.pages for c in collections)
-        values = {
+        page_values = {
             **_weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages)),
-            **asked,
+            **term_values,
             "bodies": list(bodies),
         }
-        return dict(self._fetch(_PAGE_SCORES, values)) if bodies else {}
+        worth: dict[int, float] = dict(self._fetch(_PAGE_SCORES, page_values)) if bodies else {}
+        scores = [(chunk, score + PAGE_WORTH * worth.get(body, 0.0)) for chunk, body, score in rows]
+        return sorted(scores, key=lambda one: (-one[1], one[0]))[:count]
 
     def _count_chunks(self, root: str, collections: Sequence[ReadCollection]) -> int:
         """How many chunks have a word; the most that is counted for a very common one."""
@@ -187,38 +201,10 @@ class WordSearch:
         if unknown := [key for key in keys if key not in self._counts]:
             if len(self._counts) > MAX_REMEMBERED:
                 self._counts = {}
-            asked = [f"{collection} {root}" for collection, _, _ in unknown]
-            counted: dict[str, int] = dict(
-                self._fetch(_COUNTS.format(count=self._count), {"terms": asked, "most": MAX_COUNTED})
-            )
-            self._counts.update({key: counted[term] for key, term in zip(unknown, asked, strict=True)})
+            names = [f"{collection} {root}" for collection, _, _ in unknown]
+            counts: dict[str, int] = dict(self._fetch(_COUNTS.format(count=self._count), {"terms": names, "most": MAX_COUNTED}))
+            self._counts.update({key: counts[term] for key, term in zip(unknown, names, strict=True)})
         return sum(self._counts[key] for key in keys)
-
-
-def _ask_terms(common: dict[str, int], chunks: int, collections: Sequence[ReadCollection]) -> dict[str, list[Any]]:
-    """The words that some chunk has, in each collection, with how rare they are."""
-    rarity = {
-        root: math.log((chunks - n + 0.5) / (n + 0.5)) if 2 * n < chunks else MIN_RARITY for root, n in common.items() if n
-    }
-    rows = [(c.id, f"{c.id} {root}", weight) for root, weight in rarity.items() for c in collections]
-    return {
-        "collections": [row[0] for row in rows],
-        "asked": [row[1] for row in rows],
-        "rarities": [row[2] for row in rows],
-    }
-
-
-def _choose_rarest(common: dict[str, int]) -> list[str]:
-    """As many of the words as match no more chunks together than are scored; at least one."""
-    known = sorted((n, root) for root, n in common.items() if n)
-    chosen: list[str] = []
-    total = 0
-    for n, root in known:
-        total += n
-        if chosen and total > MAX_SCORED:
-            break
-        chosen.append(root)
-    return chosen
 
 
 def _weights(text: float, head: float, mean: float) -> dict[str, float]:

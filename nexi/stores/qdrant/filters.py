@@ -8,7 +8,8 @@ from typing import Any
 from qdrant_client import models
 
 from nexi.stores._scope import end_of, normalise_time
-from nexi.stores.qdrant.points import key_of, to_seconds
+from nexi.stores._writing import key_of
+from nexi.stores.qdrant.points import to_seconds
 from nexi.types import EVERYTHING, Scope
 
 
@@ -38,27 +39,25 @@ def _match_any(key: str, values: list[str]) -> models.FieldCondition:
 
 
 def _conditions(scope: Scope) -> list[Any]:
-    found: list[Any] = []
+    conditions: list[Any] = []
     if scope.urls:
-        found.append(_match_any("key", [key_of(url) for url in scope.urls]))
+        conditions.append(_match_any("key", [key_of(url) for url in scope.urls]))
     if scope.domains:
-        found.append(_match_any("within", [_normalise_domain(domain) for domain in scope.domains]))
+        conditions.append(_match_any("within", [_normalise_domain(domain) for domain in scope.domains]))
     if scope.languages:
-        found.append(_match_any("languages", [language.lower() for language in scope.languages]))
-    found.extend(match_value("tags", tag) for tag in scope.tags)
+        conditions.append(_match_any("languages", [language.lower() for language in scope.languages]))
+    conditions.extend(match_value("tags", tag) for tag in scope.tags)
     if scope.since:
-        found.append(models.FieldCondition(key="fetched", range=models.Range(gte=to_seconds(normalise_time(scope.since)))))
+        conditions.append(models.FieldCondition(key="fetched", range=models.Range(gte=to_seconds(normalise_time(scope.since)))))
     if scope.until:
-        found.append(models.FieldCondition(key="fetched", range=models.Range(lte=to_seconds(end_of(scope.until)))))
-    return found
+        conditions.append(models.FieldCondition(key="fetched", range=models.Range(lte=to_seconds(end_of(scope.until)))))
+    return conditions
 
 
 def _must_not(scope: Scope) -> list[Any]:
-    return (
-        [_match_any("within", [_normalise_domain(domain) for domain in scope.excluded_domains])]
-        if scope.excluded_domains
-        else []
-    )
+    if not scope.excluded_domains:
+        return []
+    return [_match_any("within", [_normalise_domain(domain) for domain in scope.excluded_domains])]
 
 
 def _normalise_domain(domain: str) -> str:
@@ -67,17 +66,16 @@ def _normalise_domain(domain: str) -> str:
 
 def first_in_scope(sources: list[Mapping[str, Any]], scope: Scope) -> Mapping[str, Any] | None:
     """The first source of a chunk that a scope covers."""
-    return next((source for source in sources if _covers_source(scope, source)), None)
-
-
-def _covers_source(scope: Scope, source: Mapping[str, Any]) -> bool:
-    within, languages, tags = set(source["within"]), set(source["languages"]), set(source["tags"])
-    return (
-        (not scope.urls or source["key"] in {key_of(url) for url in scope.urls})
-        and (not scope.domains or not within.isdisjoint(map(_normalise_domain, scope.domains)))
-        and within.isdisjoint(map(_normalise_domain, scope.excluded_domains))
-        and (not scope.languages or not languages.isdisjoint(language.lower() for language in scope.languages))
-        and tags.issuperset(scope.tags)
-        and (not scope.since or source["fetched"] >= to_seconds(normalise_time(scope.since)))
-        and (not scope.until or source["fetched"] <= to_seconds(end_of(scope.until)))
-    )
+    for source in sources:
+        within, languages, tags = set(source["within"]), set(source["languages"]), set(source["tags"])
+        if (
+            (not scope.urls or source["key"] in {key_of(url) for url in scope.urls})
+            and (not scope.domains or not within.isdisjoint(map(_normalise_domain, scope.domains)))
+            and within.isdisjoint(map(_normalise_domain, scope.excluded_domains))
+            and (not scope.languages or not languages.isdisjoint(language.lower() for language in scope.languages))
+            and tags.issuperset(scope.tags)
+            and (not scope.since or source["fetched"] >= to_seconds(normalise_time(scope.since)))
+            and (not scope.until or source["fetched"] <= to_seconds(end_of(scope.until)))
+        ):
+            return source
+    return None

@@ -14,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nexi import urls
 from nexi.stores._scope import normalise_time
-from nexi.stores._writing import clean_text, domain_of, fingerprint_of
+from nexi.stores._writing import clean_text, count_words, digest_of, domain_of, fingerprint_of, key_of
 from nexi.text import stems, terms
-from nexi.types import IndexedPage, Passage, StoredSource, content_digest
+from nexi.types import IndexedPage, Passage, StoredSource
 
 SPACE = uuid.UUID("6f0d3c0e-6a3b-5f0e-9a53-0f4e6e657869")
 TYPICAL = 150  # terms in a chunk; BM25 wants the mean, which no server tells
@@ -26,10 +25,6 @@ SATURATION, LENGTH = 1.2, 0.75
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the numbers of the words; another is no longer found by ours
 
 Payload = dict[str, Any]
-
-
-def key_of(url: str) -> str:
-    return clean_text(urls.hit_key(url))
 
 
 def source_id(key: str) -> str:
@@ -42,11 +37,11 @@ def chunk_id(key: str, number: int) -> str:
 
 def words_of(text: str) -> Counter[int]:
     """Numbers of the terms of a text, by their roots; of an unspaced script, every character too."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for term in terms.extract_terms(clean_text(text)):
         forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
-        found.update(_term_number(form) for form in forms)
-    return found
+        counts.update(_term_number(form) for form in forms)
+    return counts
 
 
 def asked_words(text: str) -> list[int]:
@@ -70,14 +65,17 @@ def about_source(page: IndexedPage) -> Payload:
     source = page.source
     domain = clean_text(source.domain or domain_of(source.url))
     when = normalise_time(clean_text(source.fetched_at))
+    labels = [label for label in domain.lower().strip(".").split(".") if label]
+    # `en-gb` is also `en`
+    parts = [part for part in clean_text(source.language.lower()).split("-") if part]
     return {
         "key": key_of(source.url),
         "url": clean_text(source.url),
         "title": clean_text(source.title),
         "domain": domain,
-        "within": _domain_suffixes(domain),
+        "within": [".".join(labels[i:]) for i in range(len(labels))],
         "language": clean_text(source.language.lower()),
-        "languages": _language_prefixes(clean_text(source.language.lower())),
+        "languages": ["-".join(parts[: i + 1]) for i in range(len(parts))],
         "fetched_at": when,
         "fetched": to_seconds(when),
         "tags": [clean_text(tag) for tag in source.tags],
@@ -87,26 +85,21 @@ def about_source(page: IndexedPage) -> Payload:
 
 
 def source_payload(page: IndexedPage) -> Payload:
-    source = page.source
     return {
         **about_source(page),
         "kind": "source",
-        "digest": _digest_of(page),
+        "digest": digest_of(page),
         "fingerprint": fingerprint_of(page),
         "chunks": len(page.chunks),
-        "words": source.words or sum(len(chunk.text.split()) for chunk in page.chunks),
+        "words": count_words(page),
     }
-
-
-def _digest_of(page: IndexedPage) -> str:
-    return page.source.digest or content_digest("\n".join(chunk.text for chunk in page.chunks))
 
 
 def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[Payload]) -> Payload:
     chunk = page.chunks[number]
     return {
         "owner": owner,
-        "digest": _digest_of(page),
+        "digest": digest_of(page),
         "number": number,
         "text": clean_text(chunk.text),
         "heading": clean_text(chunk.heading),
@@ -169,17 +162,6 @@ def to_seconds(when: str) -> float:
         return datetime.fromisoformat(when).timestamp()
     except ValueError:
         return 0.0
-
-
-def _domain_suffixes(domain: str) -> list[str]:
-    labels = [label for label in domain.lower().strip(".").split(".") if label]
-    return [".".join(labels[i:]) for i in range(len(labels))]
-
-
-def _language_prefixes(language: str) -> list[str]:
-    """`en-gb` is also `en`."""
-    parts = [part for part in language.split("-") if part]
-    return ["-".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def slugify(name: str) -> str:

@@ -21,9 +21,9 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from nexi.errors import StoreError
 from nexi.stores import _faults
-from nexi.stores._writing import check_vectors, vector_length
+from nexi.stores._writing import check_vectors, key_of, vector_length
 from nexi.stores.qdrant import filters, points
-from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
+from nexi.stores.qdrant.points import Payload, chunk_id, source_id
 from nexi.types import EVERYTHING, TEAM, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 DENSE, WORDS = "dense", "words"
@@ -110,21 +110,21 @@ class QdrantStore:
         if twin is None:
             return False
         payload = points.source_payload(IndexedPage(source))
-        kept = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
-        await self._attach_url(state["collection"], {**payload, **kept})
+        body = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
+        await self._attach_url(state["collection"], {**payload, **body})
         return True
 
     @_translate_errors
     async def remove(self, urls: Sequence[str]) -> int:
         state = await self._load_state()
-        removed = 0
+        count = 0
         for key in dict.fromkeys(key_of(url) for url in urls):
-            known = await self._find_source(key)
-            if known is not None:
-                await self._detach_url(state["collection"], known)
+            source = await self._find_source(key)
+            if source is not None:
+                await self._detach_url(state["collection"], source)
                 await self._client.delete(self._sources, models.PointIdsList(points=[source_id(self._name(key))]), wait=True)
-                removed += 1
-        return removed
+                count += 1
+        return count
 
     @_translate_errors
     async def remove_person(self) -> None:
@@ -182,8 +182,8 @@ class QdrantStore:
     async def _switch_when_whole(self, state: Payload, coming: Payload) -> None:
         """Use the next collection once it has a vector for every chunk; what was written meanwhile is copied first."""
         old, new = state["collection"], coming["collection"]
-        left = (await self._client.count(new, _filter_by(embedded=False), exact=True)).count
-        if left or await self._copy_changed(old, new):
+        unembedded = (await self._client.count(new, _filter_by(embedded=False), exact=True)).count
+        if unembedded or await self._copy_changed(old, new):
             return
         current = {key: value for key, value in state.items() if key != "next"}
         await self._save_state({**current, **coming})
@@ -192,28 +192,28 @@ class QdrantStore:
 
     async def _copy_changed(self, old: str, new: str, *, only_missing: bool = False) -> int:
         """Copy the chunks that differ, without a vector, and say how many; drop those that are gone."""
-        changed, known, offset = 0, set(), None
+        count, ids, offset = 0, set(), None
         while True:
             some, offset = await self._client.scroll(old, limit=PAGE, offset=offset, with_vectors=[WORDS])
-            found: list[Any] = list(some)
-            there: list[Any] = list(await self._client.retrieve(new, [p.id for p in found]))
+            originals: list[Any] = list(some)
+            there: list[Any] = list(await self._client.retrieve(new, [p.id for p in originals]))
             copies = {p.id: {**p.payload, "embedded": False} for p in there}
             rows = [
                 models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
-                for p in found
+                for p in originals
                 if p.id not in copies or (not only_missing and copies[p.id] != {**p.payload, "embedded": False})
             ]
             if rows:
                 await self._client.upsert(new, rows, wait=True)
-            changed += len(rows)
-            known |= {p.id for p in found}
+            count += len(rows)
+            ids |= {p.id for p in originals}
             if offset is None:
                 break
         if not only_missing:
-            gone = [p.id for p in await self._all_points(new, models.Filter()) if p.id not in known]
-            if gone:
-                await self._client.delete(new, models.PointIdsList(points=gone), wait=True)
-        return changed
+            stale = [p.id for p in await self._all_points(new, models.Filter()) if p.id not in ids]
+            if stale:
+                await self._client.delete(new, models.PointIdsList(points=stale), wait=True)
+        return count
 
     @_translate_errors
     async def forget_vectors(self) -> None:
@@ -222,7 +222,7 @@ class QdrantStore:
             await self._move_chunks(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
 
     @_translate_errors
-    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """The server keeps its own files in order."""
         now = await self.stats()
         return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
@@ -232,35 +232,35 @@ class QdrantStore:
     @_translate_errors
     async def source(self, url: str) -> StoredSource | None:
         await self._load_state()
-        known = await self._find_readable(key_of(url))
-        return None if known is None else points.stored_source(known, self._name_of_sharer(known))
+        payload = await self._find_readable(key_of(url))
+        return None if payload is None else points.stored_source(payload, self._name_of_sharer(payload))
 
     @_translate_errors
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
-        found, _ = await self._client.scroll(
+        records, _ = await self._client.scroll(
             self._sources,
             scroll_filter=self._readable(filters.for_sources(scope)),
             limit=min(count + skip, MOST),
             order_by=newest,
         )
-        return [points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in found[skip:]]
+        return [points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in records[skip:]]
 
     @_translate_errors
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         state = await self._load_state()
-        known = await self._find_readable(key_of(url))
-        if known is None:
+        source = await self._find_readable(key_of(url))
+        if source is None:
             return []
         numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
-        whose = [filters.match_value("person", known["person"])] if self._person else []
-        within = models.Filter(must=[filters.match_value("digest", known["digest"]), numbers, *whose])
-        found = [
-            points.build_passage(str(p.id), p.payload, known, 0.0, self._name_of_sharer(known))
+        whose = [filters.match_value("person", source["person"])] if self._person else []
+        within = models.Filter(must=[filters.match_value("digest", source["digest"]), numbers, *whose])
+        parts = [
+            points.build_passage(str(p.id), p.payload, source, 0.0, self._name_of_sharer(source))
             for p in await self._all_points(state["collection"], within)
         ]
-        return sorted(found, key=lambda passage: passage.number)
+        return sorted(parts, key=lambda passage: passage.number)
 
     @_translate_errors
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
@@ -301,19 +301,19 @@ class QdrantStore:
         within: models.Filter | None = self._own(embedded=False)
         if coming := state.get("next"):  # of everybody: the model changes for the whole collection
             state, within = (coming, _filter_by(embedded=False)) if coming["collection"] else (state, None)
-        found, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
-        some: list[Any] = list(found)
-        ordered = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
-        return [points.build_passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in ordered]
+        records, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
+        some: list[Any] = list(records)
+        in_order = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
+        return [points.build_passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in in_order]
 
     @_translate_errors
     async def stats(self) -> StoreStats:
         state = await self._load_state()
         pages = await self._all_points(self._sources, self._readable(filters.for_sources(EVERYTHING)) or models.Filter())
         chunks = (await self._client.count(state["collection"], self._readable(None), exact=True)).count
-        missing = (await self._client.count(state["collection"], self._own(embedded=False), exact=True)).count
+        unembedded = (await self._client.count(state["collection"], self._own(embedded=False), exact=True)).count
         words = {page.payload["digest"]: page.payload["words"] for page in pages}
-        return StoreStats(len(pages), chunks, sum(words.values()), missing, state["embedder"], state["dims"])
+        return StoreStats(len(pages), chunks, sum(words.values()), unembedded, state["embedder"], state["dims"])
 
     # whose points
 
@@ -345,14 +345,18 @@ class QdrantStore:
         if twin is not None and twin.payload["fingerprint"] == payload["fingerprint"]:
             await self._attach_url(collection, payload)
             if page.vectors:
-                await self._embed_body(collection, page, payload["digest"])
+                records = await self._all_points(collection, self._own(digest=payload["digest"]))
+                rows = [models.PointVectors(id=p.id, vector={DENSE: list(page.vectors[p.payload["number"]])}) for p in records]
+                if rows:
+                    await self._client.update_vectors(collection, rows, wait=True)
+                    await self._client.set_payload(collection, {"embedded": True}, points=[p.id for p in records], wait=True)
             return
         sharing = await self._sources_sharing(payload["digest"], but=payload["key"])
         await self._write_chunks(collection, page, payload, sharing)
         before = await self._find_source(payload["key"])
         for other in sharing:
-            kept = {key: payload[key] for key in ("fingerprint", "chunks", "words")}
-            await self._put_source({**other, **kept})
+            body = {key: payload[key] for key in ("fingerprint", "chunks", "words")}
+            await self._put_source({**other, **body})
         await self._put_source(payload)
         if before is not None and before["digest"] != payload["digest"]:
             await self._drop_body(collection, before["digest"], payload["key"])
@@ -380,13 +384,6 @@ class QdrantStore:
         )
         await self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
 
-    async def _embed_body(self, collection: str, page: IndexedPage, digest: str) -> None:
-        found = await self._all_points(collection, self._own(digest=digest))
-        rows = [models.PointVectors(id=p.id, vector={DENSE: list(page.vectors[p.payload["number"]])}) for p in found]
-        if rows:
-            await self._client.update_vectors(collection, rows, wait=True)
-            await self._client.set_payload(collection, {"embedded": True}, points=[p.id for p in found], wait=True)
-
     async def _attach_url(self, collection: str, payload: Payload) -> None:
         """Lead one more URL to content that is there, or say something new of a URL that leads there already."""
         before = await self._find_source(payload["key"])
@@ -400,27 +397,27 @@ class QdrantStore:
         if before is not None and before["digest"] != payload["digest"]:
             await self._detach_url(collection, before)
 
-    async def _detach_url(self, collection: str, known: Payload) -> None:
+    async def _detach_url(self, collection: str, source: Payload) -> None:
         """A URL no longer leads to its content, which goes with the last of them."""
-        await self._hand_over(collection, known)
-        await self._drop_body(collection, known["digest"], known["key"])
+        await self._hand_over(collection, source)
+        await self._drop_body(collection, source["digest"], source["key"])
 
-    async def _hand_over(self, collection: str, known: Payload) -> None:
+    async def _hand_over(self, collection: str, source: Payload) -> None:
         """Content that other URLs lead to gets the ids of one of those."""
-        others = await self._sources_sharing(known["digest"], but=known["key"])
+        others = await self._sources_sharing(source["digest"], but=source["key"])
         if not others:
             return
         heir, about = others[0]["key"], [_source_payload(other) for other in others]
-        mine = await self._all_points(collection, self._own(digest=known["digest"]), vectors=True)
+        mine = await self._all_points(collection, self._own(digest=source["digest"]), vectors=True)
         for start in range(0, len(mine), PAGE):
             rows = [
                 models.PointStruct(
-                    id=chunk_id(self._name(heir), p.payload["number"]) if p.payload["owner"] == known["key"] else p.id,
+                    id=chunk_id(self._name(heir), p.payload["number"]) if p.payload["owner"] == source["key"] else p.id,
                     vector=p.vector,
                     payload={
                         **p.payload,
                         "sources": about,
-                        "owner": heir if p.payload["owner"] == known["key"] else p.payload["owner"],
+                        "owner": heir if p.payload["owner"] == source["key"] else p.payload["owner"],
                     },
                 )
                 for p in mine[start : start + PAGE]
@@ -447,9 +444,9 @@ class QdrantStore:
                 await self._create_collection(self._sources, {}, {})
                 await self._index_fields(self._sources, _SOURCE_INDEXES)
             self._ready = True
-        found = await self._client.retrieve(self._sources, [source_id("state")])
-        if found:
-            state = dict(found[0].payload or {})
+        records = await self._client.retrieve(self._sources, [source_id("state")])
+        if records:
+            state = dict(records[0].payload or {})
             return state if state.get("terms") == points.TERMS else await self._renumber(state)
         collection = f"{self._prefix}_words"
         state = {"kind": "state", "embedder": "", "dims": 0, "collection": collection, "terms": points.TERMS}
@@ -459,11 +456,11 @@ class QdrantStore:
 
     async def _renumber(self, state: Payload) -> Payload:
         """Write the words of every chunk anew, after a version of nexi that cut words into terms in another way."""
-        found = await self._all_points(state["collection"], models.Filter())
-        for start in range(0, len(found), PAGE):
+        records = await self._all_points(state["collection"], models.Filter())
+        for start in range(0, len(records), PAGE):
             rows = [
                 models.PointVectors(id=p.id, vector={WORDS: _words(*points.indexed_texts(p.payload))})
-                for p in found[start : start + PAGE]
+                for p in records[start : start + PAGE]
             ]
             await self._client.update_vectors(state["collection"], rows, wait=True)
         await self._save_state({**state, "terms": points.TERMS})
@@ -487,10 +484,10 @@ class QdrantStore:
         offset: Any = None
         while True:
             some, offset = await self._client.scroll(state["collection"], limit=PAGE, offset=offset, with_vectors=[WORDS])
-            found: list[Any] = list(some)
+            records: list[Any] = list(some)
             rows = [
                 models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
-                for p in found
+                for p in records
             ]
             if rows:
                 await self._client.upsert(new["collection"], rows, wait=True)
@@ -529,11 +526,11 @@ class QdrantStore:
     # small things
 
     async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
-        found: Any = await self._client.query_points(
+        response: Any = await self._client.query_points(
             state["collection"], query_filter=self._readable(filters.for_chunks(scope)), with_payload=True, **asked
         )
         passages = []
-        for point in found.points:
+        for point in response.points:
             source = filters.first_in_scope(point.payload["sources"], scope)
             if source is not None:
                 passages.append(
@@ -542,36 +539,36 @@ class QdrantStore:
         return passages
 
     async def _find_source(self, key: str) -> Payload | None:
-        found = await self._client.retrieve(self._sources, [source_id(self._name(key))])
-        return dict(found[0].payload or {}) if found else None
+        records = await self._client.retrieve(self._sources, [source_id(self._name(key))])
+        return dict(records[0].payload or {}) if records else None
 
     async def _find_readable(self, key: str) -> Payload | None:
         """One's own source before the team's, and that before those of others."""
-        known = await self._find_source(key)
-        if known is None and self._person not in ("", TEAM):
+        source = await self._find_source(key)
+        if source is None and self._person not in ("", TEAM):
             ids = [source_id(f"{person} {key}") for person in self._others]
-            found = {point.id: point for point in await self._client.retrieve(self._sources, ids)}
-            known = next((dict(found[each].payload or {}) for each in ids if each in found), None)
-        return known
+            by_id = {point.id: point for point in await self._client.retrieve(self._sources, ids)}
+            source = next((dict(by_id[each].payload or {}) for each in ids if each in by_id), None)
+        return source
 
     async def _sources_sharing(self, digest: str, *, but: str) -> list[Payload]:
-        found = await self._all_points(self._sources, self._own(digest=digest))
-        return [dict(p.payload) for p in found if p.payload["key"] != but]
+        records = await self._all_points(self._sources, self._own(digest=digest))
+        return [dict(p.payload) for p in records if p.payload["key"] != but]
 
     async def _first_point(self, collection: str, within: models.Filter) -> Any:
-        found, _ = await self._client.scroll(collection, scroll_filter=within, limit=1)
-        return found[0] if found else None
+        records, _ = await self._client.scroll(collection, scroll_filter=within, limit=1)
+        return records[0] if records else None
 
     async def _all_points(self, collection: str, within: models.Filter, *, vectors: bool = False) -> list[Any]:
-        found: list[Any] = []
+        records: list[Any] = []
         offset: Any = None
         while True:
             some, offset = await self._client.scroll(
                 collection, scroll_filter=within, limit=PAGE, offset=offset, with_vectors=vectors
             )
-            found.extend(some)
+            records.extend(some)
             if offset is None:
-                return found
+                return records
 
 
 _CHUNK_INDEXES = {
@@ -631,10 +628,10 @@ def _words(*texts: str) -> models.SparseVector:
 
 def _point_vectors(page: IndexedPage, number: int) -> dict[str, Any]:
     chunk = page.chunks[number]
-    found: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
+    vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
     if page.vectors:
-        found[DENSE] = list(page.vectors[number])
-    return found
+        vectors[DENSE] = list(page.vectors[number])
+    return vectors
 
 
 def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
