@@ -16,7 +16,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.errors import FetchError, NexiError, QuestionError, StoreError
+from nexi.errors import FetchError, QuestionError, StoreError
 from nexi.events import Warned
 from nexi.knowledge.coverage import find_bridge, find_open_parts, score_next_hop
 from nexi.knowledge.indexing import Indexer, IndexReport
@@ -122,7 +122,9 @@ class _AgenticSearch:
         try:
             status = await self._run_stages()
         except StoreError as error:
-            return await self._failure_response(error)
+            await self._emit(Warned(error.code, join_sentences(str(error), error.fix)))
+            self._record_step("local_check", query=self.current, error=str(error))
+            return self._build_response("error")
         if status != "complete" and not self.best[1] and self._web_failed:
             return self._build_response("error")
         return self._build_response(status)
@@ -130,14 +132,21 @@ class _AgenticSearch:
     async def _run_stages(self) -> Status:
         await self._check_store([self.current])
         while not self._is_enough() or self._open_part():
-            stored = await self._search_and_read()
-            if stored:
-                await self._check_store(await self._store_queries(stored))
+            new_pages = await self._search_and_read()
+            if new_pages:
+                queries = [self.current]
+                if self._settings.use_search_hints:  # in the words of the pages that were just stored
+                    queries += await self._judge.hint(self.query, [_metadata_of(page) for page in new_pages])
+                await self._check_store(queries)
             if self._is_enough() and not self._open_part():
                 break
             if self.iteration >= self._settings.max_iterations:
                 return "complete" if self._is_enough() else "max_iterations_reached"
-            await self._refine_query()
+            part = self._open_part()
+            refined_queries = (part,) if part else await self._judge.refine(self.query, self.current, self.verdict.gaps)
+            self._record_step("query_refinement", query=self.current, refined_queries=list(refined_queries))
+            self.current = next((q for q in refined_queries if q not in self._rankings), refined_queries[0])
+            self.iteration += 1
             await self._check_store([self.current])
         return "complete"
 
@@ -163,10 +172,10 @@ class _AgenticSearch:
             self._rankings[query] = await self._retriever.search(query, self._scope, self._settings.max_qdrant_results)
         self.passages = _merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
         self.passages = self.passages[: self._settings.max_qdrant_results]
-        shown = frozenset(p.id for p in self.passages[:TOP])
-        if shown in self._judged:
+        ids = frozenset(p.id for p in self.passages[:TOP])
+        if ids in self._judged:
             return False
-        self._judged.add(shown)
+        self._judged.add(ids)
         self.verdict = await self._judge.assess(self.query, self.passages[:TOP])
         self._record_step("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
         if (self.verdict.score, len(self.passages)) > (self.best[0], len(self.best[1])):
@@ -178,24 +187,36 @@ class _AgenticSearch:
     async def _search_and_read(self) -> list[Page]:
         """Search, have the hits scored and read the promising ones; the pages that brought something new."""
         outcome = await self._web.search(Query(self.current, RESULTS_PER_SEARCH))
-        hits = _distinct_hits(outcome.hits)
+        hits = list({hit_key(h.url): h for h in reversed(outcome.hits)}.values())[::-1]
         self._web_failed = not hits and bool(outcome.failures)
-        ranked = await self._judge.rank(self.query, self.verdict.gaps, hits)
-        step = self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranked), promising_urls=0)
+        ranking = await self._judge.rank(self.query, self.verdict.gaps, hits)
+        step = self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranking), promising_urls=0)
         if not self._follows_pages:
-            above = [hits[s.index] for s in ranked if s.score > self._settings.url_score_threshold]
-            chosen = above[: self._settings.max_urls_per_iteration]
-            pages = await self._read_pages(chosen)
+            above = [hits[s.index] for s in ranking if s.score > self._settings.url_score_threshold]
+            promising = above[: self._settings.max_urls_per_iteration]
+            pages = await self._read_pages(promising)
         else:
-            chosen, pages = await self._read_in_steps([(hits[s.index], s.score) for s in ranked])
-        step["promising_urls"] = len(chosen)
-        return self._index_step(pages)
+            promising, pages = await self._read_in_steps([(hits[s.index], s.score) for s in ranking])
+        step["promising_urls"] = len(promising)
+        if not pages:
+            return []
+        indexed_pages = [(r.page, r.report) for r in pages if r.page and r.report]
+        new = [(page, report) for page, report in indexed_pages if report.outcome == "stored"]
+        stored_count = sum(report.outcome in ("stored", "linked", "unchanged") for _, report in indexed_pages)
+        self._record_step(
+            "crawl",
+            urls=[r.url for r in pages],
+            urls_stored=stored_count,
+            chunks_stored=sum(r.chunks for _, r in new),
+            pages=[describe_page(page) for page, _ in indexed_pages],
+        )
+        return [page for page, _ in new]
 
     # --- stage 3: read and keep
 
-    async def _read_in_steps(self, scored: Sequence[tuple[Hit, float]]) -> tuple[list[Hit], list[_ReadPage]]:
+    async def _read_in_steps(self, scores: Sequence[tuple[Hit, float]]) -> tuple[list[Hit], list[_ReadPage]]:
         """Read the best hit, then those that follow from it, also of earlier searches: the page it names, another part."""
-        for hit, score in scored:
+        for hit, score in scores:
             before = self._scored.get(hit_key(hit.url), (hit, 0.0))
             self._scored[hit_key(hit.url)] = max(before, (hit, score), key=lambda pair: pair[1])
         first = self._next_hits(1)
@@ -206,8 +227,8 @@ class _AgenticSearch:
     def _next_hits(self, count: int) -> list[Hit]:
         """The best hits that were not chosen before, given what was read; each above the threshold."""
         read = list(self._read.values())
-        left = [pair for key, pair in self._scored.items() if key not in self._read]
-        scores = [(score_next_hop(self.query, hit, score, read), hit) for hit, score in left]
+        candidates = [pair for key, pair in self._scored.items() if key not in self._read]
+        scores = [(score_next_hop(self.query, hit, score, read), hit) for hit, score in candidates]
         above = [pair for pair in scores if pair[0] > self._settings.url_score_threshold]
         return [hit for _, hit in sorted(above, key=lambda pair: -pair[0])[:count]]
 
@@ -215,10 +236,10 @@ class _AgenticSearch:
         """Read and index the hits that are not stored yet, or that were stored too long ago."""
         fresh = []
         for hit in hits:
-            known = await self._indexer.is_known(hit.url, self._settings.max_page_age_days)
-            if not known and hit_key(hit.url) not in self._tried:
+            is_known = await self._indexer.is_known(hit.url, self._settings.max_page_age_days)
+            if not is_known and hit_key(hit.url) not in self._tried:
                 fresh.append(hit.url)
-            self._read[hit_key(hit.url)] = await self._indexer.stored_text(hit.url) if known else ("", "")
+            self._read[hit_key(hit.url)] = await self._indexer.stored_text(hit.url) if is_known else ("", "")
         self._tried.update(hit_key(url) for url in fresh)
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(self._read_and_index(url)) for url in fresh]
@@ -227,22 +248,6 @@ class _AgenticSearch:
             if read.page:
                 self._read[hit_key(read.url)] = (read.page.title, read.page.text)
         return pages
-
-    def _index_step(self, read: Sequence[_ReadPage]) -> list[Page]:
-        """Record what was read and stored; the pages that brought something new."""
-        if not read:
-            return []
-        kept = [(r.page, r.report) for r in read if r.page and r.report]
-        new = [(page, report) for page, report in kept if report.outcome == "stored"]
-        stored = sum(report.outcome in ("stored", "linked", "unchanged") for _, report in kept)
-        self._record_step(
-            "crawl",
-            urls=[r.url for r in read],
-            urls_stored=stored,
-            chunks_stored=sum(r.chunks for _, r in new),
-            pages=[describe_page(page) for page, _ in kept],
-        )
-        return [page for page, _ in new]
 
     async def _read_and_index(self, url: str) -> tuple[Page, IndexReport] | None:
         """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
@@ -264,32 +269,12 @@ class _AgenticSearch:
             )
             return None
 
-    async def _store_queries(self, pages: Sequence[Page]) -> list[str]:
-        """What the store is asked after reading: the same again, and with hints, in the pages' own words."""
-        if not self._settings.use_search_hints:
-            return [self.current]
-        return [self.current, *await self._judge.hint(self.query, [_metadata_of(page) for page in pages])]
-
-    # --- stage 4: ask better
-
-    async def _refine_query(self) -> None:
-        part = self._open_part()
-        queries = (part,) if part else await self._judge.refine(self.query, self.current, self.verdict.gaps)
-        self._record_step("query_refinement", query=self.current, refined_queries=list(queries))
-        self.current = next((q for q in queries if q not in self._rankings), queries[0])
-        self.iteration += 1
-
     # --- the response
 
     def _record_step(self, action: str, *, query: str = "", **what: Any) -> dict[str, Any]:
         entry = {"iteration": self.iteration, **({"query": query} if query else {}), "action": action, **what}
         self.history.append(entry)
         return entry
-
-    async def _failure_response(self, error: NexiError) -> dict[str, Any]:
-        await self._emit(Warned(error.code, join_sentences(str(error), error.fix)))
-        self._record_step("local_check", query=self.current, error=str(error))
-        return self._build_response("error")
 
     def _build_response(self, status: Status) -> dict[str, Any]:
         score, passages = self.best
@@ -316,23 +301,18 @@ def result_of(passage: Passage) -> dict[str, Any]:
 
 def describe_page(page: Page) -> dict[str, Any]:
     """A page as metadata: its title, description, topics, headings, words, and code blocks by language."""
+    heads = content_words(" ".join((page.title, *_headings_of_page(page))))
+    counts = Counter(word for word in content_words(page.text) if len(word) > 2)
+    counts.update({word: HEADING_WEIGHT for word in heads if len(word) > 2})
     return {
         "url": page.url,
         "title": page.title,
         "description": page.description,
-        "topics": list(_find_topics(page)),
+        "topics": [word for word, _ in counts.most_common(MAX_TOPICS)],
         "headers": list(_headings_of_page(page)[:MAX_HEADERS]),
         "words": len(find_words(page.text)),
         "code_blocks": [{"language": language, "count": count} for language, count in count_code_blocks(page.text).items()],
     }
-
-
-def _find_topics(page: Page) -> tuple[str, ...]:
-    """The words that a page uses most, those of its title and headings counted several times."""
-    heads = content_words(" ".join((page.title, *_headings_of_page(page))))
-    counts = Counter(word for word in content_words(page.text) if len(word) > 2)
-    counts.update({word: HEADING_WEIGHT for word in heads if len(word) > 2})
-    return tuple(word for word, _ in counts.most_common(MAX_TOPICS))
 
 
 def _headings_of_page(page: Page) -> tuple[str, ...]:
@@ -349,11 +329,7 @@ def _merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Several rankings as one: what one query found best stays near the front, with its best score."""
     if len(rankings) == 1:
         return list(rankings[0])
-    found: dict[str, Passage] = {}
+    best_by_id: dict[str, Passage] = {}
     for passage in (passage for ranking in rankings for passage in ranking):
-        found[passage.id] = max(found.get(passage.id, passage), passage, key=lambda p: p.score)
-    return [found[key] for key, _ in by_reciprocal_rank([[p.id for p in ranking] for ranking in rankings])]
-
-
-def _distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
-    return list({hit_key(h.url): h for h in reversed(hits)}.values())[::-1]
+        best_by_id[passage.id] = max(best_by_id.get(passage.id, passage), passage, key=lambda p: p.score)
+    return [best_by_id[key] for key, _ in by_reciprocal_rank([[p.id for p in ranking] for ranking in rankings])]

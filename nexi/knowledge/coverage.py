@@ -48,11 +48,11 @@ def weights_of(question: str) -> dict[str, float]:
     """The roots a question is about, each with its weight."""
     weights: dict[str, float] = {}
     for position, word in enumerate(_WORD.findall(question)):
-        named = bool(re.search(r"\d|[._]\w|[a-z][A-Z]", word)) or (position > 0 and word[0].isupper())
+        is_name = bool(re.search(r"\d|[._]\w|[a-z][A-Z]", word)) or (position > 0 and word[0].isupper())
         for term in extract_terms(word):
             if term in STOP:
                 continue
-            weight = NAME_WEIGHT if named else 0.5 if term in _ASKING else 1.0
+            weight = NAME_WEIGHT if is_name else 0.5 if term in _ASKING else 1.0
             weights[stem(term)] = max(weight, weights.get(stem(term), 0.0))
     return weights
 
@@ -78,12 +78,12 @@ def assess_coverage(question: str, passages: Sequence[Passage]) -> Assessment:
         pages.setdefault(passage.url, set()).update(covered_roots(weights, text))
     best = max(pages.values(), key=lambda roots: covered_share(weights, roots), default=set())
     together = set().union(*pages.values())
-    titled = set().union(*(covered_roots(weights, passage.title) for passage in passages))
-    added = together - best
+    in_titles = set().union(*(covered_roots(weights, passage.title) for passage in passages))
+    beyond_best = together - best
     score = (
         covered_share(weights, best)
-        + covered_share(weights, added & titled)
-        + OTHER_PAGES * covered_share(weights, added - titled)
+        + covered_share(weights, beyond_best & in_titles)
+        + OTHER_PAGES * covered_share(weights, beyond_best - in_titles)
     )
     gaps = _missing_words(question, together)
     return Assessment(
@@ -95,18 +95,18 @@ def _missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
     """The question's own words that nothing covers, neighbours joined."""
     weights = weights_of(question)
     gaps: list[list[str]] = []
-    joined = False
+    continues = False
     for word in _WORD.findall(question):
         own = [stem(term) for term in extract_terms(word)]
-        wanted = any(root in weights for root in own)
-        if wanted and not any(root in roots for root in own):
-            if joined:
+        counts = any(root in weights for root in own)
+        if counts and not any(root in roots for root in own):
+            if continues:
                 gaps[-1].append(word)
             else:
                 gaps.append([word])
-            joined = True
+            continues = True
         else:
-            joined = False
+            continues = False
     return tuple(dict.fromkeys(" ".join(words) for words in gaps))
 
 
@@ -118,26 +118,23 @@ def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
     """
     weights = weights_of(question)
     texts = [f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}" for hit in hits]
-    found = [covered_roots(weights, text) for text in texts]
-    fits = [covered_share(weights, roots) for roots in found]
+    roots_by_hit = [covered_roots(weights, text) for text in texts]
+    fits = [covered_share(weights, roots) for roots in roots_by_hit]
     best = max(fits, default=0.0)
     if best:
-        fits = _beside_the_best(weights, found, fits)
+        # a hit that holds what the best one leaves out is as good as the best
+        first = fits.index(best)
+        rest = {root: weight for root, weight in weights.items() if root not in roots_by_hit[first]}
+        if covered_share(weights, rest) >= WORTH_A_PAGE:
+            fits = [
+                max(fit, best * covered_share(rest, roots & rest.keys())) for fit, roots in zip(fits, roots_by_hit, strict=True)
+            ]
     scores = []
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)
         score = fit if best < LEAST_FIT else (1 - PLACE_WORTH) * fit / best + PLACE_WORTH * place
         scores.append(UrlScore(index, round(min(1.0, score), 4)))
     return in_order(scores)
-
-
-def _beside_the_best(weights: Mapping[str, float], found: Sequence[set[str]], fits: Sequence[float]) -> list[float]:
-    """The fits again, where a hit that holds what the best one leaves out is as good as the best."""
-    first = max(range(len(fits)), key=lambda index: fits[index])
-    rest = {root: weight for root, weight in weights.items() if root not in found[first]}
-    if covered_share(weights, rest) < WORTH_A_PAGE:
-        return list(fits)
-    return [max(fit, fits[first] * covered_share(rest, roots & rest.keys())) for fit, roots in zip(fits, found, strict=True)]
 
 
 def find_open_parts(question: str, titles: Sequence[str]) -> tuple[str, ...]:
@@ -206,8 +203,8 @@ def refine_queries(question: str, current: str) -> tuple[str, ...]:
         " ".join(sorted(bare, key=lambda w: -len(w))[:4]),
         " ".join(bare[-4:]),
     ]
-    used = {current.casefold().strip(), question.casefold().strip()}
-    fresh = [q for q in dict.fromkeys(drafts) if q and q.casefold() not in used]
+    former = {current.casefold().strip(), question.casefold().strip()}
+    fresh = [q for q in dict.fromkeys(drafts) if q and q.casefold() not in former]
     return tuple(fresh[:MAX_QUERIES]) or (current,)
 
 

@@ -22,7 +22,7 @@ from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.text.blocks import parse_blocks
-from nexi.text.chunking import SIZE, TextChunk, chunk_markdown, heading_path
+from nexi.text.chunking import SIZE, chunk_markdown, heading_path
 from nexi.types import SPACE_TAG, Chunk, IndexedPage, Message, Page, StoredSource, Vector
 from nexi.urls import host_of
 
@@ -125,62 +125,73 @@ class Indexer:
         """Copies within the batch come after the rest is stored, so that they are found there."""
         reports: dict[int, IndexReport] = {}
         new: dict[int, _New] = {}
-        seen: set[str] = set()
+        batch_marks: set[str] = set()
         for number, page in enumerate(pages):
             digest = page.digest
-            if not seen.isdisjoint(marks := {page.url, digest}):
+            if not batch_marks.isdisjoint(marks := {page.url, digest}):
                 continue
-            seen |= marks
-            found = await self._examine_page(page, digest, tags)
-            if isinstance(found, IndexReport):
-                reports[number] = found
+            batch_marks |= marks
+            outcome = await self._examine_page(page, digest, tags)
+            if isinstance(outcome, IndexReport):
+                reports[number] = outcome
             else:
-                new[number] = found
+                new[number] = outcome
         reports |= dict(zip(new, await self._store_pages(list(new.values())), strict=True))
         for number in range(len(pages)):
             if number not in reports:
                 [reports[number]] = await self._index_all(pages[number : number + 1], tags)
         return [reports[number] for number in range(len(pages))]
 
-    async def _examine_page(self, page: Page, digest: str, given: tuple[str, ...] | None) -> IndexReport | _New:
+    async def _examine_page(self, page: Page, digest: str, new_tags: tuple[str, ...] | None) -> IndexReport | _New:
         """What became of a page that need not be stored, else its chunks."""
         if not page.text.strip():
             return IndexReport(page.url, "empty")
-        known = await self._store.source(page.url)
-        tags = _merge_tags(given, known.tags if known else ())
+        former = await self._store.source(page.url)
+        tags = _merge_tags(new_tags, former.tags if former else ())
         tags = tuple(sorted({*page.tags, *(tag for tag in tags if not tag.startswith("#"))}))
         about = (digest, page.title, tags, page.published, page.updated)
-        if known and (known.digest, known.title, known.tags, known.published, known.updated) == about:
-            return IndexReport(page.url, "unchanged", known.chunk_count)
-        chunks = await self._cut_text(page.text)
-        source = _source_of(page, digest, tags, len(chunks), self._clock.now().isoformat())
+        if former and (former.digest, former.title, former.tags, former.published, former.updated) == about:
+            return IndexReport(page.url, "unchanged", former.chunk_count)
+        if len(page.text) < LONG:
+            chunks = cut_text(page.text, self._chunk_size)
+        else:  # in a thread, so that the event loop is not blocked
+            chunks = await asyncio.to_thread(cut_text, page.text, self._chunk_size)
+        source = StoredSource(
+            url=page.url,
+            title=page.title,
+            domain=host_of(page.url),
+            language=page.language,
+            fetched_at=page.fetched_at or self._clock.now().isoformat(),
+            digest=digest,
+            chunk_count=len(chunks),
+            words=len(page.text.split()),
+            tags=tags,
+            published=page.published,
+            updated=page.updated,
+        )
         if await self._store.link(source):
             return IndexReport(page.url, "linked", len(chunks))
         return _New(page, source, chunks)
 
-    async def _cut_text(self, text: str) -> tuple[Chunk, ...]:
-        """Cut a long text in a thread, so that the event loop is not blocked."""
-        if len(text) < LONG:
-            return cut_text(text, self._chunk_size)
-        return await asyncio.to_thread(cut_text, text, self._chunk_size)
-
     async def _store_pages(self, new: Sequence[_New]) -> list[IndexReport]:
         """The pages, in context and with vectors, all in one put."""
-        placed = [(await self._in_context(one.page, one.chunks)) for one in new]
+        in_context = [(await self._in_context(one.page, one.chunks)) for one in new]
         texts = [
-            embedded_text(one.page.title, chunk) for one, (chunks, _, _) in zip(new, placed, strict=True) for chunk in chunks
+            embedded_text(one.page.title, chunk)
+            for one, (chunks, _, _) in zip(new, in_context, strict=True)
+            for chunk in chunks
         ]
         vectors, refusal = await self._embed_texts(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
-        indexed: list[IndexedPage] = []
+        indexed_pages: list[IndexedPage] = []
         reports: list[IndexReport] = []
         at = 0
-        for one, (chunks, failures, contexts) in zip(new, placed, strict=True):
+        for one, (chunks, failures, contexts) in zip(new, in_context, strict=True):
             own = vectors[at : at + len(chunks)]
             at += len(chunks)
-            indexed.append(IndexedPage(one.source, chunks, own))
+            indexed_pages.append(IndexedPage(one.source, chunks, own))
             reports.append(IndexReport(one.page.url, "stored", len(chunks), len(own), contexts, (*failures, *refusal)))
-        if indexed:
-            await self._store.put(indexed, embedder=self._embedder.name if self._embedder and vectors else "")
+        if indexed_pages:
+            await self._store.put(indexed_pages, embedder=self._embedder.name if self._embedder and vectors else "")
         return reports
 
     # --- context
@@ -192,20 +203,24 @@ class Indexer:
             return chunks, (), 0
         limit = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(self._describe_context(llm, page, chunk, limit)) for chunk in chunks]
-        lines = [task.result() for task in asked]
-        missing = sum(not line for line in lines)
+            requests = [tasks.create_task(self._describe_context(llm, page, chunk, limit)) for chunk in chunks]
+        lines = [task.result() for task in requests]
+        without_line = sum(not line for line in lines)
         lack = Notice(
-            "index.no_context", "{n} of {m} chunks of {page} have no context line", n=missing, m=len(chunks), page=page.url
+            "index.no_context", "{n} of {m} chunks of {page} have no context line", n=without_line, m=len(chunks), page=page.url
         )
-        failures = (lack,) if missing else ()
-        placed = zip(chunks, lines, strict=True)
-        return tuple(replace(chunk, context=line) if line else chunk for chunk, line in placed), failures, len(chunks) - missing
+        failures = (lack,) if without_line else ()
+        pairs = zip(chunks, lines, strict=True)
+        return (
+            tuple(replace(chunk, context=line) if line else chunk for chunk, line in pairs),
+            failures,
+            len(chunks) - without_line,
+        )
 
     async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, limit: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
-        asked = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
-        messages = [Message("system", render("chunk_context", folder=self._prompts_folder)), Message("user", asked)]
+        request = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
+        messages = [Message("system", render("chunk_context", folder=self._prompts_folder)), Message("user", request)]
         async with limit:
             try:
                 reply = await llm.complete(messages, max_tokens=CONTEXT_TOKENS, temperature=0.0)
@@ -230,12 +245,12 @@ class Indexer:
         return tuple(vectors), ()
 
 
-def _merge_tags(given: tuple[str, ...] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+def _merge_tags(new_tags: tuple[str, ...] | None, former_tags: tuple[str, ...]) -> tuple[str, ...]:
     """The tags of a page that is indexed again: new ones replace the old, but it stays in the spaces it is in."""
-    spaces = {tag for tag in (*(given or ()), *known) if tag.startswith(SPACE_TAG)}
-    own = [tag for tag in given or () if tag not in spaces] or [tag for tag in known if tag not in spaces]
-    if given is None or not spaces:
-        return known if given is None else given
+    spaces = {tag for tag in (*(new_tags or ()), *former_tags) if tag.startswith(SPACE_TAG)}
+    own = [tag for tag in new_tags or () if tag not in spaces] or [tag for tag in former_tags if tag not in spaces]
+    if new_tags is None or not spaces:
+        return former_tags if new_tags is None else new_tags
     return tuple(sorted({*own, *spaces}))
 
 
@@ -246,44 +261,27 @@ def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple
     found by what the page is about.
     """
     pieces = chunk_markdown(text, max(size, len(text) // max_chunks))
-    begins, lead = _lead_of(text)
-    return tuple(
-        Chunk(p.text, heading_path(p.headings), lead if p.start > begins else "", _code_of(p), p.start) for p in pieces
-    )
-
-
-def _lead_of(text: str) -> tuple[int, str]:
-    """Where the first paragraph of prose stands, and its beginning."""
+    begins, lead = 0, ""
     for block in parse_blocks(text[:LEAD_WITHIN]):
         if block.kind == "prose" and len(line := text[block.start : block.end].partition("\n")[0]) >= MIN_LEAD_CHARS:
-            return block.start, line[:LEAD_CHARS].strip()
-    return 0, ""
-
-
-def _code_of(piece: TextChunk) -> str:
-    return (piece.languages[0] if piece.languages else PLAIN_CODE) if piece.has_code else ""
+            begins, lead = block.start, line[:LEAD_CHARS].strip()
+            break
+    return tuple(
+        Chunk(
+            p.text,
+            heading_path(p.headings),
+            lead if p.start > begins else "",
+            (p.languages[0] if p.languages else PLAIN_CODE) if p.has_code else "",
+            p.start,
+        )
+        for p in pieces
+    )
 
 
 def embedded_text(title: str, chunk: Chunk) -> str:
     """What is embedded for a chunk: its place, its context, its text."""
     head = " > ".join(part for part in (title, chunk.heading) if part)
     return "\n".join(part for part in (head, chunk.context, chunk.text) if part)[:MAX_EMBEDDED_CHARS]
-
-
-def _source_of(page: Page, digest: str, tags: tuple[str, ...], chunk_count: int, now: str) -> StoredSource:
-    return StoredSource(
-        url=page.url,
-        title=page.title,
-        domain=host_of(page.url),
-        language=page.language,
-        fetched_at=page.fetched_at or now,
-        digest=digest,
-        chunk_count=chunk_count,
-        words=len(page.text.split()),
-        tags=tags,
-        published=page.published,
-        updated=page.updated,
-    )
 
 
 class _PageIndex(Protocol):

@@ -81,48 +81,61 @@ class Judge:
 
     async def assess(self, question: str, passages: Sequence[Passage]) -> Assessment:
         """How completely the first five passages answer the question."""
-        shown = passages[:TOP]
+        top = passages[:TOP]
         task = Task(
             "completeness",
             "completeness",
-            f"Question: {question}\n\n{_render_passages(shown)}",
+            f"Question: {question}\n\n{_render_passages(top)}",
             ranking.assessment_schema(),
             self._temperature,
         )
-        found = await self._ask_model(task, ranking.read_assessment) if shown else None
-        verdict = found or coverage.assess_coverage(question, shown)
-        await self._emit(Judged(task.about, _author_and_date(found), verdict.score, verdict.gaps))
+        reply = await self._ask_model(task, ranking.read_assessment) if top else None
+        verdict = reply or coverage.assess_coverage(question, top)
+        await self._emit(Judged(task.about, _author_of(reply), verdict.score, verdict.gaps))
         return verdict
 
     async def rank(self, question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
         """The hits by how likely their pages supply what is missing, best first."""
         if not hits:
             return ()
-        data = f"Question: {question}\n\nStill missing:\n{_number_lines(gaps)}\n\nResults:\n{_render_hits(hits)}"
+        results = "\n".join(
+            f"{i}) {h.title} — {' '.join(h.snippet.split())[:SNIPPET_CHARS]} (URL: {h.url})" for i, h in enumerate(hits)
+        )
+        data = f"Question: {question}\n\nStill missing:\n{_number_lines(gaps)}\n\nResults:\n{results}"
         task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self._temperature)
-        found = await self._ask_model(task, lambda text: ranking.read_scores(text, len(hits)))
-        scores = found or coverage.rank_hits(question, hits)
-        await self._emit(Judged(task.about, _author_and_date(found), scores[0].score, tuple(hits[s.index].url for s in scores)))
+        reply = await self._ask_model(task, lambda text: ranking.read_scores(text, len(hits)))
+        scores = reply or coverage.rank_hits(question, hits)
+        await self._emit(Judged(task.about, _author_of(reply), scores[0].score, tuple(hits[s.index].url for s in scores)))
         return scores
 
     async def refine(self, question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
         """Two or three queries for what is still missing, the best first."""
         data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_number_lines(gaps)}"
         task = Task("queries", "query_refinement", data, ranking.queries_schema(*QUERIES), REFINER_TEMPERATURE)
-        found = await self._ask_model(task, lambda text: ranking.read_queries(text, *QUERIES))
-        queries = found or coverage.refine_queries(question, current)
-        await self._emit(Judged(task.about, _author_and_date(found), items=queries))
+        reply = await self._ask_model(task, lambda text: ranking.read_queries(text, *QUERIES))
+        queries = reply or coverage.refine_queries(question, current)
+        await self._emit(Judged(task.about, _author_of(reply), items=queries))
         return queries
 
     async def hint(self, question: str, pages: Sequence[Metadata]) -> tuple[str, ...]:
         """Queries in the words of the pages that were just stored."""
-        shown = "\n\n".join(_render_metadata(page) for page in pages)
-        task = Task(
-            "hints", "search_hints", f"Question: {question}\n\n{shown}", ranking.queries_schema(*HINTS), self._temperature
+        descriptions = "\n\n".join(
+            (
+                f"Title: {page.title}\nDescription: {page.description}\nHeadings: {'; '.join(page.headings[:30])}\n"
+                f"Languages of code: {', '.join(page.languages)}"
+            )
+            for page in pages
         )
-        found = await self._ask_model(task, lambda text: ranking.read_queries(text, *HINTS))
-        queries = found or coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
-        await self._emit(Judged(task.about, _author_and_date(found), items=queries))
+        task = Task(
+            "hints",
+            "search_hints",
+            f"Question: {question}\n\n{descriptions}",
+            ranking.queries_schema(*HINTS),
+            self._temperature,
+        )
+        reply = await self._ask_model(task, lambda text: ranking.read_queries(text, *HINTS))
+        queries = reply or coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
+        await self._emit(Judged(task.about, _author_of(reply), items=queries))
         return queries
 
     async def _ask_model(self, task: Task, read: Callable[[str], T]) -> T | None:
@@ -165,26 +178,13 @@ class Judge:
             await self._emit(Warned("judge_stand_in", message))
 
 
-def _author_and_date(found: object) -> str:
-    return "stand_in" if found is None else "model"
+def _author_of(reply: object) -> str:
+    return "stand_in" if reply is None else "model"
 
 
 def _render_passages(passages: Sequence[Passage]) -> str:
     return "\n\n".join(f"[{i}] {p.title} — {p.heading}\n{p.text[:PASSAGE_CHARS]}" for i, p in enumerate(passages, 1))
 
 
-def _render_hits(hits: Sequence[Hit]) -> str:
-    return "\n".join(
-        f"{i}) {h.title} — {' '.join(h.snippet.split())[:SNIPPET_CHARS]} (URL: {h.url})" for i, h in enumerate(hits)
-    )
-
-
 def _number_lines(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines) or "- (not said)"
-
-
-def _render_metadata(page: Metadata) -> str:
-    return (
-        f"Title: {page.title}\nDescription: {page.description}\nHeadings: {'; '.join(page.headings[:30])}\n"
-        f"Languages of code: {', '.join(page.languages)}"
-    )

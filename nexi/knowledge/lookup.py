@@ -65,24 +65,21 @@ class Lookup:
             outcome = await self._searcher.search(replace(self._template, text=query, count=PAGES))
             failures += [f for f in outcome.failures if f.code.startswith("store")]
             for hit in outcome.hits:
-                known = hits.get(hit.url)
-                hits[hit.url] = replace(known, snippet=known.snippet or hit.snippet) if known else hit
-        await self._warn_failures(failures)
-        shown = tuple(hits.values())[: max(PAGES, len(before))]
-        verdict = Assessment(1.0, "this question was answered from these pages before") if before else self._assess_hits(shown)
-        return Known(shown, verdict, bool(before), tuple(failures))
-
-    def _assess_hits(self, hits: Sequence[Hit]) -> Assessment:
-        """Words alone cannot tell that a better page is not out there, so by them what is known is never enough."""
-        if hits and self._is_about_question and asks_about_whole(self._question):
-            return Assessment(1.0, "the question is about these files as a whole")
-        passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in hits]
-        found = assess_coverage(self._question, passages) if passages else Assessment(0.0)
-        return found if self._is_about_question else replace(found, score=min(found.score, UNSURE))
-
-    async def _warn_failures(self, failures: Sequence[Failure]) -> None:
+                former = hits.get(hit.url)
+                hits[hit.url] = replace(former, snippet=former.snippet or hit.snippet) if former else hit
         if failures and not self._warned:
             self._warned = True
             first = failures[0]
             message = Notice("store.not_asked", "the knowledge store was not asked: {error}", error=first.message)
             await self._emit(Warned("store", join_sentences(message, first.fix), cause=first.fix))
+        first_hits = tuple(hits.values())[: max(PAGES, len(before))]
+        if before:
+            verdict = Assessment(1.0, "this question was answered from these pages before")
+        elif first_hits and self._is_about_question and asks_about_whole(self._question):
+            verdict = Assessment(1.0, "the question is about these files as a whole")
+        else:
+            passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in first_hits]
+            verdict = assess_coverage(self._question, passages) if passages else Assessment(0.0)
+            if not self._is_about_question:  # words cannot tell that a better page is not out there: never enough
+                verdict = replace(verdict, score=min(verdict.score, UNSURE))
+        return Known(first_hits, verdict, bool(before), tuple(failures))

@@ -7,7 +7,6 @@ for reranking, a model. Which store answers is not known here. A part that fails
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -60,27 +59,35 @@ class Retriever:
     async def search(self, query: str, scope: Scope = EVERYTHING, k: int = 10) -> list[Passage]:
         """The best `k` passages, their scores between 0 and 1. Raises StoreError."""
         started = self._clock.monotonic()
-        found = scoring.without_copies(await self._rank_passages(query, scope), max(k, RERANKED if self._reranker else 0))
-        if self._reranker and len(found) > 1:
-            found = await self._rerank_passages(self._reranker, query, found)
-        found = found[:k]
-        pages = tuple(dict.fromkeys(p.url for p in found))
-        seconds = round(self._clock.monotonic() - started, 3)
-        await self._emit(KnowledgeSearched(query, len(found), found[0].score if found else 0.0, pages, seconds))
-        return found
-
-    async def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
-        """A passage with its neighbours in the page, in the page's order. Raises StoreError."""
-        return await self._store.passages(passage.url, max(0, passage.number - reach), passage.number + reach)
-
-    async def _rank_passages(self, query: str, scope: Scope) -> list[Passage]:
         lexical = await self._store.lexical(query, count=DEPTH, scope=scope)
         dense = await self._search_vectors(query, scope)
         lists = [(lexical, scoring.LEXICAL), (dense, scoring.dense_weight(self._embedder.name if self._embedder else ""))]
         if self._code_aware and scope.code is None and _CODE.search(query):
             code = await self._store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
             lists.append((code, scoring.CODE))
-        return _merge_lists(lists)
+        by_id = {p.id: p for ranking, _ in lists for p in ranking}
+        scores = scoring.fuse_scores(lists)
+        worth = scoring.page_worth(scores, by_id)
+        scores = {key: score + worth[key] for key, score in scores.items()}
+        order = scoring.best_first(scores)
+        final_scores = scoring.drawn_up(scores, [by_id[key] for key in order[: scoring.POOL]])
+        order.sort(key=lambda key: (-final_scores[key], -scores[key]))
+        most = sum(weight for ranking, weight in lists if ranking) or 1.0
+        passages = scoring.without_copies(
+            [replace(by_id[key], score=round(min(1.0, max(0.0, final_scores[key] / most)), 4)) for key in order],
+            max(k, RERANKED if self._reranker else 0),
+        )
+        if self._reranker and len(passages) > 1:
+            passages = await self._rerank_passages(self._reranker, query, passages)
+        passages = passages[:k]
+        pages = tuple(dict.fromkeys(p.url for p in passages))
+        seconds = round(self._clock.monotonic() - started, 3)
+        await self._emit(KnowledgeSearched(query, len(passages), passages[0].score if passages else 0.0, pages, seconds))
+        return passages
+
+    async def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+        """A passage with its neighbours in the page, in the page's order. Raises StoreError."""
+        return await self._store.passages(passage.url, max(0, passage.number - reach), passage.number + reach)
 
     async def _search_vectors(self, query: str, scope: Scope) -> list[Passage]:
         if self._embedder is None or not query.strip():
@@ -97,42 +104,29 @@ class Retriever:
             )
             return []
 
-    async def _rerank_passages(self, llm: LLM, query: str, found: list[Passage]) -> list[Passage]:
+    async def _rerank_passages(self, llm: LLM, query: str, passages: list[Passage]) -> list[Passage]:
         """The order a model gives; what it leaves out follows as it was."""
-        shown = found[:RERANKED]
-        listed = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(shown))
+        first = passages[:RERANKED]
+        text = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(first))
         messages = [
-            Message("system", render("rerank", folder=self._prompts_folder, want=len(shown))),
-            Message("user", f"Question: {query}\n\n{listed}"),
+            Message("system", render("rerank", folder=self._prompts_folder, want=len(first))),
+            Message("user", f"Question: {query}\n\n{text}"),
         ]
         try:
             reply = await llm.complete(
-                messages, max_tokens=RERANK_TOKENS, temperature=0.0, schema=pick_schema(len(shown), len(shown))
+                messages, max_tokens=RERANK_TOKENS, temperature=0.0, schema=pick_schema(len(first), len(first))
             )
-            pick = pick_or_first(reply.text, len(shown), len(shown))
+            pick = pick_or_first(reply.text, len(first), len(first))
         except LLMError as error:
-            pick = first_ones(len(shown), len(shown))
+            pick = first_ones(len(first), len(first))
             await self._warn_once(
                 "not_reranked", Notice("search.not_reranked", "the passages were not reranked: {error}", error=str(error))
             )
-        chosen = [shown[i] for i in pick.order]
-        return [*chosen, *(p for p in found if p not in chosen)]
+        picked = [first[i] for i in pick.order]
+        return [*picked, *(p for p in passages if p not in picked)]
 
     async def _warn_once(self, code: str, message: str) -> None:
         """Once: a search is asked several times in one run."""
         if code not in self._warned:
             self._warned.add(code)
             await self._emit(Warned(code, message))
-
-
-def _merge_lists(lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
-    """One order of all passages found, with scores between 0 and 1."""
-    passages = {p.id: p for found, _ in lists for p in found}
-    scores = scoring.fuse_scores(lists)
-    worth = scoring.page_worth(scores, passages)
-    scores = {key: score + worth[key] for key, score in scores.items()}
-    order = scoring.best_first(scores)
-    raised = scoring.drawn_up(scores, [passages[key] for key in order[: scoring.POOL]])
-    order.sort(key=lambda key: (-raised[key], -scores[key]))
-    most = sum(weight for found, weight in lists if found) or 1.0
-    return [replace(passages[key], score=round(min(1.0, max(0.0, raised[key] / most)), 4)) for key in order]

@@ -68,21 +68,23 @@ def page_worth(scores: Mapping[str, float], passages: Mapping[str, Passage]) -> 
     pages: dict[str, list[float]] = {}
     for key in best_first(scores):
         pages.setdefault(passages[key].url, []).append(max(0.0, scores[key]))
-    worth = {url: sum(NEXT**place * score for place, score in enumerate(found[1:4], 1)) for url, found in pages.items()}
+    worth = {
+        url: sum(NEXT**place * score for place, score in enumerate(page_scores[1:4], 1)) for url, page_scores in pages.items()
+    }
     return {key: worth[passages[key].url] for key in scores}
 
 
-def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str, float]:
+def drawn_up(scores: Mapping[str, float], ranking: Sequence[Passage]) -> dict[str, float]:
     """The scores, with passages raised whose page is named by a passage of the first pages, though not above that one.
 
     A question about one thing often wants a second that only the page of the first names.
     """
     naming: dict[str, tuple[str, str]] = {}
-    for passage in ranked:
+    for passage in ranking:
         if len(naming) < MENTIONING:
             naming.setdefault(passage.url, (passage.id, _join_roots(passage.text)))
-    raised = dict(scores)
-    for passage in ranked:
+    new_scores = dict(scores)
+    for passage in ranking:
         name = _join_roots(_TITLE_END.split(passage.title)[0])
         if len(name) < LEAST_NAME:
             continue
@@ -90,9 +92,9 @@ def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str
             (place, key) for place, (url, (key, text)) in enumerate(naming.items()) if url != passage.url and name in text
         ]
         for place, key in others[:1]:
-            wished = scores[passage.id] + MENTION / (1 + place)
-            raised[passage.id] = max(scores[passage.id], min(wished, scores[key]))
-    return raised
+            target = scores[passage.id] + MENTION / (1 + place)
+            new_scores[passage.id] = max(scores[passage.id], min(target, scores[key]))
+    return new_scores
 
 
 def _join_roots(text: str) -> str:
@@ -100,27 +102,23 @@ def _join_roots(text: str) -> str:
     return f" {join_roots(text)} "
 
 
-def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:
+def without_copies(ranking: Iterable[Passage], count: int) -> list[Passage]:
     """The first `count` passages, leaving out those that say nearly what an earlier one says, and nothing else in its place."""
-    kept: list[tuple[Passage, list[str], set[tuple[str, ...]]]] = []
-    for passage in ranked:
-        if len(kept) == count:
+    distinct: list[tuple[Passage, list[str], set[tuple[str, ...]]]] = []
+    for passage in ranking:
+        if len(distinct) == count:
             break
         terms = extract_terms(passage.text)
-        own = _word_shingles(terms)
-        if not any(_are_alike(own, other) and not _is_changed(terms, others) for _, others, other in kept):
-            kept.append((passage, terms, own))
-    return [passage for passage, *_ in kept]
+        own = set(zip(*(terms[start:] for start in range(SHINGLE)), strict=False)) or {tuple(terms)}
+        if not any(_are_alike(own, other) and not _is_changed(terms, others) for _, others, other in distinct):
+            distinct.append((passage, terms, own))
+    return [passage for passage, *_ in distinct]
 
 
 def _is_changed(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two texts that are alike have different words in one place: another number, date, name or thing."""
     edits = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
     return any(tag == "replace" and max(b - a, d - c) <= MAX_CHANGED for tag, a, b, c, d in edits)
-
-
-def _word_shingles(words: Sequence[str]) -> set[tuple[str, ...]]:
-    return set(zip(*(words[start:] for start in range(SHINGLE)), strict=False)) or {tuple(words)}
 
 
 def _are_alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:
