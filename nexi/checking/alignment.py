@@ -50,17 +50,16 @@ class Item:
         self.word = word
         self.is_led = before in lexicon.DETERMINERS and not word.value  # a noun, most likely
         self.values: list[Value] = [word.value] if word.value else []
-        self.key = _mask_value(word.value, has_years) if word.value else word.term
+        if word.value is None:
+            self.key = word.term
+        elif isinstance(word.value, Date) or (word.value.year and has_years):
+            self.key = "#date"
+        else:
+            self.key = "#nth" if word.value.is_ordinal else f"#{word.value.unit or 'number'}"
 
     @property
     def is_capital(self) -> bool:
         return not self.values and self.word.text[0].isupper()
-
-
-def _mask_value(value: Value, has_years: bool) -> str:
-    if isinstance(value, Date) or (value.year and has_years):
-        return "#date"
-    return "#nth" if value.is_ordinal else f"#{value.unit or 'number'}"
 
 
 def list_items(text: ParsedText, other: ParsedText) -> list[Item]:
@@ -84,7 +83,7 @@ def list_items(text: ParsedText, other: ParsedText) -> list[Item]:
 def align(
     claim: ParsedText,
     source: ParsedText,
-    lent: Container[str] = (),
+    borrowed_terms: Container[str] = (),
     elsewhere: Container[str] = (),
     subject: Container[str] = (),
 ) -> Alignment:
@@ -93,14 +92,18 @@ def align(
     `lent` are the terms of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
     """
     ours, theirs = list_items(claim, source), list_items(source, claim)
-    left, right = [item.key for item in ours], [item.key for item in theirs]
-    if not left or (Counter(left) & Counter(right)).total() < MIN_SHARED * len(left):
+    our_keys, their_keys = [item.key for item in ours], [item.key for item in theirs]
+    if not our_keys or (Counter(our_keys) & Counter(their_keys)).total() < MIN_SHARED * len(our_keys):
         return Alignment()
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    matcher = SequenceMatcher(None, our_keys, their_keys, autojunk=False)
     blocks = [(a, b, size) for a, b, size in matcher.get_matching_blocks() if size]
-    follows = sum(size for _, _, size in blocks) / len(left)
+    follows = sum(size for _, _, size in blocks) / len(our_keys)
     unequal = [slot for block in blocks for slot in _find_slots(block, ours, theirs) if differ(*slot)]
-    contradictions = tuple(slot for slot in unequal if _are_rivals(*slot, claim, source))
+    contradictions = tuple(
+        (our_value, their_value)
+        for our_value, their_value in unequal  # where neither text gives the other's value elsewhere, for something else
+        if any(find_missing([our_value], source.values)) and any(find_missing([their_value], claim.values))
+    )
     if follows < NEAR_COPY:
         negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words, source.words))
         return Alignment(follows, contradictions, negations, bool(negations))
@@ -108,16 +111,18 @@ def align(
     inside = [at for at, word in enumerate(source.words) if first <= word.start < last]
     covered = source.words[max(0, inside[0] - LEADING_WORDS) : inside[-1] + 1]
     negated = list(_find_negations(claim, covered))
-    changes = [*negated, *(claimed.text.strip() for claimed, _ in unequal)]
-    added, gone = Counter(left) - Counter(right), Counter(right) - Counter(left)
+    changes = [*negated, *(our_value.text.strip() for our_value, _ in unequal)]
+    added_keys, removed_keys = Counter(our_keys) - Counter(their_keys), Counter(their_keys) - Counter(our_keys)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal" or b - a > 2 * MAX_EDIT:
             continue
         start, end = max(c, d - (b - a) - 2) if a == 0 else c, min(d, c + (b - a) + 2) if b == len(ours) else d
-        lost = [item for item in theirs[start:end] if item.key in gone] if end - start <= MAX_EXCHANGED else []
-        changes += _find_exchanges([item for item in ours[a:b] if item.key in added and item.key not in lent], lost, elsewhere)
+        lost = [item for item in theirs[start:end] if item.key in removed_keys] if end - start <= MAX_EXCHANGED else []
+        changes += _find_exchanges(
+            [item for item in ours[a:b] if item.key in added_keys and item.key not in borrowed_terms], lost, elsewhere
+        )
         put = [item for item in ours[a:b] if item.key not in subject]
-        changes += _find_changes(put, theirs[c:d], added, gone) if d - c <= MAX_EDIT else ()
+        changes += _find_changes(put, theirs[c:d], added_keys, removed_keys) if d - c <= MAX_EDIT else ()
     changes += _find_hedges(claim, covered, source.words[inside[-1] + 1 : inside[-1] + 3])
     return Alignment(follows, contradictions, tuple(dict.fromkeys(changes)), bool(negated))
 
@@ -131,29 +136,26 @@ def _find_slots(block: tuple[int, int, int], ours: Sequence[Item], theirs: Seque
             yield next((pair for pair in pairs if not differ(*pair)), pairs[0])
 
 
-def _are_rivals(claimed: Value, stated: Value, claim: ParsedText, source: ParsedText) -> bool:
-    """Whether neither text gives the other's value elsewhere, for something else."""
-    return bool(list(find_missing([claimed], source.values)) and list(find_missing([stated], claim.values)))
-
-
-def differ(claimed: Value, stated: Value) -> bool:
+def differ(claim: Value, source: Value) -> bool:
     """Whether two values exclude each other, as far as both are given."""
-    if isinstance(claimed, Number) and isinstance(stated, Number):
-        if claimed.is_weak or stated.is_weak or is_same_number(claimed, stated) or is_same_number(stated, claimed):
+    if isinstance(claim, Number) and isinstance(source, Number):
+        if claim.is_weak or source.is_weak or is_same_number(claim, source) or is_same_number(source, claim):
             return False
-        one, other = claimed.values[0] * claimed.factor, stated.values[0] * stated.factor
-        if (claimed.rounding == "above" and other > one) or (claimed.rounding == "below" and other < one):
+        one, other = claim.values[0] * claim.factor, source.values[0] * source.factor
+        if (claim.rounding == "above" and other > one) or (claim.rounding == "below" and other < one):
             return False
-        rough = (claimed.rounding or stated.rounding) and not (claimed.year and stated.year)
+        rough = (claim.rounding or source.rounding) and not (claim.year and source.year)
         return not (rough and abs(one - other) <= ROUGHLY * max(abs(one), abs(other)))
-    dates = list_dates((claimed, stated))
+    dates = list_dates((claim, source))
     return len(dates) == 2 and dates_differ(*dates)
 
 
-def _find_changes(put: Sequence[Item], stood: Sequence[Item], added: Container[str], gone: Container[str]) -> Iterator[str]:
+def _find_changes(
+    put: Sequence[Item], stood: Sequence[Item], added_keys: Container[str], removed_keys: Container[str]
+) -> Iterator[str]:
     """A name for a name, and an opposite, in a short edit of a near copy; what was moved is no change."""
-    if any(item.is_capital and item.key in gone for item in stood):
-        yield from (item.word.text for item in put if item.is_capital and item.key in added)
+    if any(item.is_capital and item.key in removed_keys for item in stood):
+        yield from (item.word.text for item in put if item.is_capital and item.key in added_keys)
     yield from (one.word.text for one in put for other in stood if (one.key, other.key) in lexicon.OPPOSITES)
 
 
@@ -182,18 +184,18 @@ def _find_negations(claim: ParsedText, covered: Sequence[Word]) -> Iterator[str]
     ours, theirs = _list_negations(claim.words, covered), _list_negations(covered, claim.words)
     if len(ours) != len(theirs):
         fewer, more = sorted((ours, theirs), key=len)
-        word = next((w for w in more if w.flat not in [known.flat for known in fewer]), more[0])
+        word = next((w for w in more if w.flat not in [other.flat for other in fewer]), more[0])
         yield word.text if more is ours else f"a statement without “{word.text}”"
 
 
 def find_overstatements(claim: ParsedText, source: ParsedText) -> Iterator[str]:
     """The words that say more than their neighbours (all, only, largest, because), of which the source has none like it."""
-    known = {word.flat for word in source.words}
-    ranked = {two.flat for one, two in pairwise(source.words) if one.flat in lexicon.ORDINALS}  # the second largest
+    source_words = {word.flat for word in source.words}
+    ranked_words = {two.flat for one, two in pairwise(source.words) if one.flat in lexicon.ORDINALS}  # the second largest
     ours = {two.flat for one, two in pairwise(claim.words) if one.flat in lexicon.ORDINALS}
     for word in claim.words:
         equals = lexicon.STRONG_WORDS.get(word.flat)
-        if equals and not word.is_name and (known.isdisjoint(equals) or word.flat in ranked - ours):
+        if equals and not word.is_name and (source_words.isdisjoint(equals) or word.flat in ranked_words - ours):
             yield word.text
 
 
@@ -214,6 +216,6 @@ def has_negation(text: ParsedText) -> bool:
 
 def match_values(ours: ParsedText, theirs: ParsedText) -> list[tuple[Value, Value]]:
     """The values of two sentences that meet in one slot."""
-    left, right = list_items(ours, theirs), list_items(theirs, ours)
-    matcher = SequenceMatcher(None, [item.key for item in left], [item.key for item in right], autojunk=False)
-    return [slot for a, b, size in matcher.get_matching_blocks() for slot in _find_slots((a, b, size), left, right)]
+    our_items, their_items = list_items(ours, theirs), list_items(theirs, ours)
+    matcher = SequenceMatcher(None, [item.key for item in our_items], [item.key for item in their_items], autojunk=False)
+    return [slot for a, b, size in matcher.get_matching_blocks() for slot in _find_slots((a, b, size), our_items, their_items)]

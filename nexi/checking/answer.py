@@ -89,7 +89,7 @@ class Verifier(Struct, frozen=True):
 class AnswerCheck:
     """One answer. Feed it, let it `drain` now and then, and `finish` it; `has_released` says whether any of it is out.
 
-    `by_model` is False for quotations. `show_marks` gets what rules know of a stretch soon after it was released. Where it
+    `by_model` is False for quotations. `show_marks` gets what rules know of a segment soon after it was released. Where it
     `renumbers`, the sources of a book that is ordered so get their numbers in the order of their first use.
     """
 
@@ -114,11 +114,11 @@ class AnswerCheck:
         self._out: list[str] = []
         self._blanks = ""
         self._length = 0
-        known = {source.number for source in session.book.sources}
+        numbers = {source.number for source in session.book.sources}
         self._numbers = NumbersByUse(session.book) if renumbers and session.book.orders_by_use else None
         self._stream = AnswerStream(
-            known,
-            self._take_stretch,
+            numbers,
+            self._take_segment,
             place=self._place_given,
             translate=self._numbers.translate if self._numbers else str,
             is_echo=self._is_echo,
@@ -160,11 +160,11 @@ class AnswerCheck:
         """Release what is left of the text."""
         self._stream.finish()
 
-    def _take_stretch(self, stretch: str, is_code: bool) -> None:
-        """Pass a stretch on. Blanks wait for what follows them, so that the answer begins and ends with a word."""
-        body = (self._blanks + stretch).rstrip()
+    def _take_segment(self, segment: str, is_code: bool) -> None:
+        """Pass a segment on. Blanks wait for what follows them, so that the answer begins and ends with a word."""
+        body = (self._blanks + segment).rstrip()
         start = self._length
-        self._blanks = (self._blanks + stretch)[len(body) :]
+        self._blanks = (self._blanks + segment)[len(body) :]
         if not body:
             return
         self._out.append(body)
@@ -175,15 +175,15 @@ class AnswerCheck:
                 self._queue.append((body, start))
 
     async def drain(self) -> None:
-        """Show what rules know of the stretches that wait. A cancelled call loses nothing."""
+        """Show what rules know of the segments that wait. A cancelled call loses nothing."""
         async with self._turn:
             while self._queue:
-                stretch, start = self._queue[0]
-                claims = await self._check_by_rules(stretch)
+                segment, start = self._queue[0]
+                claims = await self._check_by_rules(segment)
                 self._queue.popleft()
-                known = [c for c in claims if c.verdict in SHOWN_AT_ONCE]
-                if self._show_marks and known:
-                    self._show_marks([replace(c, start=c.start + start, end=c.end + start) for c in known])
+                marks = [c for c in claims if c.verdict in SHOWN_AT_ONCE]
+                if self._show_marks and marks:
+                    self._show_marks([replace(c, start=c.start + start, end=c.end + start) for c in marks])
 
     async def finish(self, judge: Judge | None = None, rewrite: RewriteSentences | None = None) -> tuple[str, Review | None]:
         """The whole answer, and how it was checked."""
@@ -231,14 +231,13 @@ class AnswerCheck:
             claims = accept_quotations(claims, pages)
         if self.is_strict:
             claims = tuple(_hold_to_account(claim, pages, self._question) for claim in claims)
-        return tuple(self._find_uncited(claim, pages) for claim in claims)
-
-    def _find_uncited(self, claim: Claim, pages: Pages) -> Claim:
-        """A sentence that cites no page, found in one that was read."""
-        match = find_anywhere(claim, pages, self._question)
-        if match is claim or match.verdict is not Verdict.FOUND:
-            return claim
-        return replace(match, reason=f"it cites no page; its words stand in [{match.evidence[0].number}]")
+        results: list[Claim] = []
+        for claim in claims:
+            match = find_anywhere(claim, pages, self._question)
+            if match is not claim and match.verdict is Verdict.FOUND:
+                claim = replace(match, reason=f"it cites no page; its words stand in [{match.evidence[0].number}]")
+            results.append(claim)
+        return tuple(results)
 
     async def _judge(self, review: Review, judge: Judge, pages: Pages) -> Review:
         """The review with the verdicts of a judge."""
@@ -251,59 +250,65 @@ class AnswerCheck:
     ) -> tuple[str, Review]:
         """Have rejected sentences written again, once, and take what the judge then accepts."""
         claims = [claim for claim in review.proof.claims if is_rejected(claim)]
-        offered = await rewrite(await asyncio.to_thread(_add_passages, claims, pages))
-        if not offered:
-            return text, replace(review, asked=offered is not None)
+        offers = await rewrite(await asyncio.to_thread(_add_passages, claims, pages))
+        if not offers:
+            return text, replace(review, asked=offers is not None)
         new = {
-            claims[n].index: self._stream.clean(said, self._place).strip()
-            for n, said in offered.items()
+            claims[n].index: self._stream.clean(sentence, self._place).strip()
+            for n, sentence in offers.items()
             if 0 <= n < len(claims)
         }
         by_index = {claim.index: claim for claim in claims}
-        good = {index: said for index, said in new.items() if said == "" or can_replace(said, by_index[index])}
-        judged = await self._judge_replacements({i: said for i, said in good.items() if said}, judge, pages)
-        changes = {i: said for i, said in good.items() if not said or (i in judged and judged[i].verdict is Verdict.SUPPORTED)}
-        edited, standing = edit_text(text, review.proof.claims, changes)
-        if not build_cases(standing) or self._finds_exits(edited):
+        good = {index: sentence for index, sentence in new.items() if sentence == "" or can_replace(sentence, by_index[index])}
+        judged_claims: dict[int, Claim] = {}
+        if sentences := {i: sentence for i, sentence in good.items() if sentence}:
+            cited_pages = {
+                i: {n: pages.get(n) for n in sorted(extract_citation_markers(sentence))} for i, sentence in sentences.items()
+            }
+            drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
+            second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages)
+            judged_claims = {claim.index: claim for claim in second_review.proof.claims}
+        changes = {
+            i: sentence
+            for i, sentence in good.items()
+            if not sentence or (i in judged_claims and judged_claims[i].verdict is Verdict.SUPPORTED)
+        }
+        new_text, standing = edit_text(text, review.proof.claims, changes)
+        if not build_cases(standing) or self._finds_exits(new_text):
             return text, replace(review, asked=True)
-        corrections = tuple(Correction(by_index[i].text.strip(), said, by_index[i].reason) for i, said in changes.items())
-        kept = (
-            replace(judged[c.index], text=c.text, start=c.start, end=c.end) if changes.get(c.index) else c for c in standing
+        corrections = tuple(
+            Correction(by_index[i].text.strip(), sentence, by_index[i].reason) for i, sentence in changes.items()
         )
-        proof = Proof(tuple(replace(c, index=n) for n, c in enumerate(kept)))
-        corrected = sum(bool(said) for said in changes.values())
-        return edited, replace(review, proof=proof, corrections=corrections, corrected=corrected, asked=True)
-
-    async def _judge_replacements(self, sentences: Mapping[int, str], judge: Judge, pages: Pages) -> dict[int, Claim]:
-        if not sentences:
-            return {}
-        cited = {i: {n: pages.get(n) for n in sorted(extract_citation_markers(said))} for i, said in sentences.items()}
-        claims = [check_claim(said, cited[i], self._question, index=i) for i, said in sentences.items()]
-        review = await self._judge(Review(Proof(soften_claims(claims))), judge, pages)
-        return {claim.index: claim for claim in review.proof.claims}
+        final_claims = (
+            replace(judged_claims[c.index], text=c.text, start=c.start, end=c.end) if changes.get(c.index) else c
+            for c in standing
+        )
+        proof = Proof(tuple(replace(c, index=n) for n, c in enumerate(final_claims)))
+        count = sum(bool(sentence) for sentence in changes.values())
+        return new_text, replace(review, proof=proof, corrections=corrections, corrected=count, asked=True)
 
     def _leave_out(self, text: str, review: Review) -> tuple[str, Review]:
         """A strict answer without what is neither supported nor found."""
-        gone = [claim for claim in review.proof.checked if claim.verdict not in PASSING]
-        if not gone:
+        dropped_claims = [claim for claim in review.proof.checked if claim.verdict not in PASSING]
+        if not dropped_claims:
             return text, review
-        edited, standing = edit_text(text, review.proof.claims, {claim.index: "" for claim in gone})
-        if self._finds_exits(edited):  # what was left out can turn code into a link
-            edited = make_safe(edited, self._place)
-            placed = ((claim, edited.find(claim.text)) for claim in standing)
-            standing = tuple(replace(c, start=at, end=at + len(c.text)) for c, at in placed if at >= 0)
+        new_text, standing = edit_text(text, review.proof.claims, {claim.index: "" for claim in dropped_claims})
+        if self._finds_exits(new_text):  # what was left out can turn code into a link
+            new_text = make_safe(new_text, self._place)
+            places = ((claim, new_text.find(claim.text)) for claim in standing)
+            standing = tuple(replace(c, start=at, end=at + len(c.text)) for c, at in places if at >= 0)
         proof = Proof(tuple(replace(claim, index=n) for n, claim in enumerate(standing)))
-        return edited, replace(review, proof=proof, dropped=tuple(gone))
+        return new_text, replace(review, proof=proof, dropped=tuple(dropped_claims))
 
     def _finds_exits(self, text: str) -> bool:
         return bool(MarkdownGuard(self._place, guards_code=bool(self._session.private)).find_exits(text))
 
-    def _is_echo(self, stretch: str) -> bool:
-        """Whether a stretch repeats a prompt, and no page that was read says it."""
-        if not is_prompt_text(stretch):
+    def _is_echo(self, segment: str) -> bool:
+        """Whether a segment repeats a prompt, and no page that was read says it."""
+        if not is_prompt_text(segment):
             return False
-        said = " ".join(without_markers(stretch).split())
-        return not any(said in " ".join(page.text.split()) for page in self._session.pages.values())
+        words = " ".join(without_markers(segment).split())
+        return not any(words in " ".join(page.text.split()) for page in self._session.pages.values())
 
     def _place_given(self, url: str) -> int | None:
         """The same, with the number that the model knows."""
@@ -315,10 +320,10 @@ class AnswerCheck:
         """The number of a read page; 0 for an address that stands in the question or in a page that was read."""
         if is_web_url(url) and (source := self._session.book.find(url)):
             return source.number
-        asked = (message.content for message in self._session.messages if message.role == "user")
+        questions = (message.content for message in self._session.messages if message.role == "user")
         pages = self._session.pages.values()
-        said = any(url in text for text in asked) or any(url in page.text or url in page.links for page in pages)
-        return 0 if said else None
+        is_given = any(url in text for text in questions) or any(url in page.text or url in page.links for page in pages)
+        return 0 if is_given else None
 
 
 def _hold_to_account(claim: Claim, pages: Pages, question: str) -> Claim:
@@ -331,16 +336,16 @@ def _hold_to_account(claim: Claim, pages: Pages, question: str) -> Claim:
         if term not in FRAME_WORDS and not any(page and term in page.places for page in pages.values())
     ]
     own = set(new).difference(list_terms(question))
-    parsed = parse_text(without_markers(claim.text))
-    is_telling = bool(parsed.names or parsed.firm_values or has_verb(parsed))
+    sentence = parse_text(without_markers(claim.text))
+    is_telling = bool(sentence.names or sentence.firm_values or has_verb(sentence))
     most = MAX_NEW_WORDS - is_telling
     return replace(claim, needs_citation=True, reason="states what no page says") if len(own) > most else claim
 
 
 def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
     """Rejected sentences with the best passages for each."""
-    chosen = [choose_passages(build_cases([claim])[0], pages) for claim in claims]
-    return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, chosen, strict=True)]
+    choices = [choose_passages(build_cases([claim])[0], pages) for claim in claims]
+    return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, choices, strict=True)]
 
 
 def expose_code(text: str, *, keeps_prose_only: bool) -> str:

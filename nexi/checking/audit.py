@@ -56,9 +56,9 @@ AskAbout: TypeAlias = Callable[[Sequence[Claim], Sequence[int]], Coroutine[Any, 
 def measure_citations(verification: Verification) -> CitationFigures:
     """Precision and recall of the citations of a document whose citations were checked one by one."""
     claims = verification.proof.checked
-    cited = [claim for claim in claims if numbers_of(claim.text)]
-    covered = [claim for claim in claims if verification.is_covered(claim)]
-    citations = [e for claim in cited for e in _own_evidence(claim)]
+    citing_claims = [claim for claim in claims if numbers_of(claim.text)]
+    covered_claims = [claim for claim in claims if verification.is_covered(claim)]
+    citations = [e for claim in citing_claims for e in _own_evidence(claim)]
     unread = {s.source.number for s in verification.sources if s.state in ("dead", "refused", "missing")}
     unread |= set(verification.document.lost)
     open_verdicts = (Verdict.NOT_CONFIRMED, Verdict.UNCHECKED)
@@ -68,8 +68,8 @@ def measure_citations(verification: Verification) -> CitationFigures:
         contradicted=sum(e.verdict is Verdict.CONTRADICTED for e in citations),
         unreadable=sum(e.number in unread for e in citations),
         sentences=len(claims),
-        supported=sum(claim.verdict in PASSING for claim in cited) + len(covered),
-        uncited=len(claims) - len(cited) - len(covered),
+        supported=sum(claim.verdict in PASSING for claim in citing_claims) + len(covered_claims),
+        uncited=len(claims) - len(citing_claims) - len(covered_claims),
         is_bound=any(e.verdict in open_verdicts and e.number not in unread for e in citations),
     )
 
@@ -86,19 +86,24 @@ async def check_citations(
     verification = await check_document(
         document, texts, states, judge=judge, deadline=deadline, compare=_check_by_rules, judge_text=_judge_citations
     )
-    covered = tuple(_name_cover(c, n) for c, n in _list_covers(verification.proof.claims, document.text))
-    verification = replace(verification, proof=Proof(covered), refetched=True)
+    claims = []
+    for claim, numbers in _list_covers(verification.proof.claims, document.text):
+        passing = [f"[{e.number}]" for e in claim.evidence if e.number in numbers and e.verdict in PASSING]
+        if passing and claim.verdict in PASSING:
+            claim = replace(claim, reason=f"{COVERED_BY} {', '.join(passing)}, cited later in its paragraph")
+        claims.append(claim)
+    verification = replace(verification, proof=Proof(tuple(claims)), refetched=True)
     return replace(verification, citations=measure_citations(verification))
 
 
 def _check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
     """What rules say to each sentence; one that cites nothing is looked for in what the next one of its paragraph cites."""
     claims = check_by_rules(document, pages, basis)
-    found = [
+    pairs = [
         (claim, find_anywhere(claim, {n: pages.get(n) for n in numbers}, document.question) if numbers else claim)
         for claim, numbers in _list_covers(claims, document.text)
     ]
-    return tuple(after if after.verdict is Verdict.FOUND else before for before, after in found)
+    return tuple(after if after.verdict is Verdict.FOUND else before for before, after in pairs)
 
 
 def _list_covers(claims: Sequence[Claim], text: str) -> list[tuple[Claim, tuple[int, ...]]]:
@@ -114,13 +119,6 @@ def _list_covers(claims: Sequence[Claim], text: str) -> list[tuple[Claim, tuple[
     return covers[::-1]
 
 
-def _name_cover(claim: Claim, numbers: Sequence[int]) -> Claim:
-    """A sentence without a citation that a page cited later in its paragraph supports says so."""
-    passing = [f"[{e.number}]" for e in claim.evidence if e.number in numbers and e.verdict in PASSING]
-    is_covered = passing and claim.verdict in PASSING
-    return replace(claim, reason=f"{COVERED_BY} {', '.join(passing)}, cited later in its paragraph") if is_covered else claim
-
-
 async def _judge_citations(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
     """The verdict of a judge on every citation by its own page, and on every sentence by all that it cites."""
     claims, question = list(verification.proof.claims), verification.document.question
@@ -128,38 +126,43 @@ async def _judge_citations(verification: Verification, pages: Pages, judge: Judg
     figures: list[JudgeFigure] = []
     judgements: list[Judgement] = []
 
-    async def ask(asked: Sequence[Claim], numbers: Sequence[int]) -> tuple[Claim, ...]:
+    async def ask(group: Sequence[Claim], numbers: Sequence[int]) -> tuple[Claim, ...]:
         own = {number: pages.get(number) for number in numbers}
         async with limit:
-            judged, judging = await judge_claims(asked, question, own, judge, deadline=deadline)
+            answers, judging = await judge_claims(group, question, own, judge, deadline=deadline)
         figures.extend([judging.judge] if judging.judge else [])
         judgements.extend(judging.judgements)
-        return judged
+        return answers
 
     judged_claims = Proof(tuple(claims)).checked[:MAX_JUDGED]
-    cited = [claim for claim in judged_claims if numbers_of(claim.text)]
-    by_page = {n: [claim for claim in cited if n in claim.numbers] for n, page in pages.items() if page is not None}
-    uncited = [claim for claim in judged_claims if not numbers_of(claim.text)]
+    citing_claims = [claim for claim in judged_claims if numbers_of(claim.text)]
+    by_page = {n: [claim for claim in citing_claims if n in claim.numbers] for n, page in pages.items() if page is not None}
+    other_claims = [claim for claim in judged_claims if not numbers_of(claim.text)]
     async with asyncio.TaskGroup() as tasks:
         asking = {
-            number: tasks.create_task(ask([_only(claim, number) for claim in asked], [number]))
-            for number, asked in by_page.items()
-            if asked
+            number: tasks.create_task(ask([_only(claim, number) for claim in group], [number]))
+            for number, group in by_page.items()
+            if group
         }
-        others = tasks.create_task(ask(uncited, [n for n, page in pages.items() if page is not None])) if uncited else None
+        others = (
+            tasks.create_task(ask(other_claims, [n for n, page in pages.items() if page is not None])) if other_claims else None
+        )
     verdicts = {(claim.index, number): claim for number, task in asking.items() for claim in task.result()}
-    joined = {claim.index: _join_verdicts(claim, verdicts) for claim in cited}
-    joined |= {claim.index: claim for claim in (others.result() if others else ())}
-    joined |= await _judge_together(list(joined.values()), pages, ask)
+    results = {claim.index: _join_verdicts(claim, verdicts) for claim in citing_claims}
+    results |= {claim.index: claim for claim in (others.result() if others else ())}
+    results |= await _judge_together(list(results.values()), pages, ask)
     was_judged = any(judgement.finding for judgement in judgements)
     beyond = len(Proof(tuple(claims)).checked) - len(judged_claims)
     rest = f"only {MAX_JUDGED} sentences of a text are judged, {beyond} were not" if beyond else ""
+    reasons = [judgement.reason for judgement in judgements if not judgement.finding and judgement.reason]
+    why = "; ".join(list(dict.fromkeys(reasons))[:MAX_GAP_REASONS])
+    lack = f"{len(reasons)} of {len(judgements)} judgements are missing: {why}" if reasons else ""
     return replace(
         verification,
-        proof=Proof(tuple(joined.get(claim.index, claim) for claim in claims)),
+        proof=Proof(tuple(results.get(claim.index, claim) for claim in claims)),
         judge=(figures[0].name if figures else judge.name) if was_judged else "",
         judges=tuple(dict.fromkeys(figures))[:1] if was_judged else (),
-        gap=say_all(verification.gap, rest, _describe_missing(judgements)),
+        gap=say_all(verification.gap, rest, lack),
     )
 
 
@@ -168,8 +171,8 @@ async def _judge_together(claims: Sequence[Claim], pages: Pages, ask: AskAbout) 
     groups: dict[tuple[int, ...], list[Claim]] = {}
     for claim in claims:
         readable = tuple(e.number for e in _own_evidence(claim) if pages.get(e.number) is not None)
-        rejected = any(e.verdict is Verdict.NOT_FOUND for e in claim.evidence)
-        if len(readable) > 1 and rejected and claim.verdict is Verdict.NOT_FOUND and claim.judge:
+        is_rejected = any(e.verdict is Verdict.NOT_FOUND for e in claim.evidence)
+        if len(readable) > 1 and is_rejected and claim.verdict is Verdict.NOT_FOUND and claim.judge:
             groups.setdefault(readable, []).append(claim)
     together: dict[int, Claim] = {}
     async with asyncio.TaskGroup() as tasks:
@@ -180,12 +183,6 @@ async def _judge_together(claims: Sequence[Claim], pages: Pages, ask: AskAbout) 
                 parts = (replace(e, reason=PART) if e.verdict is Verdict.SUPPORTED else e for e in claim.evidence)
                 together[claim.index] = replace(claim, evidence=tuple(parts), reason="its pages say it together")
     return together
-
-
-def _describe_missing(judgements: Sequence[Judgement]) -> str:
-    reasons = [judgement.reason for judgement in judgements if not judgement.finding and judgement.reason]
-    why = "; ".join(list(dict.fromkeys(reasons))[:MAX_GAP_REASONS])
-    return f"{len(reasons)} of {len(judgements)} judgements are missing: {why}" if reasons else ""
 
 
 def _own_evidence(claim: Claim) -> list[Evidence]:
@@ -202,16 +199,16 @@ def _only(claim: Claim, number: int) -> Claim:
 
 def _join_verdicts(claim: Claim, verdicts: Mapping[tuple[int, int], Claim]) -> Claim:
     """A sentence with what each of its pages was judged to say; the best of them is the verdict on it."""
-    judged = [verdicts[claim.index, e.number] for e in claim.evidence if (claim.index, e.number) in verdicts]
-    if not judged:
+    answers = [verdicts[claim.index, e.number] for e in claim.evidence if (claim.index, e.number) in verdicts]
+    if not answers:
         return claim
-    if all(not each.needs_citation for each in judged):
-        return replace(claim, needs_citation=False, evidence=(), reason=judged[0].reason, judge=judged[0].judge)
+    if all(not each.needs_citation for each in answers):
+        return replace(claim, needs_citation=False, evidence=(), reason=answers[0].reason, judge=answers[0].judge)
     evidence = tuple(
         next((e for e in verdicts[claim.index, old.number].evidence if e.number == old.number), old)
         if (claim.index, old.number) in verdicts
         else old
         for old in claim.evidence
     )
-    best = min(judged, key=lambda each: _BEST_FIRST.index(each.verdict))
+    best = min(answers, key=lambda each: _BEST_FIRST.index(each.verdict))
     return replace(claim, verdict=best.verdict, reason=best.reason, judge=best.judge, evidence=evidence)

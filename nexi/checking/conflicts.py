@@ -29,7 +29,7 @@ from nexi.checking.sentences import without_markers
 from nexi.checking.values import Value, list_dates
 from nexi.text.plain import fold_text
 from nexi.text.references import MAX_LEAD_CHARS, find_namesakes
-from nexi.text.scope import DocumentScope, Period, is_newer
+from nexi.text.scope import DocumentScope, is_newer
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
@@ -82,18 +82,20 @@ def find_conflicts(
     pages = {number: page for number, page in snapshots.items() if page is not None}
     if len(pages) < 2:
         return ()
-    asked = frozenset(parse_text(question).terms)
+    question_terms = frozenset(parse_text(question).terms)
     about = {number: _subject_terms(page, titles.get(number, "")) for number, page in pages.items()}
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
     namesakes = find_namesakes(question, [(titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
-    groups = [group for claim in claims[:MAX_CLAIMS] for group in _find_disagreements(claim, pages, about, asked, scopes)]
+    groups = [
+        group for claim in claims[:MAX_CLAIMS] for group in _find_disagreements(claim, pages, about, question_terms, scopes)
+    ]
     groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
     if not groups:
         return ()
-    concerned = {statement.number for group in groups for values in group for statement in values}
-    hosts = {n: parse(pages[n].url).host if is_web_url(pages[n].url) else "" for n in sorted(concerned)}
+    page_numbers = {statement.number for group in groups for values in group for statement in values}
+    hosts = {n: parse(pages[n].url).host if is_web_url(pages[n].url) else "" for n in sorted(page_numbers)}
     origins = group_origins({number: (host, pages[number].text) for number, host in hosts.items()}, works)
     conflicts = {_identify(group): _make_conflict(group, origins, scopes) for group in reversed(groups)}
     return tuple(reversed(conflicts.values()))[:MAX_CONFLICTS]
@@ -115,8 +117,8 @@ def find_difference(
     ours, theirs = (Statement(number, parse_text(text), subject) for number, text in enumerate((one, other)))
     for value in ours.text.firm_values:
         mine = replace(ours, value=value)
-        if (met := _find_counterpart(mine, theirs)) and not met.agrees_with(mine):
-            return _show_value(mine), _show_value(met)
+        if (counterpart := _find_counterpart(mine, theirs)) and not counterpart.agrees_with(mine):
+            return _show_value(mine), _show_value(counterpart)
     if names := _find_exchanged_names(ours, theirs):
         return names
     words = _find_exchanged_words(ours, theirs)
@@ -130,45 +132,48 @@ def _find_disagreements(
     claim: Claim,
     pages: Mapping[int, Snapshot],
     about: Mapping[int, frozenset[str]],
-    asked: frozenset[str],
+    question_terms: frozenset[str],
     scopes: Mapping[int, DocumentScope],
 ) -> Iterator[Group]:
-    said = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
-    behind = [e.number for e in said if e.number in pages]
+    supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
+    behind = [e.number for e in supports if e.number in pages]
     sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2])
     if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
         return
-    ours = Statement(behind[0], sentence, about[behind[0]] | asked)
-    others = [n for n in pages if n not in behind and _may_meet(scopes[n].periods, scopes[behind[0]].periods)]
+    ours = Statement(behind[0], sentence, about[behind[0]] | question_terms)
+    periods = scopes[behind[0]].periods
+    others = [
+        n
+        for n in pages
+        if n not in behind
+        and (not periods or not scopes[n].periods or any(a.meets(b) for a in scopes[n].periods for b in periods))
+    ]
     near = [Statement(n, text, about[n]) for n in others for text in _sentences_near(sentence, pages[n])]
     for value in [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal), None]:
         mine = replace(ours, value=value)
         group: Group = [[replace(mine, number=number) for number in behind]]
-        met = [statement for theirs in near if (statement := _find_counterpart(mine, theirs))]
-        for number in dict.fromkeys(statement.number for statement in met):
-            own = [statement for statement in met if statement.number == number]
+        counterparts = [statement for theirs in near if (statement := _find_counterpart(mine, theirs))]
+        for number in dict.fromkeys(statement.number for statement in counterparts):
+            own = [statement for statement in counterparts if statement.number == number]
             _add(group, next((s for s in own if s.agrees_with(mine)), own[0]))  # who says it both ways speaks of two things
         if len(group) > 1:
             yield group
-    ours = replace(ours, text=parse_text(_drop_label(sentence.text, pages, behind)))
-    exchanged = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
-    if not exchanged:
-        pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
-        exchanged = [(words, theirs) for words, theirs in pairs if are_copies(pages[behind[0]].text, pages[theirs.number].text)]
-    for own_name in dict.fromkeys(names[0] for names, _ in exchanged):
-        named: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
-        for names, theirs in exchanged:
-            if names[0] == own_name:
-                _add(named, replace(theirs, name=names[1]))
-        yield named
-
-
-def _drop_label(text: str, pages: Mapping[int, Snapshot], behind: Sequence[int]) -> str:
-    """A sentence without the name before it that says which reading it belongs to: its page has it without."""
-    label, colon, rest = text.partition(": ")
+    label, colon, rest = sentence.text.partition(": ")
     is_label = colon and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
     start = rest.rstrip(" .…")[:QUOTE_CHARS]
-    return rest if is_label and start and any(start in pages[n].text and text not in pages[n].text for n in behind) else text
+    if not (is_label and start and any(start in pages[n].text and sentence.text not in pages[n].text for n in behind)):
+        rest = sentence.text  # only the name of its reading, which its page does not have, is left out
+    ours = replace(ours, text=parse_text(rest))
+    exchanges = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
+    if not exchanges:
+        pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
+        exchanges = [(words, theirs) for words, theirs in pairs if are_copies(pages[behind[0]].text, pages[theirs.number].text)]
+    for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
+        by_name: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
+        for names, theirs in exchanges:
+            if names[0] == own_name:
+                _add(by_name, replace(theirs, name=names[1]))
+        yield by_name
 
 
 def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
@@ -207,10 +212,6 @@ def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str]
     return ours.text.text[one[a].start : one[b - 1].end], theirs.text.text[two[c].start : two[d - 1].end]
 
 
-def _may_meet(one: Sequence[Period], other: Sequence[Period]) -> bool:
-    return not one or not other or any(a.meets(b) for a in one for b in other)
-
-
 def _add(group: Group, statement: Statement) -> None:
     for values in group:
         if values[0].agrees_with(statement):
@@ -220,13 +221,13 @@ def _add(group: Group, statement: Statement) -> None:
 
 def _find_counterpart(ours: Statement, theirs: Statement) -> Statement | None:
     """What a sentence about the same thing says in our value's place; or the sentence, where it has our words and values."""
-    met = match_values(ours.text, theirs.text)
+    pairs = match_values(ours.text, theirs.text)
     if ours.value is None:
         one, two = ({w.term for w in s.text.words if w.term and not is_negation(w)} for s in (ours, theirs))
-        is_same = len(ours.text.values) == len(theirs.text.values) and not any(differ(*values) for values in met)
+        is_same = len(ours.text.values) == len(theirs.text.values) and not any(differ(*values) for values in pairs)
         is_same &= len(one & two) > MIN_SHARED and len(one & two) >= NEARLY_ALL * max(len(one), len(two))
         return theirs if is_same and _is_same_thing(ours, theirs) else None
-    there = [stated for claimed, stated in met if claimed is ours.value] or _find_lone_value(ours, theirs)
+    there = [their_value for our_value, their_value in pairs if our_value is ours.value] or _find_lone_value(ours, theirs)
     if len(there) == 1 and any(v is not ours.value and not differ(v, there[0]) for v in ours.text.firm_values):
         return None  # our sentence has it in another place
     is_same = len(there) == 1 and _is_same_time(ours.value, ours.text, theirs.text) and _is_same_thing(ours, theirs)

@@ -35,12 +35,17 @@ async def rewrite_sentences(
     prompts_folder: Path | None = None,
 ) -> dict[int, str]:
     """New sentences by position in `rejected`, "" for one to leave out. Raises LLMError."""
-    asked = rejected[:MAX_SENTENCES]
-    task = f"Question: {question}\n\n" + "\n\n".join(_describe_sentence(n, each) for n, each in enumerate(asked, 1))
-    schema = _reply_schema(len(asked))
+    batch = rejected[:MAX_SENTENCES]
+    parts = [f"Question: {question}"]
+    for n, each in enumerate(batch, 1):
+        sentence = each.claim.text[len(find_opening(each.claim.text)) :].strip()
+        lines = [f"Sentence {n}: {sentence}", f"What is wrong: {each.claim.reason}"]
+        lines += (f"Page [{page}] says: {quote_text(words[:MAX_SPAN_CHARS])}" for page, words in each.passages)
+        parts.append("\n".join(lines))
+    schema = _reply_schema(len(batch))
     reply = await llm.complete(
-        [Message("system", render("correction", folder=prompts_folder)), Message("user", task)],
-        max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(asked))),
+        [Message("system", render("correction", folder=prompts_folder)), Message("user", "\n\n".join(parts))],
+        max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(batch))),
         temperature=0.0,
         deadline=deadline,
         schema=schema,
@@ -50,7 +55,7 @@ async def rewrite_sentences(
     except ValueError:
         return {}
     entries = value["sentences"] if isinstance(value, dict) and not check_schema(value, schema) else []
-    return {e["n"] - 1: " ".join(e["text"].split()) for e in entries if 1 <= e["n"] <= len(asked)}
+    return {e["n"] - 1: " ".join(e["text"].split()) for e in entries if 1 <= e["n"] <= len(batch)}
 
 
 def _reply_schema(most: int) -> dict[str, Any]:
@@ -62,11 +67,3 @@ def _reply_schema(most: int) -> dict[str, Any]:
     }
     entries = {"type": "array", "items": entry, "maxItems": most}
     return {"type": "object", "properties": {"sentences": entries}, "required": ["sentences"], "additionalProperties": False}
-
-
-def _describe_sentence(n: int, rejected: Rejected) -> str:
-    claim = rejected.claim
-    said = claim.text[len(find_opening(claim.text)) :].strip()
-    lines = [f"Sentence {n}: {said}", f"What is wrong: {claim.reason}"]
-    lines += (f"Page [{page}] says: {quote_text(words[:MAX_SPAN_CHARS])}" for page, words in rejected.passages)
-    return "\n".join(lines)

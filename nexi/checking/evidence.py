@@ -86,14 +86,21 @@ def gather_evidence(
     size: int = WINDOW_SENTENCES,
 ) -> EvidenceSet:
     """The passages of these pages that bear on these sentences, within so many tokens; a window has `size` sentences."""
-    known = {number: page for number, page in sorted(pages.items()) if page is not None and page.bounds}
-    weights = _TermWeights(known.values())
-    found = [_find_windows(query, known, weights, size // 2) for query in queries]
+    readable = {number: page for number, page in sorted(pages.items()) if page is not None and page.bounds}
+    weights = _TermWeights(readable.values())
+    windows_by_query = [_find_windows(query, readable, weights, size // 2) for query in queries]
     for share in TEXT_SHARES:
-        passages = tuple(_build_passages(_choose_spans(found, known, int(max_tokens * share)), known))
+        passages = tuple(_build_passages(_choose_spans(windows_by_query, readable, int(max_tokens * share)), readable))
         if sum(map(_count_tokens, passages)) <= max_tokens:
             break
-    return EvidenceSet(passages, tuple(_list_chosen(windows, passages, known) for windows in found))
+    chosen: list[tuple[int, ...]] = []
+    for windows in windows_by_query:
+        numbers: list[int] = []
+        for window in windows:
+            middle, _ = readable[window.page].stored_between((window.first + window.last) // 2, window.last)
+            numbers += (p.n for p in passages if p.page == window.page and p.start <= middle < p.end)
+        chosen.append(tuple(dict.fromkeys(numbers)))
+    return EvidenceSet(passages, tuple(chosen))
 
 
 class _TermWeights:
@@ -121,7 +128,22 @@ def _find_windows(query: SentenceQuery, pages: Mapping[int, Snapshot], weights: 
     windows: list[_Window] = []
     for number, page in pages.items():
         worth = CITED_WORTH if number in query.numbers else 1.0
-        windows += _windows_of_page(number, page, terms, weights, half, worth)
+        weights_at: dict[int, dict[str, float]] = defaultdict(dict)  # by sentence, of the terms it holds
+        for term, share in terms.items():
+            for at in page.places.get(term, ())[:MAX_PLACES]:
+                weights_at[at][term] = share * weights.weigh(term)
+        for at in weights_at:
+            first, last = max(0, at - half), min(len(page.bounds) - 1, at + half)
+            inside: dict[str, float] = {}
+            for other in range(first, last + 1):
+                for term, weight in weights_at.get(other, {}).items():
+                    inside[term] = max(inside.get(term, 0.0), weight)
+            centre = sum(weights_at[at].values())
+            while first < at - 1 and first not in weights_at and first + 1 not in weights_at:
+                first += 1
+            while last > at + 1 and last not in weights_at and last - 1 not in weights_at:
+                last -= 1
+            windows.append(_Window(worth * (sum(inside.values()) + CENTRE_WORTH * centre), number, first, last))
     windows.sort(key=lambda window: (-window.weight, window.page, window.first))
     apart: list[_Window] = []
     for window in windows:
@@ -132,51 +154,28 @@ def _find_windows(query: SentenceQuery, pages: Mapping[int, Snapshot], weights: 
     return apart
 
 
-def _windows_of_page(
-    number: int, page: Snapshot, terms: Mapping[str, float], weights: _TermWeights, half: int, worth: float
-) -> list[_Window]:
-    held: dict[int, dict[str, float]] = defaultdict(dict)
-    for term, share in terms.items():
-        for at in page.places.get(term, ())[:MAX_PLACES]:
-            held[at][term] = share * weights.weigh(term)
-    windows = []
-    for at in held:
-        first, last = max(0, at - half), min(len(page.bounds) - 1, at + half)
-        inside: dict[str, float] = {}
-        for other in range(first, last + 1):
-            for term, weight in held.get(other, {}).items():
-                inside[term] = max(inside.get(term, 0.0), weight)
-        centre = sum(held[at].values())
-        while first < at - 1 and first not in held and first + 1 not in held:
-            first += 1
-        while last > at + 1 and last not in held and last - 1 not in held:
-            last -= 1
-        windows.append(_Window(worth * (sum(inside.values()) + CENTRE_WORTH * centre), number, first, last))
-    return windows
-
-
 Spans = dict[int, set[int]]  # the sentences of each page that are shown
 
 
-def _choose_spans(found: Sequence[Sequence[_Window]], pages: Mapping[int, Snapshot], max_tokens: int) -> Spans:
+def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[int, Snapshot], max_tokens: int) -> Spans:
     """Windows in rounds, the best of every sentence first, until the budget is full; short pages whole."""
     spans: Spans = defaultdict(set)
-    left = max_tokens * CHARS_PER_TOKEN
+    room = max_tokens * CHARS_PER_TOKEN
     for turn in range(MAX_WINDOWS):
-        for windows in found:
+        for windows in windows_by_query:
             if turn >= len(windows):
                 continue
             window = windows[turn]
             page = pages[window.page]
             whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
-            wanted = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
+            candidates = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
             middle = (window.first + window.last) // 2
-            for at in sorted((at for at in wanted if at not in spans[window.page]), key=lambda at: abs(at - middle)):
+            for at in sorted((at for at in candidates if at not in spans[window.page]), key=lambda at: abs(at - middle)):
                 start, end = page.bounds[at]
-                if end - start + 1 > left:
+                if end - start + 1 > room:
                     break
                 spans[window.page].add(at)
-                left -= end - start + 1
+                room -= end - start + 1
     return spans
 
 
@@ -210,14 +209,6 @@ def find_trail(page: Snapshot, at: int) -> str:
 def clean_text(text: str) -> str:
     """A stretch of a page without links and runs of blanks."""
     return _BLANKS.sub(" ", _LINK.sub(lambda link: link[1] or "", text)).strip()
-
-
-def _list_chosen(windows: Sequence[_Window], passages: Sequence[Passage], pages: Mapping[int, Snapshot]) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for window in windows:
-        middle, _ = pages[window.page].stored_between((window.first + window.last) // 2, window.last)
-        numbers += (p.n for p in passages if p.page == window.page and p.start <= middle < p.end)
-    return tuple(dict.fromkeys(numbers))
 
 
 def _count_tokens(passage: Passage) -> int:

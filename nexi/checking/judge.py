@@ -128,12 +128,12 @@ class LlmJudge:
         What the window cannot hold is asked in halves.
         """
         words = request.instructions + build_task(request.question, EvidenceSet(), cases)
-        fixed = len(words) // CHARS_PER_TOKEN + 1 + TOKENS_PER_CASE * len(cases)
-        left = MAX_TOKENS if self._allowance is None else self._allowance() - self.spent.total - self._reserved - fixed
-        if left < MIN_EVIDENCE_TOKENS:
+        overhead = len(words) // CHARS_PER_TOKEN + 1 + TOKENS_PER_CASE * len(cases)
+        allowance = MAX_TOKENS if self._allowance is None else self._allowance() - self.spent.total - self._reserved - overhead
+        if allowance < MIN_EVIDENCE_TOKENS:
             return [Judgement(reason=OVER_BUDGET)] * len(cases)
-        room = min(MAX_TOKENS, left)
-        self._reserved += room + fixed
+        room = min(MAX_TOKENS, allowance)
+        self._reserved += room + overhead
         try:
             return await self._ask(request, cases, room)
         except ContextOverflowError as error:
@@ -144,7 +144,7 @@ class LlmJudge:
         except TimeoutError:
             return [Judgement(reason=TOO_LATE)] * len(cases)
         finally:
-            self._reserved -= room + fixed
+            self._reserved -= room + overhead
         if len(cases) == 1:
             return [Judgement(reason=reason)]
         half = len(cases) // 2
@@ -188,19 +188,19 @@ class PairJudge:
         return self._model.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
-        chosen = await asyncio.to_thread(lambda: [choose_passages(case, pages) for case in cases])
-        pairs = [(p.text[:MAX_PAIR_CHARS], case.text) for case, own in zip(cases, chosen, strict=True) for p in own]
+        choices = await asyncio.to_thread(lambda: [choose_passages(case, pages) for case in cases])
+        pairs = [(p.text[:MAX_PAIR_CHARS], case.text) for case, own in zip(cases, choices, strict=True) for p in own]
         scores = iter(await self._model.score(pairs, deadline=deadline) if pairs else ())
         judgements = []
         figure: JudgeFigure | None = None
-        for own in chosen:
-            scored = [(score, passage) for passage, score in zip(own, scores)]  # noqa: B905 - the iterator is shared
-            known = [(score, passage) for score, passage in scored if score.known]
-            if not known:
-                reason = scored[0][0].reason if scored else "no passage of the pages speaks of it"
+        for own in choices:
+            score_pairs = [(score, passage) for passage, score in zip(own, scores)]  # noqa: B905 - the iterator is shared
+            usable = [(score, passage) for score, passage in score_pairs if score.known]
+            if not usable:
+                reason = score_pairs[0][0].reason if score_pairs else "no passage of the pages speaks of it"
                 judgements.append(Judgement(reason=reason))
                 continue
-            best, passage = max(known, key=lambda pair: pair[0].supported)
+            best, passage = max(usable, key=lambda pair: pair[0].supported)
             figure = best.judge or figure
             finding: Finding = "supported" if best.supports else "not_supported"
             judgements.append(Judgement(finding, (passage,), best.reason))
@@ -314,22 +314,22 @@ def reply_schema(most: int) -> dict[str, Any]:
 def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:
     """One judgement per sentence of a reply in any order; what cannot be read, or is said in two ways, is a gap."""
     judgements = [Judgement(reason=UNREADABLE)] * count
-    seen: dict[int, Judgement] = {}
+    by_number: dict[int, Judgement] = {}
     for entry in list_entries(text):
         number = read_number(entry.get("n"))
         if number is None or not 1 <= number <= count:
             continue
         judgement = _read_judgement(entry, evidence)
-        if number in seen and seen[number].finding != judgement.finding:
+        if number in by_number and by_number[number].finding != judgement.finding:
             judgement = Judgement(reason=IN_TWO_WAYS)
-        seen[number] = judgements[number - 1] = judgement
+        by_number[number] = judgements[number - 1] = judgement
     return judgements
 
 
 def list_entries(text: str) -> Iterator[Mapping[str, Any]]:
     """Every object with a number in a reply: under "items", in a bare list, or one by one."""
     try:
-        values = [found.value for found in find_values(text)]
+        values = [match.value for match in find_values(text)]
     except ValueError:
         return
     while values:
@@ -349,13 +349,17 @@ def read_number(value: object) -> int | None:
 
 
 def _read_judgement(entry: Mapping[str, Any], evidence: EvidenceSet) -> Judgement:
-    verdict, named = entry.get("verdict"), entry.get("passages")
+    verdict, passage_numbers = entry.get("verdict"), entry.get("passages")
     finding = re.sub(r"[\s-]+", "_", verdict.strip().casefold()) if isinstance(verdict, str) else ""
-    numbers = {read_number(value) for value in named} if isinstance(named, list) else {read_number(named)}
+    numbers = (
+        {read_number(value) for value in passage_numbers}
+        if isinstance(passage_numbers, list)
+        else {read_number(passage_numbers)}
+    )
     passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
     differs = entry.get("differs")
     reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
     if finding == "supported" and not passages:
         return Judgement(reason=NO_PASSAGE)
-    known = next((each for each in FINDINGS if each == finding), None)
-    return Judgement(known, passages, reason) if known else Judgement(reason=UNREADABLE)
+    finding_name = next((each for each in FINDINGS if each == finding), None)
+    return Judgement(finding_name, passages, reason) if finding_name else Judgement(reason=UNREADABLE)

@@ -95,7 +95,13 @@ def text_directive(text: str, start: int, end: int) -> str:
         parts = [_encode_words(blocks[0])]
         lone = _is_alone(blocks[0], page)
     else:
-        head = _find_head(blocks[0], page)
+        # as few of the first words as stand nowhere else
+        block = blocks[0]
+        pieces = _cut_pieces(block)
+        for count in range(min(MIN_WORDS, len(pieces)), min(MAX_WORDS, len(pieces)) + 1):
+            head = _EDGES.sub("", _join_pieces(block, pieces[:count]))
+            if _is_alone(head, page):
+                break
         tail = _EDGES.sub("", _join_pieces(blocks[-1], _cut_pieces(blocks[-1])[-MIN_WORDS:], last=True))
         if not head or not tail:
             return ""
@@ -129,12 +135,8 @@ def list_shown_lines(markdown: str) -> list[str]:
         if block.kind not in ("rule", "mark"):
             body = read_block(markdown, block)
             lines += list_cells(body) if block.kind in ("row", "head") else body.split("\n")
-    return [shown for shown in map(_show_line, lines) if shown]
-
-
-def _show_line(line: str) -> str:
-    line = _LINK.sub(r"\1", _IMAGE.sub(" ", line))
-    return " ".join(_ESCAPE.sub(r"\1", _MARKS.sub("", line)).split())
+    lines = [_LINK.sub(r"\1", _IMAGE.sub(" ", line)) for line in lines]
+    return list(filter(None, (" ".join(_ESCAPE.sub(r"\1", _MARKS.sub("", line)).split()) for line in lines)))
 
 
 def _cut_span(span: str) -> list[str]:
@@ -154,19 +156,9 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_alone(quote_: str, page: str) -> bool:
-    wanted = quote_.casefold()
-    first = page.find(wanted)
-    return first < 0 or page.find(wanted, first + 1) < 0
-
-
-def _find_head(block: str, page: str) -> str:
-    """As few of the first words as stand nowhere else."""
-    pieces = _cut_pieces(block)
-    for count in range(min(MIN_WORDS, len(pieces)), min(MAX_WORDS, len(pieces)) + 1):
-        head = _EDGES.sub("", _join_pieces(block, pieces[:count]))
-        if _is_alone(head, page):
-            break
-    return head
+    words = quote_.casefold()
+    first = page.find(words)
+    return first < 0 or page.find(words, first + 1) < 0
 
 
 def _cut_pieces(block: str) -> list[tuple[int, int]]:

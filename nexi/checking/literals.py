@@ -46,8 +46,8 @@ def missing_literals(claim: ParsedText, page: Snapshot) -> Iterator[str]:
 
 def _find_quotes(text: str) -> Iterator[str]:
     """What stands in quotation marks that close, in pieces where something was left out of it."""
-    doubled = _QUOTE.finditer(text) if text.count('"') % 2 == 0 else ()
-    for match in [*doubled, *_SINGLE.finditer(text)]:
+    double_quotes = _QUOTE.finditer(text) if text.count('"') % 2 == 0 else ()
+    for match in [*double_quotes, *_SINGLE.finditer(text)]:
         yield from filter(None, _LEFT_OUT.split(next(group for group in match.groups() if group)))
 
 
@@ -65,20 +65,20 @@ def unsaid_clauses(claim: ParsedText, page: Snapshot) -> Iterator[str]:
     for start, end in pairwise([0, *sorted(cuts), len(claim.text)] if cuts and not claim.is_unspaced else ()):
         words = [word for word in claim.words if start <= word.start < end]
         terms = [word.term for word in words if word.term]
-        said = sum(term[:PREFIX_CHARS] in page.prefixes for term in terms)
-        if terms and len(words) >= MIN_CLAUSE_WORDS and said <= MAX_SAID * len(terms):
+        count = sum(term[:PREFIX_CHARS] in page.prefixes for term in terms)
+        if terms and len(words) >= MIN_CLAUSE_WORDS and count <= MAX_SAID * len(terms):
             yield claim.text[words[0].start : words[-1].end]
 
 
 def is_quoted(quote: str, page: Snapshot) -> bool:
     """Whether a quotation stands in the page, word for word."""
     words = [normalise_word(word) for word in WORD.findall(fold_text(quote))]
-    wanted = f" {' '.join(words)} "
+    row = f" {' '.join(words)} "
     places = [page.places.get(term, []) for word in WORD.findall(fold_text(quote)) for term in word_terms(word)]
     if not places:
-        return not words or wanted in _plain_words(page, 0, len(page.bounds) - 1)
+        return not words or row in _plain_words(page, 0, len(page.bounds) - 1)
     near = ((max(0, at - 2), min(len(page.bounds) - 1, at + 2)) for at in min(places, key=len)[:MAX_PLACES])
-    return any(wanted in _plain_words(page, first, last) for first, last in near)
+    return any(row in _plain_words(page, first, last) for first, last in near)
 
 
 def _plain_words(page: Snapshot, first: int, last: int) -> str:

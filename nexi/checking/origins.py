@@ -54,11 +54,11 @@ def are_copies(one: str, other: str) -> bool:
 def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
     """For each page, given as host and text, the lowest number among the pages of its origin. Pages of one work are one."""
     group = {number: number for number in pages}
-    known = sorted(pages)
-    domains = {n: registrable_domain(pages[n][0]) for n in known}
-    prints = {n: shingles(pages[n][1]) for n in known}
-    for at, number in enumerate(known):
-        for earlier in known[:at]:
+    numbers = sorted(pages)
+    domains = {n: registrable_domain(pages[n][0]) for n in numbers}
+    prints = {n: shingles(pages[n][1]) for n in numbers}
+    for at, number in enumerate(numbers):
+        for earlier in numbers[:at]:
             same = bool(domains[number]) and domains[number] == domains[earlier]
             same |= works.get(number, number) == works.get(earlier, earlier)
             if group[number] != group[earlier] and (same or is_copy(prints[number], prints[earlier])):

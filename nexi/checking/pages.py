@@ -74,12 +74,12 @@ class Snapshot:
 
     def parse_between(self, first: int, last: int) -> ParsedText:
         """The sentences from one to another as one text, each stretch parsed once."""
-        found = self.parsed.get((first, last))
-        if found is None:
+        text = self.parsed.get((first, last))
+        if text is None:
             if len(self.parsed) >= MAX_PARSED:
                 self.parsed.clear()
-            found = self.parsed[first, last] = parse_text(self.words_between(first, last))
-        return found
+            text = self.parsed[first, last] = parse_text(self.words_between(first, last))
+        return text
 
     def is_row(self, index: int) -> bool:
         return index in self.rows
@@ -101,8 +101,8 @@ class Snapshot:
         shares = [len(words.intersection(map(normalise_word, WORD.findall(name)))) for name in heads]
         most = max(shares[1:], default=0)
         columns = [n for n, share in enumerate(shares[: len(cells)]) if cells[n] and (not n or share == most)]
-        named = " | ".join(f"{heads[n]}: {cells[n]}" if heads[n] else cells[n] for n in columns)
-        return (" | ".join(cells[n] for n in columns), named) if len(columns) <= MAX_COLUMNS else ()
+        with_heads = " | ".join(f"{heads[n]}: {cells[n]}" if heads[n] else cells[n] for n in columns)
+        return (" | ".join(cells[n] for n in columns), with_heads) if len(columns) <= MAX_COLUMNS else ()
 
     def words_between(self, first: int, last: int) -> str:
         """The plain text from one sentence to another, both included."""
@@ -119,17 +119,17 @@ Pages: TypeAlias = Mapping[int, Snapshot | None]  # by citation number; None whe
 
 def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_chars: int = MAX_CHARS) -> Snapshot:
     """Read a page's stored text once; its title lends words to every passage."""
-    seen = plain(text[:max_chars])
-    bounds, above, trails, rows = _find_sentences(seen.text)
+    plain_text = plain(text[:max_chars])
+    bounds, above, trails, rows = _find_sentences(plain_text.text)
     places: dict[str, list[int]] = {}
     for number, (start, end) in enumerate(bounds):
-        for word in set(WORD.findall(seen.text, start, end)):
+        for word in set(WORD.findall(plain_text.text, start, end)):
             for term in word_terms(word):
-                if (found := places.setdefault(term, []))[-1:] != [number]:
-                    found.append(number)
+                if (sentences := places.setdefault(term, []))[-1:] != [number]:
+                    sentences.append(number)
     read_chars = min(len(text), max_chars)
     return Snapshot(
-        text, url, digest or content_digest(text), seen, bounds, above, trails, rows, places, read_chars, title=title
+        text, url, digest or content_digest(text), plain_text, bounds, above, trails, rows, places, read_chars, title=title
     )
 
 
@@ -167,18 +167,18 @@ def cut_block(text: str, block: Block) -> Iterator[tuple[int, int]]:
     if block.kind == "heading":  # without the line under it
         yield block.start, block.start + len(text[block.start : block.end].partition("\n")[0])
         return
-    held = block.start
+    begin = block.start
     for line in _LINE.finditer(text, block.start, block.end):
         start, end = line.span()
         if block.kind == "code":
-            held = end
+            begin = end
             if line[0].strip() and start > block.start and end < block.end:
                 yield start, end
         elif LABEL.match(line[0]) or _DEFINITION.match(line[0]):
-            if held < start:
-                yield held, start
+            if begin < start:
+                yield begin, start
             if LABEL.match(line[0]):
                 yield start, end
-            held = end
-    if held < block.end:
-        yield held, block.end
+            begin = end
+    if begin < block.end:
+        yield begin, block.end

@@ -83,7 +83,9 @@ def parse_text(text: str) -> ParsedText:
 
 
 def _parse_words(text: str, values: list[Value]) -> Iterator[Word]:
-    has_names = not _capitals_say_nothing(text)
+    # in titles, shouting and German, nouns or all words have a capital
+    long = [w for w in re.findall(r"[^\W\d_]{4,}", text)[:80] if not has_unspaced(w)]
+    has_names = not ((len(long) > 8 and sum(w[0].isupper() for w in long) > 0.9 * len(long)) or len(_GERMAN.findall(text)) > 1)
     place = 0
     for match in WORD.finditer(text):
         while place < len(values) and values[place].end <= match.start():
@@ -98,12 +100,6 @@ def _parse_words(text: str, values: list[Value]) -> Iterator[Word]:
         terms = word_terms(word)
         is_name = has_names and not value and word[0].isupper() and flat not in PRONOUNS and _is_name(text, match)
         yield Word(word, flat, terms[0] if terms and not value else "", start, match.end(), is_name, value)
-
-
-def _capitals_say_nothing(text: str) -> bool:
-    """In titles, shouting and German, where nouns or all words have a capital."""
-    long = [w for w in re.findall(r"[^\W\d_]{4,}", text)[:80] if not has_unspaced(w)]
-    return (len(long) > 8 and sum(w[0].isupper() for w in long) > 0.9 * len(long)) or len(_GERMAN.findall(text)) > 1
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:

@@ -72,8 +72,8 @@ def packaged_quiz() -> Quiz:
     quiz = whole_quiz()
     halves = ([p for p in quiz.pairs if p.is_true is is_true] for is_true in (True, False))
     most = MAX_PAIRS // 2
-    chosen = {half[len(half) * n // most].id for half in halves for n in range(min(most, len(half)))}
-    pairs = tuple(pair for pair in quiz.pairs if pair.id in chosen)
+    ids = {half[len(half) * n // most].id for half in halves for n in range(min(most, len(half)))}
+    pairs = tuple(pair for pair in quiz.pairs if pair.id in ids)
     return Quiz(pairs, content_digest(f"{quiz.digest} {len(pairs)}")[:16])
 
 
@@ -123,7 +123,8 @@ class Grade(Struct, frozen=True):
         """The score with one half at the model's own thresholds; support by a model that may not raise is a gap."""
         if not score.known:
             return score
-        supported = _rescale_score(score.supported, self.supported_from)
+        value, threshold = score.supported, self.supported_from
+        supported = 0.5 + (value - threshold) / (1 - threshold) / 2 if value >= threshold else value / threshold / 2
         if supported >= 0.5 and not self.may_raise:
             return build_gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
         figure = JudgeFigure(name, self.balanced_accuracy, self.pairs)
@@ -153,8 +154,8 @@ def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
     A gap is wrong for a true pair and for a lie alike: a model that does not answer is no judge.
     """
     answers = list(zip(quiz.pairs, scores, strict=True))
-    ordered = sorted(answers, key=lambda answer: not answer[0].is_true)
-    first, second = ordered[::2], ordered[1::2]  # every other pair of each label: both halves have as many lies
+    by_label = sorted(answers, key=lambda answer: not answer[0].is_true)
+    first, second = by_label[::2], by_label[1::2]  # every other pair of each label: both halves have as many lies
     right = [_right_answers(first, _best_threshold(second)), _right_answers(second, _best_threshold(first))]
     true_kept = fmean(right[0][True] + right[1][True])
     lies_caught = fmean(right[0][False] + right[1][False])
@@ -173,8 +174,8 @@ Answers = Sequence[tuple[QuizPair, PairScore]]
 
 def _best_threshold(answers: Answers) -> float:
     """The threshold with the highest balanced accuracy; of several, the one nearest to one half."""
-    known = sorted({score.supported for _, score in answers if score.known})
-    candidates = [0.5, *((low + high) / 2 for low, high in pairwise(known))]
+    values = sorted({score.supported for _, score in answers if score.known})
+    candidates = [0.5, *((low + high) / 2 for low, high in pairwise(values))]
 
     def quality(threshold: float) -> float:
         right = _right_answers(answers, threshold)
@@ -189,11 +190,6 @@ def _right_answers(answers: Answers, threshold: float) -> dict[bool, list[bool]]
     for pair, score in answers:
         right[pair.is_true].append(score.known and (score.supported >= threshold) == pair.is_true)
     return right
-
-
-def _rescale_score(value: float, threshold: float) -> float:
-    """The value on a scale where the threshold is one half."""
-    return 0.5 + (value - threshold) / (1 - threshold) / 2 if value >= threshold else value / threshold / 2
 
 
 # The grade of a model, from an earlier test or a new one that must end at the deadline. Raises NexiError where there is none.
@@ -215,19 +211,18 @@ class GradedPairModel:
         return self._model.name
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        grade = await self._find_grade(deadline) if pairs else None
+        if not pairs:
+            return []
+        async with self._turn:  # the test is taken once
+            if self._grade is None and not self._problem:
+                try:
+                    self._grade = await self._test(deadline)
+                except NexiError as error:
+                    self._problem = str(error)
+        grade = self._grade
         if grade is None:
             return build_gaps(pairs, self._problem)
         if not grade.may_be_asked:
             reason = f"{self.name} was right in {grade.balanced_accuracy:.0%} of its test, too rarely to be asked"
             return build_gaps(pairs, reason)
         return [grade.apply(score, self.name) for score in await self._model.score(pairs, deadline=deadline)]
-
-    async def _find_grade(self, deadline: float | None) -> Grade | None:
-        async with self._turn:
-            if self._grade is None and not self._problem:
-                try:
-                    self._grade = await self._test(deadline)
-                except NexiError as error:
-                    self._problem = str(error)
-        return self._grade

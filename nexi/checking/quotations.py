@@ -52,18 +52,13 @@ def _quotation(claim: Claim, snapshots: Pages) -> Claim:
             good = replace(evidence, verdict=Verdict.FOUND, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
             others = (good if e is evidence else e for e in claim.evidence)
             return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(others))
-    if _is_quoted_by_parts(claim.text, snapshots):
+    parts = _PART.findall(claim.text)
+    if len(parts) > 1 and all(
+        any((page := snapshots.get(int(n))) is not None and is_quoted(part, page.plain.text) for n in re.findall(r"\d+", marks))
+        for part, marks in parts
+    ):
         return replace(claim, verdict=Verdict.FOUND, reason=Notice("quote.by_parts", "quoted letter for letter, part by part"))
     return claim
-
-
-def _is_quoted_by_parts(text: str, snapshots: Pages) -> bool:
-    """Several quotations in one sentence, each before its own markers."""
-    parts = _PART.findall(text)
-    return len(parts) > 1 and all(
-        any((page := snapshots.get(int(n))) is not None and is_quoted(said, page.plain.text) for n in re.findall(r"\d+", marks))
-        for said, marks in parts
-    )
 
 
 def is_quoted(sentence: str, text: str) -> bool:

@@ -134,7 +134,7 @@ JudgeText: TypeAlias = Callable[[Verification, Pages, Judge, float | None], Awai
 
 async def recheck(
     document: Document,
-    kept: Texts,
+    stored_texts: Texts,
     pages: FetchedPages | None = None,
     *,
     judge: Judge | None = None,
@@ -142,12 +142,21 @@ async def recheck(
 ) -> Verification:
     """Check every sentence of a document against the pages it cites: as they are stored, or as they were fetched now."""
     if pages is None:
-        states = tuple(_stored_state(source, kept[source.number]) for source in document.sources)
-        return await check_document(document, kept, states, judge=judge, deadline=deadline)
-    known = any(kept.values())
-    before = await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, kept), "cited") if known else ()
+        states = tuple(
+            SourceState(source, "missing", "no stored text of this page was found")
+            if (text := stored_texts[source.number]) is None
+            else SourceState(source, "stored", digest=content_digest(text))
+            for source in document.sources
+        )
+        return await check_document(document, stored_texts, states, judge=judge, deadline=deadline)
+    has_texts = any(stored_texts.values())
+    before = (
+        await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, stored_texts), "cited")
+        if has_texts
+        else ()
+    )
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-    states = tuple(_fresh_state(source, kept[source.number], pages[source.number]) for source in document.sources)
+    states = tuple(_fresh_state(source, stored_texts[source.number], pages[source.number]) for source in document.sources)
     verification = await check_document(document, fresh, states, judge=judge, deadline=deadline, before=before)
     return replace(verification, refetched=True)
 
@@ -198,7 +207,13 @@ async def prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot 
 
 def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
     """What rules say; a sentence that cites nothing is looked for in every page where the document as a whole was."""
-    claims = _add_addresses(check_answer(document.text[:MAX_CHARS], pages, document.question).claims, document)
+    urls = {source.number: source.url for source in document.sources}
+
+    def add_address(e: Evidence) -> Evidence:  # also where there was no text to compare
+        return e if e.url else replace(e, url=urls.get(e.number, ""), reason=LOST if e.number in document.lost else e.reason)
+
+    claims = check_answer(document.text[:MAX_CHARS], pages, document.question).claims
+    claims = tuple(replace(claim, evidence=tuple(map(add_address, claim.evidence))) for claim in claims)
     if basis != "cited":
         claims = tuple(find_anywhere(claim, pages, document.question) for claim in claims)
 
@@ -215,26 +230,16 @@ def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Clai
 
 async def _judge_sentences(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
     claims = verification.proof.claims
-    judged, judging = await judge_claims(claims, verification.document.question, pages, judge, deadline=deadline)
+    new_claims, judging = await judge_claims(claims, verification.document.question, pages, judge, deadline=deadline)
     verification = replace(verification, gap=say_all(verification.gap, describe_gap(judging.judgements)))
     if not any(judgement.finding for judgement in judging.judgements):
         return verification
-    judged = tuple(
+    new_claims = tuple(
         old if new.verdict is Verdict.NOT_FOUND and old.evidence and all(pages.get(n) is None for n in old.numbers) else new
-        for old, new in zip(claims, judged, strict=True)  # what is not in the other pages may be in the one that is missing
+        for old, new in zip(claims, new_claims, strict=True)  # what is not in the other pages may be in the one that is missing
     )
     name, judges = (judging.judge.name, (judging.judge,)) if judging.judge else (judge.name, ())
-    return replace(verification, proof=Proof(judged), judge=name, judges=judges)
-
-
-def _add_addresses(claims: Sequence[Claim], document: Document) -> tuple[Claim, ...]:
-    """Every piece of evidence with its address, also where there was no text to compare."""
-    urls = {source.number: source.url for source in document.sources}
-
-    def add_address(e: Evidence) -> Evidence:
-        return e if e.url else replace(e, url=urls.get(e.number, ""), reason=LOST if e.number in document.lost else e.reason)
-
-    return tuple(replace(claim, evidence=tuple(map(add_address, claim.evidence))) for claim in claims)
+    return replace(verification, proof=Proof(new_claims), judge=name, judges=judges)
 
 
 def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
@@ -248,12 +253,6 @@ def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
     return Proof(tuple(replace(claim, evidence=tuple(map(name_page, claim.evidence))) for claim in proof.claims))
 
 
-def _stored_state(source: Source, text: str | None) -> SourceState:
-    if text is None:
-        return SourceState(source, "missing", "no stored text of this page was found")
-    return SourceState(source, "stored", digest=content_digest(text))
-
-
 def describe_failure(source: Source, error: FetchError) -> SourceState:
     """A page that could not be read: it is dead, it is one that nexi does not read, or a limit was reached before it."""
     if isinstance(error, PageLimitError):
@@ -261,10 +260,10 @@ def describe_failure(source: Source, error: FetchError) -> SourceState:
     return SourceState(source, "dead" if error.reason in ("error", "timeout") else "refused", error.cause or error.message)
 
 
-def _fresh_state(source: Source, kept: str | None, page: Page | FetchError) -> SourceState:
+def _fresh_state(source: Source, stored_text: str | None, page: Page | FetchError) -> SourceState:
     if isinstance(page, FetchError):
         return describe_failure(source, page)
-    known = source.digest or (content_digest(kept) if kept is not None else "")
-    if not known:
+    former_digest = source.digest or (content_digest(stored_text) if stored_text is not None else "")
+    if not former_digest:
         return SourceState(source, "fresh", "it was not stored before", page.digest)
-    return SourceState(source, "same" if known == page.digest else "changed", digest=page.digest)
+    return SourceState(source, "same" if former_digest == page.digest else "changed", digest=page.digest)

@@ -114,31 +114,26 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
     reason: str = meaning
     if judgement.reason and verdict is not Verdict.SUPPORTED:
         reason = join_cause(reason, judgement.reason)
-    evidence = _add_evidence(claim, judgement, pages, verdict, reason)
-    return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
-
-
-def _add_evidence(claim: Claim, judgement: Judgement, pages: Pages, verdict: Verdict, reason: str) -> tuple[Evidence, ...]:
-    """What the passages that the judge named say, in place of what rules saw in these pages; the best passage of each."""
-    named: dict[int, Evidence] = {}
+    by_number: dict[int, Evidence] = {}
     for number in dict.fromkeys(passage.page for passage in judgement.passages):
         page = pages.get(number)
         if page is None:
             continue
         start, end = narrow_span(claim.text, [p for p in judgement.passages if p.page == number], page)
         fit = 1.0 if verdict is Verdict.SUPPORTED else 0.0
-        named[number] = Evidence(number, page.url, page.digest, verdict, 1.0, fit, start, end, page.text[start:end], reason)
-    rest = (_lower_evidence(e, verdict) for e in claim.evidence if e.number not in named)
-    own = [named[e.number] for e in claim.evidence if e.number in named]
-    return (*own, *(e for n, e in named.items() if n not in claim.numbers), *rest)
-
-
-def _lower_evidence(evidence: Evidence, verdict: Verdict) -> Evidence:
-    """A page that the judge did not name supports nothing, whatever words it shares."""
-    if evidence.verdict is Verdict.UNCHECKED:
-        return evidence
-    reason = Notice("judge.other_page", "the judge names another page") if verdict is Verdict.SUPPORTED else REJECTED
-    return replace(evidence, verdict=Verdict.NOT_FOUND, fit=0.0, reason=reason, missing=(), other="")
+        by_number[number] = Evidence(number, page.url, page.digest, verdict, 1.0, fit, start, end, page.text[start:end], reason)
+    # a page that the judge did not name supports nothing, whatever words it shares
+    other_page = Notice("judge.other_page", "the judge names another page") if verdict is Verdict.SUPPORTED else REJECTED
+    rest = (
+        e
+        if e.verdict is Verdict.UNCHECKED
+        else replace(e, verdict=Verdict.NOT_FOUND, fit=0.0, reason=other_page, missing=(), other="")
+        for e in claim.evidence
+        if e.number not in by_number
+    )
+    own = [by_number[e.number] for e in claim.evidence if e.number in by_number]
+    evidence = (*own, *(e for n, e in by_number.items() if n not in claim.numbers), *rest)
+    return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
 
 
 def narrow_span(sentence: str, passages: Sequence[Passage], page: Snapshot) -> tuple[int, int]:
@@ -153,12 +148,12 @@ def narrow_span(sentence: str, passages: Sequence[Passage], page: Snapshot) -> t
     for passage in passages:
         places = [at for at in range(len(page.bounds)) if passage.start <= page.stored_between(at, at)[0] < passage.end]
         for n, first in enumerate(places):
-            held: set[str] = set()
+            span_terms: set[str] = set()
             for more, last in enumerate(places[n : n + MAX_SPAN_SENTENCES]):
                 start, _ = page.stored_between(last, last)
                 if not _SILENT_LINE.match(page.text, page.text.rfind("\n", 0, start) + 1):
-                    held |= weights.keys() & set(list_terms(page.words_between(last, last)))
-                score = sum(weights[term] for term in held) - more * price
+                    span_terms |= weights.keys() & set(list_terms(page.words_between(last, last)))
+                score = sum(weights[term] for term in span_terms) - more * price
                 if score > best:
                     best, place = score, page.stored_between(first, last)
     return place
@@ -171,10 +166,10 @@ def describe_gap(judgements: Sequence[Judgement]) -> str:
     if not reasons:
         return ""
     total = len(judgements)
-    said = join_causes(reasons[:MAX_GAP_REASONS])
+    causes = join_causes(reasons[:MAX_GAP_REASONS])
     if len(gaps) == total:
-        return Notice("judge.gap", "The sentences were not judged: {reason}", reason=said)
-    return Notice("judge.gap_of", "{n} of {m} sentences were not judged: {reason}", n=len(gaps), m=total, reason=said)
+        return Notice("judge.gap", "The sentences were not judged: {reason}", reason=causes)
+    return Notice("judge.gap_of", "{n} of {m} sentences were not judged: {reason}", n=len(gaps), m=total, reason=causes)
 
 
 def edit_text(text: str, claims: Sequence[Claim], changes: Mapping[int, str]) -> tuple[str, tuple[Claim, ...]]:
@@ -188,28 +183,24 @@ def edit_text(text: str, claims: Sequence[Claim], changes: Mapping[int, str]) ->
     for claim in claims:
         out += text[position : claim.start]
         position = claim.end
-        said = changes.get(claim.index)
-        if said == "":
-            out, position = _take_out(out, text, position)
+        sentence = changes.get(claim.index)
+        if sentence == "":
+            line_start = out.rfind("\n") + 1
+            line_end = text.find("\n", position)
+            line_end = len(text) if line_end < 0 else line_end
+            if not _WORD.search(out[line_start:]) and not _WORD.search(text[position:line_end]):
+                out, position = out[:line_start], min(len(text), line_end + 1)  # nothing else is in its line
+            else:
+                rest = text[position:]
+                position += len(rest) - len(rest.lstrip(_BLANKS))
             continue
-        body = claim.text if said is None else find_opening(claim.text) + said
+        body = claim.text if sentence is None else find_opening(claim.text) + sentence
         standing.append(replace(claim, text=body, start=len(out), end=len(out) + len(body)))
         out += body
     out += text[position:]
     lead = len(out) - len(out.lstrip())
-    shifted = (replace(claim, start=claim.start - lead, end=claim.end - lead) for claim in standing)
-    return out.strip(), tuple(shifted)
-
-
-def _take_out(out: str, text: str, position: int) -> tuple[str, int]:
-    """What stands before and where the text goes on, without a sentence; its line goes too where nothing else is in it."""
-    line_start = out.rfind("\n") + 1
-    line_end = text.find("\n", position)
-    line_end = len(text) if line_end < 0 else line_end
-    if not _WORD.search(out[line_start:]) and not _WORD.search(text[position:line_end]):
-        return out[:line_start], min(len(text), line_end + 1)
-    rest = text[position:]
-    return out, position + len(rest) - len(rest.lstrip(_BLANKS))
+    moved_claims = (replace(claim, start=claim.start - lead, end=claim.end - lead) for claim in standing)
+    return out.strip(), tuple(moved_claims)
 
 
 def can_replace(sentence: str, claim: Claim) -> bool:
@@ -219,5 +210,5 @@ def can_replace(sentence: str, claim: Claim) -> bool:
 
 def find_opening(sentence: str) -> str:
     """The bullet, number or quotation mark of a line; a row of a table is one whole."""
-    found = _OPENING.match(sentence)
-    return found[0] if found else ""
+    match = _OPENING.match(sentence)
+    return match[0] if match else ""

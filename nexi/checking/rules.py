@@ -71,8 +71,8 @@ class Finding(Struct, frozen=True):
     @property
     def fit(self) -> float:
         """How much of the claim the page says; nothing where it says otherwise."""
-        said = self.verdict is Verdict.FOUND or self.is_close
-        return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if said else 0.0
+        is_said = self.verdict is Verdict.FOUND or self.is_close
+        return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if is_said else 0.0
 
     @property
     def rank(self) -> float:
@@ -82,8 +82,8 @@ class Finding(Struct, frozen=True):
 
 def check_answer(text: str, snapshots: Pages, question: str = "") -> Proof:
     """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
-    numbered = enumerate(read_answer(text, question))
-    return Proof(tuple(_check(s, {n: snapshots.get(n) for n in s.numbers}, question, index) for index, s in numbered))
+    sentences = enumerate(read_answer(text, question))
+    return Proof(tuple(_check(s, {n: snapshots.get(n) for n in s.numbers}, question, index) for index, s in sentences))
 
 
 def check_claim(text: str, cited: Pages, question: str = "", *, index: int = 0, start: int = 0) -> Claim:
@@ -96,9 +96,9 @@ def find_anywhere(claim: Claim, pages: Pages, question: str) -> Claim:
     if claim.evidence or not claim.needs_citation or len(claim.text) > MAX_COMPARED_CHARS:
         return claim
     terms = list_terms(claim.text)
-    known = {number: page for number, page in pages.items() if page is not None}
-    best = sorted(known, key=lambda n: -sum(term in known[n].places for term in terms))[:MAX_COMPARED_PAGES]
-    checks = [check_claim(claim.text, {n: known[n]}, question, index=claim.index, start=claim.start) for n in best]
+    readable = {number: page for number, page in pages.items() if page is not None}
+    best = sorted(readable, key=lambda n: -sum(term in readable[n].places for term in terms))[:MAX_COMPARED_PAGES]
+    checks = [check_claim(claim.text, {n: readable[n]}, question, index=claim.index, start=claim.start) for n in best]
     for verdict in (Verdict.FOUND, Verdict.CONTRADICTED):
         if match := next((check for check in checks if check.verdict is verdict), None):
             return match
@@ -109,20 +109,17 @@ def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim
     claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.is_claim, sentence.reason)
     if not cited or not WORD.search(sentence.plain):
         return replace(claim, reason=sentence.reason or Notice("rules.no_source", "needs a source and cites none"))
-    parsed, pages = parse_text(_cut_reply_word(sentence.plain)), dict(list(cited.items())[:MAX_CITED])
-    findings = {number: find(parsed, page, question) for number, page in pages.items()}
+    claim_text, pages = parse_text(sentence.plain), dict(list(cited.items())[:MAX_CITED])
+    if reply := _REPLY_WORD.match(sentence.plain):
+        rest = parse_text(sentence.plain[reply.end() :])
+        if (reply[1].casefold() == "no") == has_negation(rest):  # the rest says the same: "No, 1 is not a prime number"
+            claim_text = rest
+    findings = {number: find(claim_text, page, question) for number, page in pages.items()}
     too_many = Finding(Verdict.UNCHECKED, Notice("rules.many_sources", "cites more sources than one sentence is compared with"))
     evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
     best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
     return _check_by_clauses(claim, sentence, pages, list(findings.values()))
-
-
-def _cut_reply_word(text: str) -> str:
-    """A sentence without the yes or no before it, where the rest says the same: "No, 1 is not a prime number"."""
-    reply = _REPLY_WORD.match(text)
-    rest = text[reply.end() :] if reply else text
-    return rest if reply and (reply[1].casefold() == "no") == has_negation(parse_text(rest)) else text
 
 
 def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
@@ -136,7 +133,9 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
         )
     if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
         return Finding(Verdict.UNCHECKED, Notice("rules.too_long", "too long to be compared as one sentence"))
-    fragment = _is_fragment(claim)
+    # a few words without a verb, such as a name or a date: what they say depends on what was asked
+    is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words) and " | " not in claim.text
+    fragment = is_short and not any(w.flat in AUXILIARIES for w in claim.words)
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
         return Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
@@ -152,26 +151,20 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
     return best
 
 
-def _is_fragment(claim: ParsedText) -> bool:
-    """A few words without a verb, such as a name or a date: what they say depends on what was asked."""
-    is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words) and " | " not in claim.text
-    return is_short and not any(w.flat in AUXILIARIES for w in claim.words)
-
-
 def _names_row(claim: ParsedText, index: int, page: Snapshot) -> bool:
     """Whether a claim has the first cell of a row of a table, which says what the row is about."""
     cells = list_cells(page.words_between(index, index)) if page.is_row(index) else ()
     return any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
 
 
-def _choose(found: list[Finding]) -> Finding:
+def _choose(findings: list[Finding]) -> Finding:
     """The best finding: a near copy decides, or one as near that negates it; a passage that says more outweighs both."""
-    nearest = max((f.follows for f in found), default=0.0)
-    copies = [f for f in found if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or found
+    nearest = max((f.follows for f in findings), default=0.0)
+    copies = [f for f in findings if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or findings
     nothing = Finding(Verdict.NOT_FOUND, NOTHING)
     best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first), default=nothing)
     if best.verdict is not Verdict.FOUND:
-        best = next((f for f in found if f.verdict is Verdict.FOUND and f.share > best.share), best)
+        best = next((f for f in findings if f.verdict is Verdict.FOUND and f.share > best.share), best)
     return next((f for f in copies if f.is_negated and f.share >= best.share and f.rank < nothing.rank), best)
 
 
@@ -182,61 +175,65 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     sentences = rows or [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
     texts = [source, page.parsed_title, *(page.parse_between(at, at) for at in window.context)]
     others = [[*sentences[:at], *sentences[at + 1 :], *texts[1:]] for at in range(len(sentences))]
-    lent = [{term for text in lending for term in text.terms} for lending in others]
+    borrowed_terms = [{term for text in lending for term in text.terms} for lending in others]
     subject = page.parsed_title.terms
     absent = [v.text.strip() for v in find_missing(claim.values, [v for text in texts for v in text.values])]
-    alignments = [align(claim, *pair, page.places, subject) for pair in zip(sentences, lent, strict=True)]
+    alignments = [align(claim, *pair, page.places, subject) for pair in zip(sentences, borrowed_terms, strict=True)]
     if rows and not absent:  # the order of figures and heads in a sentence need not be that of the table
         alignments = [min(alignments, key=lambda a: len(a.changes) + len(a.contradictions))]
-    aligned = max(alignments, key=lambda a: a.follows)
-    lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes, *find_overstatements(claim, source)]))
-    missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
+    alignment = max(alignments, key=lambda a: a.follows)
+    lacks = list(dict.fromkeys([*absent, *lacks, *alignment.changes, *find_overstatements(claim, source)]))
+    gaps = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
     values = len(claim.firm_values)
     share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values) if claim.words else 0.0
-    made = Finding(
-        Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, missing, "", aligned.follows, values, aligned.is_negated
+    finding = Finding(
+        Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, gaps, "", alignment.follows, values, alignment.is_negated
     )
-    if aligned.contradictions and share >= ENOUGH_TO_CONTRADICT and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
-        claimed, stated = (value.text.strip() for value in aligned.contradictions[0])
+    if (
+        alignment.contradictions
+        and share >= ENOUGH_TO_CONTRADICT
+        and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}")
+    ):
+        our_value, their_value = (value.text.strip() for value in alignment.contradictions[0])
         reason = Notice(
             "rules.other_value",
             "the source says {stated} where the sentence says {claimed}",
-            stated=repr(stated),
-            claimed=repr(claimed),
+            stated=repr(their_value),
+            claimed=repr(our_value),
         )
-        return replace(made, verdict=Verdict.CONTRADICTED, reason=reason, other=stated)
+        return replace(finding, verdict=Verdict.CONTRADICTED, reason=reason, other=their_value)
     enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
-    if share < TOUCHED or (missing and share < enough):
-        return made
-    if missing or share < enough:
-        unsaid = missing or dict.fromkeys(w.text for w in claim.words if w.term and not any(w.term in t.terms for t in texts))
+    if share < TOUCHED or (gaps and share < enough):
+        return finding
+    if gaps or share < enough:
+        unsaid = gaps or dict.fromkeys(w.text for w in claim.words if w.term and not any(w.term in t.terms for t in texts))
         lacking = Notice("rules.missing", "not in this passage: {words}", words=", ".join(list(unsaid)[:4]))
-        return replace(made, reason=lacking, is_close=True)
+        return replace(finding, reason=lacking, is_close=True)
     ours, theirs = (f" {' '.join(word.flat for word in text.words)} " for text in (claim, source))
     word_for_word = Notice("rules.word_for_word", "said word for word")
     reason = word_for_word if ours in theirs else Notice("rules.together", "its words stand in this passage")
-    return replace(made, verdict=Verdict.FOUND, reason=reason)
+    return replace(finding, verdict=Verdict.FOUND, reason=reason)
 
 
 def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
     """Whether the passage of a fragment says what was asked: most words of the question stand in it, above it or in a title."""
-    wanted = {w.term for w in question.words if w.term and w.flat not in ASKING_WORDS}
+    question_terms = {w.term for w in question.words if w.term and w.flat not in ASKING_WORDS}
     places = {*range(finding.first, finding.last + 1), 0, page.above[finding.first]} - {-1}
-    held = {term for at in places for term in page.parse_between(at, at).terms}.union(page.parsed_title.terms)
-    return not wanted or len(wanted & held) > ENOUGH_QUESTION * len(wanted)
+    passage_terms = {term for at in places for term in page.parse_between(at, at).terms}.union(page.parsed_title.terms)
+    return not question_terms or len(question_terms & passage_terms) > ENOUGH_QUESTION * len(question_terms)
 
 
 def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evidence:
     if page is None:
         return Evidence(number, reason=finding.reason)
-    made = Evidence(
+    evidence = Evidence(
         number, page.url, page.digest, finding.verdict, round(finding.share, 3), round(finding.fit, 3),
         reason=finding.reason, missing=finding.missing, other=finding.other,
     )  # fmt: skip
     if finding.first < 0 or finding.rank == _RANKS[Verdict.NOT_FOUND]:
-        return made
+        return evidence
     start, end = page.stored_between(finding.first, finding.last)
-    return replace(made, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
+    return replace(evidence, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
 
 
 # A sentence that several sources, or several places of one, say together.
@@ -246,24 +243,22 @@ Part = tuple[Clause, int, Finding]  # a clause, the source that says most of it,
 
 def _check_by_clauses(claim: Claim, sentence: Sentence, pages: Pages, findings: Sequence[Finding]) -> Claim:
     """The claim, found clause by clause where it was not found whole, or where its clauses cite sources of their own."""
-    placed = cut_at_markers(sentence.text)
-    cites_apart = len({clause.numbers for clause in placed if clause.numbers}) > 1
-    copied = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings)
-    may_be_cut = claim.verdict is not Verdict.FOUND and not copied and any(f.share > 0 for f in findings)
-    for clauses in [placed] if cites_apart else cut_at_joints(sentence.plain) if may_be_cut else ():
-        parts = [_find_clause(clause, pages) for clause in clauses]
+    by_markers = cut_at_markers(sentence.text)
+    cites_apart = len({clause.numbers for clause in by_markers if clause.numbers}) > 1
+    is_copy = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings)
+    may_be_cut = claim.verdict is not Verdict.FOUND and not is_copy and any(f.share > 0 for f in findings)
+    for clauses in [by_markers] if cites_apart else cut_at_joints(sentence.plain) if may_be_cut else ():
+        parts: list[Part] = []
+        for clause in clauses:
+            words = parse_text(clause.text)
+            findings_by_page = ((clause, number, find(words, pages.get(number))) for number in clause.numbers or pages)
+            parts.append(min(findings_by_page, key=lambda part: part[2].rank))
         if all(finding.verdict is Verdict.FOUND for _, _, finding in parts):
             return _join_parts(claim, pages, parts)
-        denied = [finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED]
-        if cites_apart and denied and claim.verdict is not Verdict.FOUND:
-            return replace(claim, verdict=Verdict.CONTRADICTED, reason=denied[0].reason)
+        denials = [finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED]
+        if cites_apart and denials and claim.verdict is not Verdict.FOUND:
+            return replace(claim, verdict=Verdict.CONTRADICTED, reason=denials[0].reason)
     return claim
-
-
-def _find_clause(clause: Clause, pages: Pages) -> Part:
-    parsed = parse_text(clause.text)
-    parts = ((clause, number, find(parsed, pages.get(number))) for number in clause.numbers or pages)
-    return min(parts, key=lambda part: part[2].rank)
 
 
 def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
@@ -283,7 +278,7 @@ def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
                 e.number, e.url, e.digest, Verdict.NOT_FOUND, reason=Notice("rules.unused", "nothing here rests on it")
             )
         evidence.append(e)
-    named = " and ".join(f"[{number}]" for number in numbers)
-    several = Notice("rules.by_parts", "said part by part by {sources}", sources=named)
+    source_list = " and ".join(f"[{number}]" for number in numbers)
+    several = Notice("rules.by_parts", "said part by part by {sources}", sources=source_list)
     reason = several if len(numbers) > 1 else Notice("rules.places", "said in several places of the source")
     return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(evidence))

@@ -95,11 +95,11 @@ def numbers_of(text: str) -> tuple[int, ...]:
 
 def without_markers(text: str) -> str:
     """What a sentence claims: without markers outside code, list marks, emphasis and a mention of the source itself."""
-    cut = outside_code(text, lambda part: MARKERS.sub(" ", part))
-    opening = _OPENING.match(cut)
-    cut = _EMPHASIS.sub("", cut[opening.end() :] if opening else cut).strip(" \t\n|")
-    cut = _ATTRIBUTION.sub("", re.sub(r"[ \t]{2,}", " ", cut), count=1)
-    return re.sub(r"\s+([.,;:!?。，])(?=\s|$)", r"\1", cut)
+    claim = outside_code(text, lambda part: MARKERS.sub(" ", part))
+    opening = _OPENING.match(claim)
+    claim = _EMPHASIS.sub("", claim[opening.end() :] if opening else claim).strip(" \t\n|")
+    claim = _ATTRIBUTION.sub("", re.sub(r"[ \t]{2,}", " ", claim), count=1)
+    return re.sub(r"\s+([.,;:!?。，])(?=\s|$)", r"\1", claim)
 
 
 def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
@@ -109,36 +109,31 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
     What cites a page states something, whatever it looks like.
     """
     bare = without_markers(_HEADING.sub("", text, count=1)).strip()
-    parsed, asked = parse_text(bare[:MAX_SENTENCE_CHARS]), parse_text(question[:MAX_SENTENCE_CHARS])
-    own = set(parsed.terms) - FRAME_WORDS
-    if not own and not parsed.firm_values:
-        return False, "speaks of the answer itself" if parsed.terms else "says too little to be a claim"
+    sentence, question_text = parse_text(bare[:MAX_SENTENCE_CHARS]), parse_text(question[:MAX_SENTENCE_CHARS])
+    own = set(sentence.terms) - FRAME_WORDS
+    if not own and not sentence.firm_values:
+        return False, "speaks of the answer itself" if sentence.terms else "says too little to be a claim"
     if numbers_of(text):
         return True, ""
-    if reason := _excuse(text, bare):
-        return False, reason
-    if question and not set(parsed.terms) - set(asked.terms) and not _new_values(parsed, asked):
+    if _QUESTION.search(bare) or (is_title(text) and _ASKS.match(bare)):
+        return False, QUESTION
+    if is_title(text):
+        return False, "a heading"
+    if _LEADS_IN.search(bare):
+        return False, "leads in what follows"
+    if question and not set(sentence.terms) - set(question_text.terms) and not _new_values(sentence, question_text):
         return False, "the question itself"
-    if _ABOUT_ITSELF.match(bare) and not _new_values(parsed, asked) and not _new_names(parsed, asked):
+    if (
+        _ABOUT_ITSELF.match(bare)
+        and not _new_values(sentence, question_text)
+        and not ({word.term for name in sentence.names for word in name} - FRAME_WORDS - set(question_text.terms))
+    ):
         return False, "speaks of the answer itself"
     return True, ""
 
 
-def _excuse(text: str, bare: str) -> str:
-    """Why a line states nothing by its form alone."""
-    if _QUESTION.search(bare) or (is_title(text) and _ASKS.match(bare)):
-        return QUESTION
-    if is_title(text):
-        return "a heading"
-    return "leads in what follows" if _LEADS_IN.search(bare) else ""
-
-
-def _new_values(parsed: ParsedText, asked: ParsedText) -> set[str]:
-    return {value.text.strip() for value in parsed.firm_values} - {value.text.strip() for value in asked.firm_values}
-
-
-def _new_names(parsed: ParsedText, asked: ParsedText) -> set[str]:
-    return {word.term for name in parsed.names for word in name} - FRAME_WORDS - set(asked.terms)
+def _new_values(sentence: ParsedText, question: ParsedText) -> set[str]:
+    return {value.text.strip() for value in sentence.firm_values} - {value.text.strip() for value in question.firm_values}
 
 
 def is_title(line: str) -> bool:
@@ -146,11 +141,11 @@ def is_title(line: str) -> bool:
     return bool(_HEADING.match(line) or LABEL.match(line))
 
 
-def has_verb(parsed: ParsedText) -> bool:
+def has_verb(heading: ParsedText) -> bool:
     """Whether a heading reads like a sentence: an auxiliary, a past form, or a plural that does something ("trams run on")."""
-    if any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words):
+    if any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in heading.words):
         return True
-    flats = [word.flat for word in parsed.words]
+    flats = [word.flat for word in heading.words]
     return any(
         who.endswith("s") and not does.endswith(("s", "ing")) and not {who, does} & STOP and small in STOP - JOINING_WORDS
         for who, does, small in zip(flats, flats[1:], flats[2:], strict=False)
@@ -175,27 +170,23 @@ def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
     if is_row(body):
         yield start, start + len(body.rstrip())
         return
-    masked = _MASKED.sub(lambda m: re.sub(r"[.!?]", "_", m[0]), body)  # markers and code have no sentence ends
-    held: tuple[int, int] | None = None
-    for first, last in _find_bounds(masked):
+    mask = _MASKED.sub(lambda m: re.sub(r"[.!?]", "_", m[0]), body)  # markers and code have no sentence ends
+    current: tuple[int, int] | None = None
+    # sentences end also where a marker stands between the full stop and the next capital, or without any blank
+    cuts = pairwise([0, *(match.end() for match in _GLUED.finditer(mask)), len(mask)])
+    bounds = ((a + first, a + last) for a, b in cuts for first, last in sentence_bounds(mask[a:b], MAX_SENTENCE_CHARS))
+    for first, last in bounds:
         lead = _MARKERS_FIRST.match(body, first, last)
-        if held and not lead and _BOLD_LEAD.fullmatch(body, *held):
-            held = held[0], last  # the words in bold that open an item are no sentence of their own
+        if current and not lead and _BOLD_LEAD.fullmatch(body, *current):
+            current = current[0], last  # the words in bold that open an item are no sentence of their own
             continue
-        if held and lead:
-            held = held[0], first + len(body[first : lead.end()].rstrip())
+        if current and lead:
+            current = current[0], first + len(body[first : lead.end()].rstrip())
             first = lead.end()
         if first < last:
-            yield from [(start + held[0], start + held[1])] if held else []
-            held = first, last
-    yield from [(start + held[0], start + held[1])] if held else []
-
-
-def _find_bounds(masked: str) -> Iterator[tuple[int, int]]:
-    """Sentence ends also where a marker stands between the full stop and the next capital, or without any blank."""
-    cuts = [0, *(match.end() for match in _GLUED.finditer(masked)), len(masked)]
-    for start, end in pairwise(cuts):
-        yield from ((start + a, start + b) for a, b in sentence_bounds(masked[start:end], MAX_SENTENCE_CHARS))
+            yield from [(start + current[0], start + current[1])] if current else []
+            current = first, last
+    yield from [(start + current[0], start + current[1])] if current else []
 
 
 def cut_at_markers(text: str) -> list[Clause]:

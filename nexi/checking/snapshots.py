@@ -34,12 +34,12 @@ class Snapshots:
 
     async def of(self, numbers: Iterable[int]) -> dict[int, Snapshot | None]:
         """The snapshots of these numbers; None for a number without a stored text."""
-        wanted = list(numbers)
+        number_list = list(numbers)
         async with self._turn:
-            for source in filter(None, map(self._session.book.by_number, wanted)):
+            for source in filter(None, map(self._session.book.by_number, number_list)):
                 if source.url not in self._prepared:
                     await self._prepare(source)
-        sources = {number: self._session.book.by_number(number) for number in wanted}
+        sources = {number: self._session.book.by_number(number) for number in number_list}
         return {number: self._prepared.get(source.url) if source else None for number, source in sources.items()}
 
     async def prepare_all(self) -> None:

@@ -111,11 +111,21 @@ _OF = re.compile(r"(?i)\s+(?:of|as)\b")
 
 def parse_numbers(text: str) -> list[Number]:
     """The numbers of a text in order; the ends of a range share their scale and unit."""
-    kept: list[Number] = []
+    numbers: list[Number] = []
     for number in sorted([*_in_digits(text), *_in_fractions(text), *_in_words(text)], key=lambda n: (n.start, -n.end)):
-        if not kept or number.start >= kept[-1].end:
-            kept.append(replace(number, rounding=_rounding_before(text, number.start)))
-    return _with_shared_units(text, kept)
+        if not numbers or number.start >= numbers[-1].end:
+            lead = _ROUNDED_BY.search(text, max(0, number.start - 40), number.start)
+            words = re.findall(r"\w+|~", lead[0].lower())[-ROUNDING_WORDS:] if lead else []
+            numbers.append(replace(number, rounding=next((ROUNDING[word] for word in reversed(words) if word in ROUNDING), "")))
+    out = list(numbers)
+    for place, (first, second) in enumerate(pairwise(numbers)):
+        if not _BETWEEN.match(text[first.end : second.start]) or first.is_ordinal or second.is_ordinal:
+            continue
+        scale = second.scale if first.scale == 1.0 else 1.0
+        values = tuple(dict.fromkeys((*first.values, *(value * scale for value in first.values))))
+        unit, factor = (first.unit, first.factor) if first.unit else (second.unit, second.factor)
+        out[place] = replace(first, values=values, unit=unit, factor=factor)
+    return out
 
 
 def _in_digits(text: str) -> Iterator[Number]:
@@ -148,8 +158,8 @@ def _readings(body: str) -> tuple[float, ...]:
     return tuple(readings)
 
 
-def _unit_of(written: str | None) -> tuple[str, float]:
-    word = (written or "").strip(" -")
+def _unit_of(spelling: str | None) -> tuple[str, float]:
+    word = (spelling or "").strip(" -")
     return SYMBOLS.get(word) or UNITS.get(word.lower(), ("", 1.0))
 
 
@@ -168,9 +178,9 @@ def _in_words(text: str) -> Iterator[Number]:
         return
     for match in _SPELLED.finditer(text):
         words = [word for word in re.split(r"[ -]+", match["run"].lower()) if word != "and"]
-        shown, start, end = match[0].strip(), match.start(), match.end()
+        number_text, start, end = match[0].strip(), match.start(), match.end()
         if words[-1] in FRACTIONS and (part := _fraction_of(words, match["a"], _OF.match(text, end) is not None)):
-            yield Number(shown, start, end, (100 * part,), "share", is_weak=shown == words[0], scale=100.0)
+            yield Number(number_text, start, end, (100 * part,), "share", is_weak=number_text == words[0], scale=100.0)
             continue
         unit, factor = _unit_of(match["unit"])
         if words[-1] == "second" and SMALL_NUMBERS.get(words[-2] if len(words) > 1 else "", 20) < 20:
@@ -181,7 +191,7 @@ def _in_words(text: str) -> Iterator[Number]:
             scale = SCALES.get((match["scale"] or words[-1]).lower(), 1.0)
             value = (value + 0.5) * SCALES.get(match["scale"] or "", 1.0) if match["half"] else value
             value = value / 2 if (match["a"] or "").lower().startswith("half") else value
-            yield Number(shown, start, end, (value,), unit, factor, ordinal, weak and not match["half"], 2, scale)
+            yield Number(number_text, start, end, (value,), unit, factor, ordinal, weak and not match["half"], 2, scale)
 
 
 def _fraction_of(words: list[str], article: str | None, is_of_something: bool) -> float:
@@ -208,54 +218,35 @@ def _spelled_value(words: list[str]) -> tuple[float | None, bool]:
     return total + current, False
 
 
-def _rounding_before(text: str, start: int) -> str:
-    lead = _ROUNDED_BY.search(text, max(0, start - 40), start)
-    words = re.findall(r"\w+|~", lead[0].lower())[-ROUNDING_WORDS:] if lead else []
-    return next((ROUNDING[word] for word in reversed(words) if word in ROUNDING), "")
-
-
-def _with_shared_units(text: str, numbers: list[Number]) -> list[Number]:
-    """Ranges: `5 to 10 million` and `12-15 km` say scale and unit once, for both ends."""
-    out = list(numbers)
-    for place, (first, second) in enumerate(pairwise(numbers)):
-        if not _BETWEEN.match(text[first.end : second.start]) or first.is_ordinal or second.is_ordinal:
-            continue
-        scale = second.scale if first.scale == 1.0 else 1.0
-        values = tuple(dict.fromkeys((*first.values, *(value * scale for value in first.values))))
-        unit, factor = (first.unit, first.factor) if first.unit else (second.unit, second.factor)
-        out[place] = replace(first, values=values, unit=unit, factor=factor)
-    return out
-
-
-def is_same_number(claimed: Number, stated: Number) -> bool:
+def is_same_number(claim: Number, source: Number) -> bool:
     """Whether a source's number says what was claimed: equal, converted, or rounded as the claim rounds it."""
-    if claimed.is_ordinal != stated.is_ordinal and not (claimed.is_weak or stated.is_weak):
+    if claim.is_ordinal != source.is_ordinal and not (claim.is_weak or source.is_weak):
         return False
-    if claimed.unit and stated.unit and claimed.unit != stated.unit:
+    if claim.unit and source.unit and claim.unit != source.unit:
         return False
-    converts = claimed.unit and stated.unit and abs(claimed.factor - stated.factor) > _EQUAL * claimed.factor
-    scale = stated.factor / claimed.factor if converts else 1.0
-    fraction = any(number.unit == "share" and number.scale == 100.0 for number in (claimed, stated))
+    converts = claim.unit and source.unit and abs(claim.factor - source.factor) > _EQUAL * claim.factor
+    scale = source.factor / claim.factor if converts else 1.0
+    fraction = any(number.unit == "share" and number.scale == 100.0 for number in (claim, source))
     error = MAX_CONVERSION_ERROR if converts else MAX_FRACTION_ERROR if fraction else _EQUAL
-    rounded = claimed if claimed.rounding != stated.rounding else replace(claimed, rounding="")
-    return any(_is_close(a, b * scale, error) or _rounds(a, b * scale, rounded) for a in claimed.values for b in stated.values)
+    as_rounded = claim if claim.rounding != source.rounding else replace(claim, rounding="")
+    return any(_is_close(a, b * scale, error) or _rounds(a, b * scale, as_rounded) for a in claim.values for b in source.values)
 
 
 def _is_close(a: float, b: float, error: float) -> bool:
     return abs(a - b) <= error * max(abs(a), abs(b))
 
 
-def _rounds(claimed: float, stated: float, number: Number) -> bool:
+def _rounds(claim: float, source: float, number: Number) -> bool:
     """About 160, more than 2,400, 1.2 million for 1,234,567: a number that says it is round, or is written in scale words."""
-    if not claimed or not 0.5 < stated / claimed < 2.0:
+    if not claim or not 0.5 < source / claim < 2.0:
         return False
     if number.rounding == "about":
-        return abs(claimed - stated) <= MAX_ABOUT_YEARS if number.year else _is_close(claimed, stated, MAX_ABOUT_ERROR)
+        return abs(claim - source) <= MAX_ABOUT_YEARS if number.year else _is_close(claim, source, MAX_ABOUT_ERROR)
     if number.rounding:
-        low, high = (claimed, stated) if number.rounding == "above" else (stated, claimed)
+        low, high = (claim, source) if number.rounding == "above" else (source, claim)
         return low <= high <= low * (1 + MAX_BOUND_ERROR)
-    step = 10.0 ** (len(str(int(abs(claimed)))) - number.digits)
-    return number.scale != 1.0 and number.digits >= 2 and abs(claimed - stated) <= step / 2
+    step = 10.0 ** (len(str(int(abs(claim)))) - number.digits)
+    return number.scale != 1.0 and number.digits >= 2 and abs(claim - source) <= step / 2
 
 
 # dates
@@ -306,9 +297,9 @@ def _read_date(parts: dict[str, str]) -> Iterator[tuple[Readings, int]]:
     elif "yy" in parts:
         yield ((year, 0, 0),), 1
         yield ((year - year % 100 + int(parts["yy"]), 0, 0),), 1
-    elif named := next((key for key in ("n", "decade", "nth") if key in parts), ""):
-        sign, span = -1 if parts.get("era", "")[:1] in ("b", "B") else 1, {"n": 1, "decade": 10, "nth": 100}[named]
-        yield ((sign * _read_ordinal(parts[named]) * (100 if named == "nth" else 1), 0, 0),), span
+    elif kind := next((key for key in ("n", "decade", "nth") if key in parts), ""):
+        sign, span = -1 if parts.get("era", "")[:1] in ("b", "B") else 1, {"n": 1, "decade": 10, "nth": 100}[kind]
+        yield ((sign * _read_ordinal(parts[kind]) * (100 if kind == "nth" else 1), 0, 0),), span
     else:
         days = [_read_ordinal(parts[key]) for key in ("d", "d2") if key in parts] or [0]
         yield from ((((year, month, day),), 1) for day in days if month <= 12 and day <= 31)
@@ -321,21 +312,19 @@ def _read_ordinal(word: str) -> int:
 
 def parse_dates(text: str) -> list[Date]:
     """The dates of a text in order; bare years are numbers, and no two dates share a character unless one match gave both."""
-    found: list[Date] = []
-    for date in sorted(_every_date(text), key=lambda d: (d.start, -d.end)):
-        if not found or date.start >= found[-1].end or (date.start, date.end) == (found[-1].start, found[-1].end):
-            found.append(date)
-    return found
-
-
-def _every_date(text: str) -> Iterator[Date]:
+    candidates: list[Date] = []
     patterns = [pattern for hint, some in _PATTERNS.items() if hint.search(text) for pattern in some]
     for match in (match for pattern in patterns for match in pattern.finditer(text)):
         for readings, span in _read_date({name: part for name, part in match.groupdict().items() if part}):
             if readings:
-                yield Date(match[0].strip(" ,"), match.start(), match.end(), readings, span)
+                candidates.append(Date(match[0].strip(" ,"), match.start(), match.end(), readings, span))
     for match in _LONE_MONTH.finditer(text):
-        yield Date(match["mon"], *match.span("mon"), ((0, MONTH_NUMBERS[match["mon"].lower()], 0),))
+        candidates.append(Date(match["mon"], *match.span("mon"), ((0, MONTH_NUMBERS[match["mon"].lower()], 0),)))
+    dates: list[Date] = []
+    for date in sorted(candidates, key=lambda d: (d.start, -d.end)):
+        if not dates or date.start >= dates[-1].end or (date.start, date.end) == (dates[-1].start, dates[-1].end):
+            dates.append(date)
+    return dates
 
 
 def states_date(stated: Date, claimed: Date) -> bool:
@@ -348,20 +337,22 @@ def states_date(stated: Date, claimed: Date) -> bool:
 def dates_differ(one: Date, other: Date) -> bool:
     """Whether two dates give one part differently."""
     return one.span == other.span and all(
-        any(a and b and a != b for a, b in zip(left, right, strict=True)) for left in one.readings for right in other.readings
+        any(a and b and a != b for a, b in zip(reading, other_reading, strict=True))
+        for reading in one.readings
+        for other_reading in other.readings
     )
 
 
 # both
 
 
-def find_missing(claimed: Iterable[Value], stated: Sequence[Value]) -> Iterator[Value]:
+def find_missing(claim_values: Iterable[Value], source_values: Sequence[Value]) -> Iterator[Value]:
     """The claimed values that are not stated."""
-    dates = list_dates(stated)
+    dates = list_dates(source_values)
     years = {d.year for d in dates if d.span == 1}
-    for value in claimed:
+    for value in claim_values:
         if isinstance(value, Number):
-            same = any(isinstance(s, Number) and is_same_number(value, s) for s in stated)
+            same = any(isinstance(s, Number) and is_same_number(value, s) for s in source_values)
             if not same and not value.is_weak and not (value.year and any(d.year == value.year and d.span == 1 for d in dates)):
                 yield value
         elif not any(states_date(d, value) for d in dates) and not (value.year in years and _has_day(value, dates)):
@@ -377,7 +368,7 @@ def list_dates(values: Iterable[Value]) -> list[Date]:
     ]
 
 
-def _has_day(date: Date, stated: list[Date]) -> bool:
+def _has_day(date: Date, dates: list[Date]) -> bool:
     """Day and month stand there without the year, which stands near by."""
     bare = replace(date, readings=tuple((0, m, d) for _, m, d in date.readings))
-    return date.span == 1 and any(m for _, m, _ in date.readings) and any(not s.year and states_date(s, bare) for s in stated)
+    return date.span == 1 and any(m for _, m, _ in date.readings) and any(not s.year and states_date(s, bare) for s in dates)
