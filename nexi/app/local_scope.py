@@ -38,8 +38,8 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
     if "answer" in remote:
         return config.override(**changes, model=EXTRACTIVE), (MODEL_NOT_ASKED,)
     # A person's own model on this machine goes on answering when only a helper of it is elsewhere.
-    roles = {**config.roles, **{role: {"model": EXTRACTIVE} for role in remote}}
-    return config.override(**changes, roles=roles), (ROLE_NOT_ASKED,)
+    built_in: dict[str, Any] = {role: {"model": EXTRACTIVE} for role in remote}
+    return config.override(**changes, roles={**config.roles, **built_in}), (ROLE_NOT_ASKED,)
 
 
 def _is_here(endpoint: Endpoint) -> bool:
