@@ -44,6 +44,7 @@ SAME_SENTENCE_SHARE = 0.8  # of common words, from which a sentence of the intro
 _HEADING_LINE = re.compile(r"^(?:#{1,6}\s+.*|\*\*[^*]+\*\*:?)$")
 _FENCED = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
+_LIST_OR_TABLE = re.compile(r"[-*+|] ?|\d+[.)] ")
 _LIST_MARK = re.compile(r"^\s*(?:[-*]|#{1,6}|\d+\.)\s+")
 
 
@@ -162,7 +163,10 @@ def _reply_tokens(limits: EvaluationLimits) -> int:
 
 
 def clean_section(reply: str, numbers: set[int]) -> str:
-    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
+    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers.
+
+    A line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task.
+    """
     body = LEAKED_TAGS.sub("", reply).strip()
     fenced = _FENCED.match(body)
     body = fenced[1] if fenced else body
@@ -170,8 +174,14 @@ def clean_section(reply: str, numbers: set[int]) -> str:
         return ""
     body, _ = drop_unknown(strip_sources_section(normalise_markers(drop_prompt_text(body))), numbers)
     lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
-    blocks = re.split(r"\n\s*\n", "\n".join(lines))
-    return "\n\n".join(block.strip() for block in blocks if extract_citation_markers(block))
+    blocks = [block.strip() for block in re.split(r"\n\s*\n", "\n".join(lines))]
+    paragraphs: list[str] = []
+    for place, block in enumerate(blocks):
+        following = blocks[place + 1] if place and block.endswith(":") and place + 1 < len(blocks) else ""
+        is_lead_in = _LIST_OR_TABLE.match(following) and extract_citation_markers(following)
+        if is_lead_in or extract_citation_markers(block):
+            paragraphs.append(block)
+    return "\n\n".join(paragraphs)
 
 
 def drop_repeated_sentences(text: str, body: str) -> str:

@@ -193,6 +193,12 @@ def test_no_heading_prompt_or_list_of_sources_leaks_into_a_section(reply: str, t
     assert clean_section(reply, {2}) == text
 
 
+def test_a_line_that_introduces_a_cited_list_stays_with_it() -> None:
+    start, lead_in = "It is old [2].", "Its parts are older:\n\n- Bacteria have enzymes [2]."
+    assert clean_section(f"{start}\n\n{lead_in}\n\nNobody knows:\n\nSo it is.\n\nThe end:", {2}) == f"{start}\n\n{lead_in}"
+    assert clean_section("Here is the section:\n\n- Bacteria have enzymes [2].", {2}) == "- Bacteria have enzymes [2]."
+
+
 def test_an_introduction_does_not_repeat_the_sections() -> None:
     body = f"## The distance\n\n{FAR}\n\n## The tides\n\n{WET}"
     assert drop_repeated_sentences(f"{FAR} {SHORT}", body) == SHORT
