@@ -103,11 +103,12 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the webs")
     parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}")
     options = parser.parse_args()
-    sources = {web: find_source(options.data, web) for web in WEBS}
-    if not all(sources.values()):
+    sources = {web: source for web in WEBS if (source := find_source(options.data, web))}
+    if len(sources) < len(WEBS):
         print(f"answerable: the mini-webs are not in {options.data}; give their folder with --data")
         return 0
-    rows, ratings = [], {"good": [], "wrong": [], "unanswerable": []}
+    rows = []
+    ratings: dict[str, list[Any]] = {"good": [], "wrong": [], "unanswerable": []}
     for asked in WEBS:
         for web in WEBS:
             own = asked == web

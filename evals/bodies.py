@@ -28,7 +28,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
@@ -456,8 +456,7 @@ def main() -> int:
     bad = 0
     with serving() as base:
         rows: list[tuple[str, int, Callable[[], tuple[float, float, float, str]]]] = [
-            (name, len(_body(name)[1]), lambda name=name: measure_body(name, base))
-            for name in names  # type: ignore[misc]
+            (name, len(_body(name)[1]), partial(measure_body, name, base)) for name in names
         ]
         if not options.only:
             size = sum(len(_body(name)[1]) for name in ARCHIVES)

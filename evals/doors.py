@@ -34,7 +34,7 @@ from starlette.routing import Route
 
 from nexi.web import SHAPES
 from nexi.web.problems import Problem, own_shape
-from nexi.web.verify import VERIFY_REQUEST
+from nexi.web.verify import VerifyBody
 from tests.web.world import Served, serving
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,8 +89,8 @@ BODY_FIELDS = {
     CHAT: "model messages stream response_format tools max_tokens stream_options sources",
     "/v1/search": "query context_hint limit",
     "/v1/snippet_rank": "query candidates",
-    "/v1/verify": " ".join(VERIFY_REQUEST["properties"]),
-    "/page/check": " ".join(VERIFY_REQUEST["properties"]),
+    "/v1/verify": " ".join(VerifyBody.__struct_fields__),
+    "/page/check": " ".join(VerifyBody.__struct_fields__),
     "/tavily/search": "query max_results topic time_range include_answer include_domains country",
     "/tavily/extract": "urls query format extract_depth",
     "/tavily/crawl": "url instructions max_depth limit select_paths exclude_paths max_breadth",

@@ -34,8 +34,8 @@ from rig import miniweb, score
 
 RESULTS = ROOT / "evals" / "local_model.md"
 KEPT = ROOT / ".eval"
-HEADS = ("model", "web", "asked", "right", "built-in right", "contains", "built-in contains", "words", "built-in words")
-HEADS += ("tokens", "most tokens", "calls", "seconds", "replaced", "malformed")
+HEADS: tuple[str, ...] = ("model", "web", "asked", "right", "built-in right", "contains", "built-in contains", "words")
+HEADS += ("built-in words", "tokens", "most tokens", "calls", "seconds", "replaced", "malformed")
 INTRODUCTION = """# Models of your own over the mini-webs
 
 Each pair of rows is made by `python -m evals.local_model --base-url URL --model MODEL --save`. Right (a gold answer, the pages

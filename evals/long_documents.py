@@ -26,7 +26,7 @@ from pathlib import Path
 from evals.answers import ROOT, answering
 from nexi.app import Nexi
 from nexi.app.intake import DocumentIndexing
-from nexi.app.request import RunRequest
+from nexi.app.request import RunRequest, RunScope
 from nexi.config import Config
 from nexi.errors import NexiError
 from rig import miniweb
@@ -144,7 +144,7 @@ async def ask_all(door: str, config: Config, document: str, facts: Sequence[Plan
             await DocumentIndexing(nexi, nexi.knowledge()).take(str(path))
     for fact in facts:
         attachments = (str(path),) if door == "file" else ()
-        scope = "local" if door in ("file", "local") else "both"
+        scope: RunScope = "local" if door in ("file", "local") else "both"
         request = RunRequest(fact.question, scope=scope, attachments=attachments)
         await ask(config, request, fact, cells[fact.place])
     return dict(cells)

@@ -21,10 +21,11 @@ import sys
 import tarfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from evals import labelled, redteam
 from evals.checkers import CHECKERS, Outcome, check_word_share, read_claims
@@ -119,9 +120,9 @@ def run_planted(part: str, each: int, most: int, data: Path, show: str = "") -> 
         pages = list(pages_of(data / f"{name}.tar.gz", part, most))
         cache = SnapshotCache(pages)
         for case in cases(pages, random.Random(_hash(name + part)), each):
-            (kept, claims), taken = _time(lambda case=case, cache=cache: check(case, cache))
+            (kept, claims), taken = _time(partial(check, case, cache))
             judged["nexi"].append((case.true, read_claims(claims)))
-            outcome, taken_by_words = _time(lambda case=case, cache=cache: check_case_by_words(case, cache))
+            outcome, taken_by_words = _time(partial(check_case_by_words, case, cache))
             judged["word share"].append((case.true, outcome))
             cpu_s["nexi"] += taken
             cpu_s["word share"] += taken_by_words
@@ -137,9 +138,21 @@ def run_labelled(data: Path, sample: int) -> Rows:
     rows: Rows = {}
     for name, pairs in labelled.read_sets(data, sample).items():
         for checker, check_pair in CHECKERS.items():
-            judged, cpu_s = _time(lambda pairs=pairs, f=check_pair: [(p.is_true, f(p.claim, p.evidence)) for p in pairs])
+            judged, cpu_s = _time(partial(judge_pairs, pairs, check_pair))
             rows[name, checker] = score(judged, cpu_s)
     return rows
+
+
+def judge_pairs(pairs: Iterable[labelled.LabelledPair], check_pair: Callable[[str, str], Outcome]) -> list[Judged]:
+    return [(pair.is_true, check_pair(pair.claim, pair.evidence)) for pair in pairs]
+
+
+def judge_by_words(sentences: Iterable[Any], texts: Mapping[str, str]) -> list[Judged]:
+    return [(sentence.true, check_word_share(sentence.text, texts[sentence.page])) for sentence in sentences]
+
+
+def judge_by_hand(data: Path | None, part: str) -> list[Any]:
+    return list(redteam.judge(data, part))
 
 
 def run_by_hand(data: Path | None) -> Rows:
@@ -147,11 +160,15 @@ def run_by_hand(data: Path | None) -> Rows:
     rows: Rows = {}
     texts = redteam.texts(data)
     for part in ("held-out", "development"):
-        proofs, cpu_s = _time(lambda part=part: list(redteam.judge(data, part)))
+        proofs, cpu_s = _time(partial(judge_by_hand, data, part))
         rows[f"redteam {part}", "nexi"] = score([(s.true, read_claims(proof.checked)) for s, _, proof in proofs], cpu_s)
-        by_words, cpu_s = _time(lambda proofs=proofs: [(s.true, check_word_share(s.text, texts[s.page])) for s, _, _ in proofs])
+        by_words, cpu_s = _time(partial(judge_by_words, [s for s, _, _ in proofs], texts))
         rows[f"redteam {part}", "word share"] = score(by_words, cpu_s)
     return rows
+
+
+def check_passages(pairs: Iterable[Any], check_pair: Callable[[str, str], Outcome]) -> list[Outcome]:
+    return [check_pair(pair.claim, pair.passage) for pair in pairs]
 
 
 def run_pairs(sealed: bool, folder: Path = HERE) -> Rows:
@@ -160,7 +177,7 @@ def run_pairs(sealed: bool, folder: Path = HERE) -> Rows:
     for half in HALVES if sealed else HALVES[:1]:
         pairs = read_pairs(half, folder)
         for checker, check_pair in CHECKERS.items():
-            outcomes, cpu_s = _time(lambda pairs=pairs, f=check_pair: [f(p.claim, p.passage) for p in pairs])
+            outcomes, cpu_s = _time(partial(check_passages, pairs, check_pair))
             rows[f"pairs {half}", checker] = score([(p.label, o) for p, o in zip(pairs, outcomes, strict=True)], cpu_s)
             for kind in KINDS if half == "open" else ():
                 judged = [(p.label, o) for p, o in zip(pairs, outcomes, strict=True) if p.kind == kind]
@@ -228,7 +245,7 @@ def join_kept_runs(rows: Rows, file: Path = KEPT_RUNS) -> Rows:
     for (name, checker), current in rows.items():
         for run, kept in _read_kept_runs(file).items() if checker == "nexi" else ():
             if name in kept and kept[name]["pairs"] == current.pairs:
-                joined[name, run] = Score(**kept[name])
+                joined[name, run] = Score(**cast("dict[str, Any]", kept[name]))
         joined[name, checker] = current
     return joined
 
@@ -285,7 +302,9 @@ def main() -> int:
     for present, what in ((has_webs, "mini-webs"), (has_pairs, "labelled pairs")):
         if not present:
             print(f"proof: no {what} beside the project, their part is skipped")
-    start, classes, rows = time.process_time(), {}, {}
+    start = time.process_time()
+    classes: dict[Any, Any] = {}
+    rows: dict[Any, Score] = {}
     if has_pairs and "labelled" in options.only:
         rows |= run_labelled(options.pairs, options.sample)
     if "hand" in options.only:

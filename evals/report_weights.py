@@ -89,7 +89,7 @@ def research_all(data: Path, kept: Path | None) -> list[Researched]:
 
 def read_texts(data: Path, researched: Sequence[Researched]) -> dict[str, str]:
     """The texts of the webs as the labels quote them, by address."""
-    texts = {}
+    texts: dict[str, str] = {}
     for web in dict.fromkeys(r.question["web"] for r in researched):
         if source := find_source(data, web):
             named = {canonical(page.url) for r in researched for page in r.pages} | {

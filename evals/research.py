@@ -19,11 +19,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from evals.answers import DATA, ROOT, SEED, answering, find_source, keep
 from evals.tables import render_table
 from nexi.app import Nexi, RunRequest, RunResult
+from nexi.app.request import ReportLength
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import PageFetched
@@ -54,9 +55,8 @@ class Row:
 
 async def researched(config: Config, question: str, mode: str, length: str) -> RunResult:
     async with Nexi(config) as nexi:
-        opening = (
-            nexi.research(RunRequest(question, "research", length=length)) if mode == "research" else nexi.search(question)
-        )
+        request = RunRequest(question, "research", length=cast("ReportLength", length))
+        opening = nexi.research(request) if mode == "research" else nexi.search(question)
         async with opening as run:
             async for _ in run:
                 pass

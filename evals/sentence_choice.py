@@ -35,6 +35,7 @@ from nexi.llm.extractive._choice import describe_candidates
 from nexi.llm.extractive._evidence import SentenceRanking
 from nexi.llm.extractive._limits import MAX_CANDIDATES
 from nexi.llm.extractive.passages import ContentWords
+from nexi.llm.extractive.questions import read_question
 from nexi.types import Hit, Message, PageView, SearchOutcome, ToolResult
 from rig import miniweb, score
 
@@ -120,7 +121,7 @@ class Example:
 def collect(served: MiniWeb, names: list[str]) -> Iterator[Example]:
     """An example for each question of a mini-web; `names` becomes the names of the features."""
     for question in served.questions:
-        ranking = SentenceRanking(model.read_question(question["question"]), served.ask(question["question"])[1])
+        ranking = SentenceRanking(read_question(question["question"]), served.ask(question["question"])[1])
         candidates = [s for s in ranking.ranked if s.is_quotable][:MAX_CANDIDATES]
         described = describe_candidates(ranking, candidates)
         names[:] = names or list(described[0]) if described else names

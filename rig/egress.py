@@ -69,7 +69,7 @@ def serve_model(received: list[str]) -> Iterator[str]:
 
     with http.server.ThreadingHTTPServer((find_own_address(), 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://{server.server_address[0]}:{server.server_address[1]}/v1"
+        yield f"http://{server.server_address[0]!s}:{server.server_address[1]}/v1"
         server.shutdown()
 
 

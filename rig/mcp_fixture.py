@@ -388,7 +388,7 @@ def test_missing_capability(ctx: Context[Any, Any]) -> str:
     """Cannot work without sampling."""
     can = ctx.client_capabilities
     if can is None or can.sampling is None:
-        data = {"requiredCapabilities": {"sampling": {}}}
+        data: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(code=MISSING_CAPABILITY, message="sampling is needed", data=data)
     return "sampling is there"
 

@@ -42,6 +42,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from rig.serving import serve_in_thread
@@ -235,7 +236,7 @@ def html_row(result: dict) -> str:
 
 def address_of(server: ThreadingHTTPServer) -> str:
     host, port = server.server_address[:2]
-    return f"http://{host}:{port}"
+    return f"http://{host!s}:{port}"
 
 
 @dataclass(frozen=True)
@@ -314,7 +315,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "miniweb/1.0"
     world: World
 
-    def log_message(self, fmt: str, *rest) -> None:
+    def log_message(self, fmt: str, *rest: object) -> None:
         if self.world.args.verbose:
             sys.stderr.write(f"{self.log_date_time_string()} {fmt % rest}\n")
 
@@ -332,7 +333,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body[: len(body) // 2] if fault == "truncate" else body)
 
-    def json(self, obj, code: int = 200, fault: str = "") -> None:
+    def json(self, obj: object, code: int = 200, fault: str = "") -> None:
         self.reply(code, json.dumps(obj, ensure_ascii=False).encode(), "application/json; charset=utf-8", fault=fault)
 
     def count(self, *names: str) -> None:
@@ -434,7 +435,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.world.args.url_mode == "original":
             return url
         parts = urlsplit(url)
-        base = self.world.args.base_url or address_of(self.server)
+        base = self.world.args.base_url or address_of(cast("ThreadingHTTPServer", self.server))
         return base + "/" + parts.netloc + parts.path + ("?" + parts.query if parts.query else "")
 
     def lookup(self, url: str) -> int | None:
@@ -575,14 +576,14 @@ def load(*sources: Path | str) -> Corpus:
 
 
 @contextmanager
-def serve(corpus: Corpus | Path | str, **settings: object) -> Iterator[str]:
+def serve(corpus: Corpus | Path | str, **settings: Any) -> Iterator[str]:
     """Serve a corpus on a free loopback port while the block runs; gives the base URL, which is also the SearXNG URL."""
     server = make_server(corpus if isinstance(corpus, Corpus) else load(corpus), Settings(**settings))
     with serve_in_thread(server):
         try:
             yield address_of(server)
         finally:
-            server.RequestHandlerClass.world.closing.set()
+            server.RequestHandlerClass.world.closing.set()  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------- baseline
@@ -595,7 +596,10 @@ def normalise(text: str) -> str:
 
 def baseline(corpus: Corpus, questions: list[dict]) -> dict:
     cuts = (1, 3, 5, 10)
-    any_hit, all_hit, snip, page = Counter(), Counter(), Counter(), 0
+    any_hit: Counter[int] = Counter()
+    all_hit: Counter[int] = Counter()
+    snip: Counter[int] = Counter()
+    page = 0
     t0 = time.time()
     for item in questions:
         ranked = corpus.search(item["question"], 10)[1]

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -87,7 +87,7 @@ class Told(ResearchScript):
     def __init__(self) -> None:
         super().__init__(rounds=2, read=5)
 
-    def agent(self, messages: Sequence[dict[str, Any]], question: str) -> Reply:
+    def agent(self, messages: list[dict[str, Any]], question: str) -> Reply:
         text, calls = super().agent(messages, question)
         return (None, [("final_answer", {"answer": ANSWER})]) if calls and calls[0][0] == "final_answer" else (text, calls)
 
@@ -184,10 +184,11 @@ def draw(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path)
     page.click("#answer .cite >> nth=0")
     page.wait_for_selector("#evidence mark")
     take(page, place / "page-evidence.png")
-    for name, context in {
+    contexts: dict[str, dict[str, Any]] = {
         "page-dark.png": {"color_scheme": "dark", "viewport": SCREEN},
         "page-phone.png": {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True},
-    }.items():
+    }
+    for name, context in contexts.items():
         other = new_page(**context)
         other.goto(at)
         end(other)

@@ -50,7 +50,7 @@ class ResearchScript(Script):
         if "scrape" in tools:
             return self.researched(messages)
         if "scrape" in rules:
-            return self.report(messages), []
+            return self.write_report(messages), []
         return super().reply(req)
 
     def planned(self, question: str) -> str:
@@ -80,9 +80,9 @@ class ResearchScript(Script):
         if urls and batch <= self.batches:
             start = max(0, batch - 1) * self.read
             return None, [("scrape", {"urls": urls[start : start + self.read] or urls[: self.read]})]
-        return None, [("final_answer", {"answer": self.report(messages)})]
+        return None, [("final_answer", {"answer": self.write_report(messages)})]
 
-    def report(self, messages: Sequence[dict]) -> str:
+    def write_report(self, messages: Sequence[dict]) -> str:
         told = "\n".join(content_text(m) for m in messages if m.get("role") in ("tool", "user"))
         task = next((content_text(m) for m in reversed(messages) if m.get("role") == "user" and _is_task(m)), "")
         pages = re.findall(r'"\[(\d+)\] https?://\S+?\\n---\\n(.*?)"[,}]', told, re.DOTALL)

@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from rig.serving import serve_in_thread
 
@@ -164,10 +165,10 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     state: dict
 
-    def log_message(self, *rest) -> None:
+    def log_message(self, *rest: object) -> None:
         pass
 
-    def send(self, obj, code: int = 200) -> None:
+    def send(self, obj: object, code: int = 200) -> None:
         body = json.dumps(obj).encode()
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
@@ -258,7 +259,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.close_connection = True
         self.end_headers()
-        pieces = [{"role": "assistant"}]
+        pieces: list[dict[str, Any]] = [{"role": "assistant"}]
         pieces += [{"content": (text or "")[i : i + 40]} for i in range(0, len(text or ""), 40)]
         pieces += [{"tool_calls": [c]} for c in tool_calls]
         for delta in pieces:
@@ -280,7 +281,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"data: " + json.dumps(obj).encode() + b"\n\n")
 
     @staticmethod
-    def embed(value, size: int = 256) -> list[float]:
+    def embed(value: Any, size: int = 256) -> list[float]:
         counts = Counter(words(value) if isinstance(value, str) else map(str, value or []))
         vector = [0.0] * size
         for word, n in counts.items():
@@ -310,7 +311,7 @@ def make_server(settings: Settings, script: Script | None = None) -> Server:
 
 
 @contextmanager
-def serve(script: Script | None = None, **settings: object) -> Iterator[str]:
+def serve(script: Script | None = None, **settings: Any) -> Iterator[str]:
     """Serve on a free loopback port while the block runs; gives the root URL."""
     with serve_in_thread(make_server(Settings(**settings), script)) as root:
         yield root

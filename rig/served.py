@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, env: Mapping[str, str], log: Path, *options: str, prefix: Sequence[str] = ()) -> None:
         self._env, self._log, self._options, self._prefix = env, log, options, prefix
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self.base = ""
         self.token = ""  # of the owner, where nothing else is the key
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 DEADLINE_S = 120.0  # for a machine under load
 PARTS = re.compile(r"\x1b\[(?P<numbers>[0-9;]*)(?P<letter>[A-Za-z])|\x1b\[\?[0-9]+[hl]|(?P<text>[^\x1b])", re.DOTALL)
@@ -156,8 +157,8 @@ def terminal(
     """`python -m nexi` in a terminal of that size; streams named in `separate` are pipes that nobody reads."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    streams = {name: subprocess.PIPE if name in separate else slave for name in ("stdin", "stdout", "stderr")}
-    process = subprocess.Popen(
+    streams: dict[str, Any] = {name: subprocess.PIPE if name in separate else slave for name in ("stdin", "stdout", "stderr")}
+    process: subprocess.Popen[bytes] = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", **env},
         cwd=cwd,

@@ -44,7 +44,7 @@ class Encoder:
     def __init__(self, base: Path) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(base)
 
-    def encode(self, pairs: Sequence[Pair]) -> list[list[int]]:
+    def encode(self, pairs: Sequence[Pair]) -> list[tuple[list[int], list[int]]]:
         premises, hypotheses = [p for p, _ in pairs], [h for _, h in pairs]
         coded = self.tokenizer(
             premises, hypotheses, truncation="only_first", max_length=MAX_TOKENS, return_token_type_ids=True, verbose=False
@@ -123,7 +123,12 @@ def best_temperature(logits: np.ndarray, labels: Sequence[int]) -> float:
     """The temperature under which rows kept aside are least surprising."""
     rows = np.arange(len(labels))
     grid = [0.5 * 1.1**n for n in range(25)]
-    return round(min(grid, key=lambda t: -np.log(probabilities(logits, t)[rows, list(labels)] + 1e-9).mean()), 3)
+
+    def surprise(temperature: float) -> float:
+        return float(-np.log(probabilities(logits, temperature)[rows, list(labels)] + 1e-9).mean())
+
+    best: float = min(grid, key=surprise)
+    return round(best, 3)
 
 
 def measure(rows: Sequence[dict[str, Any]], score: Callable[[list[Pair]], np.ndarray]) -> list[dict[str, Any]]:

@@ -136,8 +136,8 @@ def measured_rows(data: Path, webs: Path) -> Iterator[Row]:
     for name, pairs in labelled.read_sets(data).items():
         for pair in pairs:
             yield {"set": name, "windows": best_windows(pair.evidence, pair.claim), "claim": pair.claim, "true": pair.is_true}
-    for pair in read_pairs("open"):
-        yield {"set": "pairs open", "windows": [pair.passage], "claim": pair.claim, "true": pair.label}
+    for own in read_pairs("open"):
+        yield {"set": "pairs open", "windows": [own.passage], "claim": own.claim, "true": own.label}
     texts = {page: prepare(text, page).text for page, text in redteam.texts(webs).items()}
     for statement in redteam.statements(webs):
         if can_read(f"{statement.text} {texts[statement.page][:500]}", ("en",)):

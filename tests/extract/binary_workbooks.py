@@ -42,8 +42,10 @@ def a_binary_workbook(name: str, rows: Sequence[Sequence[Cell]]) -> bytes:
         sheet += _record(0x0000, struct.pack("<I", row) + bytes(13))
         for column, value in enumerate(cells):
             place = struct.pack("<II", column, GENERAL)
-            is_text = isinstance(value, str)
-            sheet += _record(0x0006, place + _wide(value)) if is_text else _record(0x0005, place + struct.pack("<d", value))
+            if isinstance(value, str):
+                sheet += _record(0x0006, place + _wide(value))
+            else:
+                sheet += _record(0x0005, place + struct.pack("<d", value))
     book = _record(0x009C, struct.pack("<II", 0, 1) + _wide("r1") + _wide(name)) + _record(0x0090, b"") + _record(0x0084, b"")
     return zipped(
         {
