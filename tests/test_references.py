@@ -80,3 +80,23 @@ def test_a_thing_that_was_never_named_is_open(question: str, kind: str) -> None:
 
 def test_what_the_conversation_has_named_is_not_open() -> None:
     assert find_open_reference("When does the library open?", "Tell me about libraries in Ewell.") == ""
+
+
+def test_a_page_that_only_lists_things_of_one_name_is_none_of_them() -> None:
+    pages = [
+        ("Father Damien - Wikipedia", "Father Damien was a priest."),
+        ("Father Damien (disambiguation)", "It may refer to:"),
+    ]
+    assert find_namesakes("What did Father Damien do?", pages) == {}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How did it change the car industry?",
+        "What does the school system cost?",
+        "How large is the film business?",
+    ],
+)
+def test_the_first_half_of_a_compound_is_no_thing_that_has_a_name(question: str) -> None:
+    assert find_open_reference(question) == ""

@@ -20,6 +20,7 @@ _TITLE = r"[A-ZÀ-Þ\d\"“][^\n!?()]{1,80}?"
 _QUALIFIED = re.compile(rf"(?P<subject>{_TITLE}\s?\(\s*[^()\n]{{2,60}}\))\s")
 # A title that stands before its text on one line: "Osgood, Indiana Osgood is a town".
 _REPEATED = re.compile(rf"(?P<subject>(?=(?P<first>[\w.'’-]{{3,}})){_TITLE})\s+(?:The\s+|An?\s+)?(?P=first)\b")
+_LISTS = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación)\)$", re.IGNORECASE)
 _LIFE = re.compile(r"\s*\(\s*(?:c\. )?(?:born|\d{4}\s*[-–]|[A-Z][a-z]+ \d|\d+ [A-Z][a-z]+)[^()]*\)$")
 _UNSETTLING = frozenset(("born", "died", "the", "was", "are", "which", "what", "when", "where", "who", "and", "for", "from"))
 _HONORIFICS = frozenset(
@@ -46,8 +47,13 @@ _KINDS = re.findall(
 """,
 )
 _KIND = "|".join(sorted(_KINDS, key=len, reverse=True))
+# "The car industry" is no car.
+_COMPOUND = (
+    r"(?:industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|scene|world)"
+)
 _OPEN = re.compile(
-    rf"\b(?P<lead>this|these|those|the)\s+(?:[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b(?=(?P<rest>[^?.!]*))",
+    rf"\b(?P<lead>this|these|those|the)\s+(?:[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
+    rf"(?!\s+{_COMPOUND}\b)(?=(?P<rest>[^?.!]*))",
     re.IGNORECASE,
 )
 _NAMED_BY = re.compile(
@@ -77,7 +83,7 @@ def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[i
     subjects = [name_subject(title, text) for title, text in pages]
     question_words = _words(question) - _UNSETTLING
     for name in find_names(question):
-        about = {number: subject for number, subject in enumerate(subjects) if _has_name(subject, name)}
+        about = {n: subject for n, subject in enumerate(subjects) if _has_name(subject, name) and not _LISTS.search(subject)}
         if len(set(about.values())) < 2:
             continue
         full_name = max((_fold(s) for s in about.values() if _fold(s) in _fold(question)), key=len, default="")
