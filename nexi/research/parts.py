@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from nexi.text.stopwords import STOP, word_set
 
-__all__ = ["find_subject", "name_subject", "split_enumeration"]
+__all__ = ["find_antecedent", "find_subject", "name_subject", "split_enumeration"]
 
 
 MAX_CONJUNCT_WORDS = 4
 MAX_CONJUNCTS = 4
 _AUXILIARIES = word_set("do does did is are was were has have had can could will would should may might must")
+_BE = word_set("is are was were")
 _DO_SUPPORT = word_set("do does did can could will would should may might must")
 _PREPOSITIONS = word_set(
     "of in on at for from to by with under over during through between into about against before after as since until"
@@ -28,6 +29,8 @@ _PRONOUN = re.compile(
     r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(there)(?! (?:is|are|was|were|has|have|had|exists?)\b))\b",
     re.IGNORECASE,
 )
+_SINGULAR = re.compile(r"\b(?:it|its)\b", re.IGNORECASE)
+_PLURAL = re.compile(r"\b(?:they|them|their)\b", re.IGNORECASE)
 _SPEAKERS = word_set("you i we one people someone users")
 MAX_SUBJECT_WORDS = 3  # of a subject without capitals; of more, some belong to what is asked about it
 _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
@@ -48,6 +51,15 @@ def find_subject(part: str) -> str:
     words = [word for word in _WORDS.findall(part.rstrip("?!. ")) if word not in (",", ";")]
     low = [word.lower() for word in words]
     start = next((i for i, word in enumerate(low) if word in _AUXILIARIES), -1)
+    if (
+        len(low) > 2
+        and low[0] in _WH
+        and low[1] not in ("to", "many", "much")
+        and (low[-1] in _BE or (start < 0 and low[0] in ("how", "why")))
+    ):
+        return _strip_words(words[1:-1])  # "what a quick sort is", "how old kilns work"
+    if start > 1 and low[0] in ("which", "what") and low[start + 1 : start + 2] and low[start + 1] in _SPEAKERS:
+        return _strip_words(words[1:start])  # "which permits do I need"
     if start < 0:
         return _strip_words(
             words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
@@ -64,6 +76,8 @@ def find_subject(part: str) -> str:
         phrase = phrase[:end]  # "is SQLite a good choice"
     elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and _is_participle(phrase[-1].lower()):
         phrase = phrase[:-1]
+    if low[0] == "what" and low[start] in _BE and not _is_definite(phrase) and rest[cut : cut + 1] == ["in"]:
+        return _strip_words(rest)  # "what is quick sorting in Java"
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
 
 
@@ -98,9 +112,12 @@ def _drop_verb(phrase: Sequence[str]) -> list[str]:
     capital = [i for i, word in enumerate(head) if word[:1].isupper()]
     if len(capital) > 1 and capital[-1] == len(head) - 1 and capital[-1] - capital[-2] == 2:
         head = head[: capital[-1]]  # "the Normans conquer England": a lower-case word between two names
+    elif len(head) > 2 and capital == [len(head) - 1] and head[-2].islower():
+        head = head[:-1]  # "railways change Britain"
     subject = head[:-1] if len(head) > 1 else head
     bare = [word for word in subject if word.lower() not in _ARTICLES]
-    return subject if len(bare) <= MAX_SUBJECT_WORDS or all(word[:1].isupper() for word in bare) else []
+    is_name = all(word[:1].isupper() or word.lower() in _PREPOSITIONS for word in bare)
+    return subject if len(bare) <= MAX_SUBJECT_WORDS or is_name else []
 
 
 def _find_article(phrase: Sequence[str]) -> int:
@@ -115,6 +132,19 @@ def _strip_words(words: Sequence[str]) -> str:
     while found and found[0].lower() in STOP - _ARTICLES:
         found = found[1:]
     return " ".join(found) if any(word.lower() not in STOP for word in found) else ""
+
+
+def find_antecedent(part: str, subjects: Sequence[str]) -> str:
+    """The subject that the pronoun of a part means: the first one that is as singular or plural as the pronoun is."""
+    known = [subject for subject in subjects if subject]
+    if bool(_SINGULAR.search(part)) == bool(_PLURAL.search(part)):
+        return known[0] if known else ""
+    return next((s for s in known if _is_plural(s) == bool(_PLURAL.search(part))), known[0] if known else "")
+
+
+def _is_plural(subject: str) -> bool:
+    words = re.split(rf"\s+(?:{'|'.join(sorted(_PREPOSITIONS))})\s", subject.lower())[0].split()
+    return bool(words) and words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is", "'s", "’s"))
 
 
 def name_subject(part: str, subject: str) -> str:

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.parts import find_subject, name_subject, split_enumeration
+from nexi.research.parts import find_antecedent, find_subject, name_subject, split_enumeration
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.text.names import find_names
+from nexi.text.sentences import sentence_bounds
 from nexi.text.words import content_words
 from nexi.types import Message
 
@@ -53,6 +54,15 @@ TEXT_KEYS = ("task", "query", "question", "title", "name", "description")
 
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+(\S.*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^?!。？！;]+[?!。？！;]?")
+MAX_SENTENCE_CHARS = 1_500
+# What a prompt of several sentences asks for by a command; the command itself is not searched for.
+_COMMAND = re.compile(
+    r"\W*(?:(?:please|also|then|finally|and|(?:can|could|would) you)\s+)*(?:describe|compare|explain|discuss|list|outline|"
+    r"summari[sz]e|research|analy[sz]e|investigate|cover|include|mention|state|name|say|tell me|show|identify|"
+    r"(?:write|prepare|give|make|create)\b(?: me)?(?: an?| the)?(?: [\w-]+){0,2}? "
+    r"(?:report|overview|summary|analysis|brief(?:ing)?) (?:of|on|about))\s+",
+    re.IGNORECASE,
+)
 _WH = r"(?:how|what|who|whom|when|where|why|which|whose)\b"
 _OTHER_LANGUAGES = (
     r"und\s+(?=(?:wie|was|wer|wen|wann|wo|warum|welche[rsnm]?)\b)|et\s+(?=(?:comment|quand|pourquoi|qui|où|quel(?:le)?s?)\b)"
@@ -68,6 +78,7 @@ _CONJUNCTION = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
+_BARE = re.compile(r"how to \w+", re.IGNORECASE)
 _ONE = re.compile(r"\b(?:is|are|was|do|does|did|can|should) (?:you \w+ )?ones?\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
 
@@ -173,20 +184,38 @@ def split_question(question: str) -> list[str]:
 
     Pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else.
     """
-    sentences = [s.strip() for s in _SENTENCE.findall(question) if _count_content_words(s)]
+    asking = _list_asking(question)
+    sentences = [s.strip() for asked in asking for s in _SENTENCE.findall(asked) if _count_content_words(s)]
     parts = [part for sentence in sentences for part in _split_conjunctions(sentence)]
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
         return [sides[1].strip(), sides[2].strip()]
     questions = [part for part in parts if _count_content_words(part)]
     subject = find_subject(questions[0]) if len(questions) > 1 else ""
-    names = find_names(question)
+    names = find_names(question) if asking == [question] else next(filter(None, map(find_names, sentences)), [])
     if len(questions) == 1 and len(items := split_enumeration(questions[0])) > 1:
         return items
-    questions = [name_subject(one, subject) for part in questions for one in split_enumeration(part)]
+    named: list[str] = []
+    for part in questions:
+        meant = find_antecedent(part, [subject, *(find_subject(earlier) for earlier in reversed(named))])
+        named += [name_subject(one, meant) for one in split_enumeration(part)]
+    questions = named
     return [
         _make_self_contained(part, questions[:1] if _ONE.search(part) else names or questions[:1], subject)
         for part in questions
     ] or [question.strip()]
+
+
+def _list_asking(question: str) -> list[str]:
+    """The sentences of a prompt that ask for something, without their commands; a question of one sentence as it is."""
+    bounds = sentence_bounds(question, MAX_SENTENCE_CHARS)
+    sentences = [text for start, end in bounds if (text := question[start:end].strip())]
+    if len(sentences) < 2:
+        return [question]
+    asking = [s for s in sentences if _COMMAND.match(s) or _QUESTION_WORD.search(s)]
+    bare = [_COMMAND.sub("", s, count=1) for s in asking]
+    return [s[:1].upper() + s[1:] for text in bare if (s := text if _QUESTION_WORD.match(text) else text.rstrip(". "))] or [
+        question
+    ]
 
 
 def _split_conjunctions(sentence: str) -> list[str]:
@@ -206,12 +235,16 @@ def _make_self_contained(part: str, names: Sequence[str], subject: str = "") -> 
     text = part
     if subject:
         if not set(content_words(subject)) & set(content_words(part)) and not find_names(part):
-            text = f"{part.rstrip('?')} ({subject})" + ("?" if part.endswith("?") else "")
+            is_bare = _BARE.fullmatch(part.rstrip("?. "))
+            mark = part[-1:] if part[-1:] in "?." else ""
+            text = f"{part.rstrip('?. ')} {subject if is_bare else f'({subject})'}{mark}"
     elif names and not any(name in part for name in names):
         if _PRONOUN.search(part) and not _QUESTION_WORD.match(names[0]):
             text = _PRONOUN.sub(lambda m: names[0] if m[1] else f"{names[0]}'s", part, count=1)
         else:
-            text = f"{part.rstrip('?')} ({', '.join(names)})" + ("?" if part.endswith("?") else "")
+            text = f"{part.rstrip('?')} ({', '.join(name.rstrip('?. ') for name in names)})" + (
+                "?" if part.endswith("?") else ""
+            )
     text = text[:1].upper() + text[1:]
     return f"{text}?" if _QUESTION_WORD.match(text) and text[-1:] not in "?!.。？！" else text
 

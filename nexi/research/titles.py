@@ -6,17 +6,18 @@ Below everything in this folder that writes a report. Pure, and English: a quest
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from nexi.research.parts import find_subject
 from nexi.research.planner import split_question
 from nexi.text.names import find_names
 from nexi.text.sentences import sentence_bounds
+from nexi.text.stopwords import STOP
 
 __all__ = ["make_heading", "make_title"]
 
 MAX_TITLE_CHARS = 110
 MAX_NAMES = 3
-MAX_SUBJECT_WORDS = 4
 _COMMAND = re.compile(
     r"^(?:please\s+)?(?:(?:can|could|would) you\s+)?(?:please\s+)?(?:describe|compare|explain|discuss|list|outline|"
     r"summari[sz]e|research|analy[sz]e|investigate|(?:write|prepare|give me|make|create) (?:me )?(?:an?|the) (?:[\w-]+ ){0,2}"
@@ -26,7 +27,9 @@ _COMMAND = re.compile(
 _WHAT_ARE = re.compile(
     r"^what (?:is|are|was|were) (?:the )?(?=(?:[\w-]+,? ){1,5}(?:of|in|for|between|behind)\b)", re.IGNORECASE
 )
-_SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=\??$)")
+_WORD = re.compile(r"[^\s()?!.,;:]+")
+_INDIRECT = re.compile(r"(?:how|what|why|when|where|which|who)\b[^?]*$", re.IGNORECASE)
+_SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
 
 
 def make_title(question: str) -> str:
@@ -40,10 +43,15 @@ def make_title(question: str) -> str:
     if plain != first or (short != plain and not any(part.endswith("?") and not _WHAT_ARE.match(part) for part in parts)):
         title = short.rstrip("?. ")
     elif len(parts) > 1:
-        subject = find_subject(parts[0])
-        subject = subject if len(subject.split()) <= MAX_SUBJECT_WORDS else ""
-        listed = list(dict.fromkeys(names))[:MAX_NAMES] if len(names) > 1 else [subject or make_heading(parts[0])]
-        title = " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:]))) or plain
+        common = _find_common_phrase(parts)
+        if " " not in common and common[:1].isupper() and common not in find_subject(parts[0]):
+            common = ""  # a name that the first part has in passing
+        listed = list(dict.fromkeys(names))[:MAX_NAMES] if len(names) > 1 else []
+        if common and (not listed or any(word[:1].isupper() for word in common.split())):
+            title = common
+        else:
+            title = ": ".join(filter(None, (common, " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:]))))))
+        title = title or make_heading(parts[0]).rstrip("?") or plain
     else:
         title = plain
     if len(title) > MAX_TITLE_CHARS:
@@ -51,9 +59,33 @@ def make_title(question: str) -> str:
     return title[:1].upper() + title[1:]
 
 
+def _find_common_phrase(parts: Sequence[str]) -> str:
+    """The longest phrase of the first part that all parts have, without the words of the question around it."""
+    words = [word.strip("()?!.,;:") for word in parts[0].split()]
+    others = [_fold_phrase(_WORD.findall(part)) for part in parts[1:]]
+    runs = [words[start:end] for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
+    phrases = [_strip_ends(run) for run in runs if all(_fold_phrase(run) in other for other in others)]
+    return re.sub(r"['’]s$", "", " ".join(max(phrases, key=len, default=[])))
+
+
+def _fold_phrase(words: Sequence[str]) -> str:
+    return re.sub(r"['’]s(?= )", "", f" {' '.join(words)} ").casefold()
+
+
+def _strip_ends(words: Sequence[str]) -> list[str]:
+    """A phrase without verbs, prepositions and words of a question at its ends."""
+    phrase = list(words)
+    while phrase and (phrase[-1].lower() in STOP or phrase[-1].lower().endswith(("ed", "wn"))):
+        phrase.pop()
+    while phrase and (phrase[0].lower() in STOP - {"the"} or phrase[0].lower().endswith("ed")):
+        phrase.pop(0)
+    return phrase if any(word.lower() not in STOP for word in phrase) else []
+
+
 def make_heading(part: str) -> str:
     """The heading of a part: without the subject in brackets that its search needs, and without "Describe" or "Compare"."""
-    return _strip_command(_SUBJECT_HINT.sub("", part))
+    heading = _strip_command(_SUBJECT_HINT.sub("", part))
+    return heading.rstrip(".") if _INDIRECT.match(heading) else heading
 
 
 def _strip_command(text: str) -> str:

@@ -185,3 +185,28 @@ def test_the_length_that_was_asked_for_bounds_each_section() -> None:
     lengths = [len(write_report(question, [question], [page], words).split()) for words in (40, 120)]
     assert 20 <= lengths[0] <= 60
     assert 80 <= lengths[1] <= 140
+
+
+def test_what_a_page_says_of_itself_is_never_quoted() -> None:
+    own = (
+        "© Copyright 2001-2026, Tide Foundation. This page is licensed under the Tide License. The causes of the ocean tide.",
+        "The Tide Foundation, which explains the causes of the ocean tide, is a non-profit corporation. Please donate.",
+        "Copyright by those who explain the causes and effects of the ocean tide. All rights reserved.",
+        "Subscribe to our letter about the causes of the ocean tide and its effects on harbours.",
+        "This page was last modified on a day when the effects of the ocean tide were large.",
+    )
+    page = PageView(TIDES.url, 3, TIDES.title, "\n\n".join((TIDES.text, *own)))
+    assert write_report(QUESTION, PARTS, [page], words=2000) == write_report(QUESTION, PARTS, [TIDES], words=2000)
+
+
+def test_a_sentence_that_refers_back_stands_after_all_it_refers_to_or_after_nothing() -> None:
+    page = PageView(
+        "https://salt.example/",
+        1,
+        "Salt works",
+        "# Salt works\n\nBrine stands in flat basins by the shore for most of the long and dry summer of that coast. "
+        "This lets the sun take the water away, and the wind that blows there all day helps it a good deal. "
+        "However, the yield of the salt works depends on rain, which can undo within an hour the work of many weeks.",
+    )
+    text = write_read_report("Describe the yield of the salt works.", ["The yield of the salt works"], [page], ["yield"])
+    assert text.split("\n\n")[1].startswith("Brine stands in flat basins")

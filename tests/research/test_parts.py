@@ -70,6 +70,41 @@ from nexi.research.planner import split_question
             ["Describe the life of Ada Lovelace.", "Describe the life of Alan Turing."],
         ),
         ("How did England and Scotland trade?", ["How did England trade?", "How did Scotland trade?"]),
+        (
+            "What are lichens, how do they feed, why does bark crumble, and how can it be protected?",
+            [
+                "What are lichens?",
+                "How do lichens feed?",
+                "Why does bark crumble (lichens)?",
+                "How can bark be protected (lichens)?",
+            ],
+        ),
+        (
+            "What is lazy loading in Angular and how does it relate to routing?",
+            ["What is lazy loading in Angular?", "How does lazy loading in Angular relate to routing?"],
+        ),
+        (
+            "How did canals change Holland, who dug them, and what did they cost?",
+            ["How did canals change Holland?", "Who dug canals?", "What did canals cost?"],
+        ),
+        (
+            "Please write a report on how old kilns work. Explain how to heat, cool and clean them. Also say what a flue is.",
+            [
+                "How old kilns work.",
+                "How to heat old kilns.",
+                "How to cool old kilns.",
+                "How to clean old kilns.",
+                "What a flue is (old kilns).",
+            ],
+        ),
+        (
+            "I own a kiosk in Ohio. Which permits do I need? What do they cost?",
+            ["Which permits do I need?", "What do permits cost?"],
+        ),
+        (
+            "Write a brief on Zorb Motors. Cover the revenue of 2025. Name the launch date of the Z-4.",
+            ["Zorb Motors", "The revenue of 2025 (Zorb Motors)", "The launch date of the Z-4 (Zorb Motors)"],
+        ),
         ("What is Norman law and Norman art known for?", ["What is Norman law known for?", "What is Norman art known for?"]),
     ],
 )

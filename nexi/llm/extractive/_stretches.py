@@ -20,6 +20,15 @@ __all__ = ["Line", "Stretch", "count_words", "read_stretches", "render_lines"]
 
 _NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")
 _FURNITURE = re.compile(r"\s*\[(?:update|edit|citation needed|clarification needed|when\?|who\?|by whom\?)\]|\s*[¶]$", re.I)
+# What pages say of themselves: their rights, their licence, their maker and what they ask of a reader.
+_OWN_MATTERS = re.compile(
+    r"^\W*(?:©|\(c\) ?\d{4}|copyright\b)|\ball rights reserved\b|^please donate\b|"
+    r"^this (?:page|work|article|site) is licensed\b|"
+    r"^(?:last (?:updated|modified|edited) on|this page (?:was )?last (?:updated|modified|edited)|created (?:using|with)|"
+    r"found a bug|subscribe to|sign up (?:for|to)|follow us|share (?:this|on)|click here|we use cookies|"
+    r"cookie (?:policy|settings))\b|\bis a non-?profit (?:corporation|organi[sz]ation)\. please\b",
+    re.IGNORECASE,
+)
 _STRUCK_OUT = re.compile(r"~~.*?~~", re.DOTALL)  # what a page takes back
 _DATELINE = re.compile(r"^[A-ZÀ-Þ][\w ,.'’À-ÿ-]{0,40}\((?:AP|Reuters|AFP|dpa|UPI)\)\s*[—–-]+\s*")
 
@@ -72,7 +81,10 @@ def _group_lines(markdown: str) -> Iterator[tuple[str, list[Line], int]]:
             yield above, group, start
             group, label = [], ""
             continue
-        lines = _read_lines(block, read_block(markdown, block))
+        body = read_block(markdown, block)
+        if block.kind in ("prose", "item", "caption") and _OWN_MATTERS.search(" ".join(body.split())):
+            continue
+        lines = _read_lines(block, body)
         if block.kind == "prose" and len(lines) == 1 and is_label(lines[0].text):
             yield above, group, start
             group, label = [], lines[0].text

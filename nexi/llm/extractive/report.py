@@ -47,6 +47,7 @@ __all__ = ["TOO_BROAD", "write_report"]
 
 # The weights of what speaks for a stretch, and the points that it needs; without and with a reading model.
 WORDS, READ = "report-words.json", "report.json"
+MAX_CONTEXT = 2  # sentences before one that refers back to them
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
 NOT_ANSWERED = "None of the pages that were read answers this question."
 
@@ -312,10 +313,10 @@ class ReportWriter:
         first = group[0]
         lines: list[Line] = [line for stretch in group for line in stretch.lines]
         if lines[0].kind == "sentence" and _REFERS_BACK.match(lines[0].text):
-            before = self.by_page[first.page][first.place - 1] if first.place else None
-            if before and before.block == first.block:
-                is_quoted = (before.page, before.place) in self.quoted
-                lines[:0] = () if is_quoted else before.lines[-1:]
+            earlier = [s for s in self.by_page[first.page][: first.place] if s.block == first.block]
+            if earlier:
+                is_quoted = (earlier[-1].page, earlier[-1].place) in self.quoted
+                lines[:0] = () if is_quoted else _find_context([line for s in earlier for line in s.lines])
             elif _PRONOUN.match(lines[0].text):
                 lines[0] = Line("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
         return render_lines(lines, self.pages[first.page].number)
@@ -334,6 +335,14 @@ class ReportWriter:
             near = sorted(n for value, n in order[:MAX_ALTERNATIVES] if value >= load_weights(READING)["usual nearness"])
         pages = [(self.subjects[n] or self.pages[n].url, openings[n], self.pages[n].number) for n in near[:MAX_ALTERNATIVES]]
         return "\n".join(f"- {name}: {text} [{number}]" for name, text, number in pages)
+
+
+def _find_context(before: Sequence[Line]) -> Sequence[Line]:
+    """The last of these sentences that refers to no other, with what follows it; none where it is far away."""
+    for count in range(1, min(len(before), MAX_CONTEXT) + 1):
+        if not _REFERS_BACK.match(before[-count].text):
+            return before[-count:]
+    return ()
 
 
 def _states_something(stretch: Stretch) -> bool:

@@ -1,0 +1,45 @@
+"""The title of a report is what its question is about, and no prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.research.titles import make_heading, make_title
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What caused the Great Thaw, how did it spread in Norway, and what were its consequences?", "The Great Thaw"),
+        ("What is lazy loading in Angular and how does it relate to routing?", "Lazy loading in Angular"),
+        ("How did canals change Holland, who dug them, and what did they cost?", "Canals"),
+        ("How are private ferries organised in Spain, Norway and Peru?", "Private ferries: Spain, Norway and Peru"),
+        ("Who was Ada Lovelace, and what did Alan Turing build?", "Ada Lovelace and Alan Turing"),
+        ("How does Java's garbage collector work, and what are common mistakes?", "Java's garbage collector"),
+        (
+            "How was water shared and land owned under the Ming dynasty?",
+            "The Ming dynasty",
+        ),
+        (
+            "Please write me a report on how old kilns work. Explain how to clean them. Also say what a flue is.",
+            "How old kilns work",
+        ),
+        ("Write a brief on Zorb Motors. Cover the revenue of 2025. Name the launch date of the Z-4.", "Zorb Motors"),
+        ("Why do small firms rent old offices, how is one found, and who pays?", "Small firms rent old offices"),
+    ],
+)
+def test_a_title_is_what_the_question_is_about(question: str, title: str) -> None:
+    assert make_title(question) == title
+
+
+@pytest.mark.parametrize(
+    ("part", "heading"),
+    [
+        ("What a flue is (old kilns).", "What a flue is"),
+        ("Describe the careers of Éric Rohmer.", "The careers of Éric Rohmer"),
+        ("How is the city governed (Warsaw)?", "How is the city governed?"),
+        ("The revenue of 2025 (Zorb Motors)", "The revenue of 2025"),
+    ],
+)
+def test_a_heading_is_its_part_without_what_only_the_search_needs(part: str, heading: str) -> None:
+    assert make_heading(part) == heading
