@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 
 from nexi.types import RunAudience
-from nexi.web.payload import read_json
+from nexi.web.payload import read_body
 from nexi.web.problems import Refused, build_refusal
 
-__all__ = ["AUDIENCE", "no_team", "read_audience"]
+__all__ = ["Audience", "no_team", "read_audience"]
 
 MAX_PEOPLE = 100
-AUDIENCE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "team": {"type": "boolean"},
-        "people": {"type": "array", "maxItems": MAX_PEOPLE, "items": {"type": "string", "maxLength": 200}},
-    },
-}
+
+
+class Audience(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who else may read: everybody of the team, or people by their names."""
+
+    team: bool = False
+    people: Annotated[tuple[Annotated[str, Meta(max_length=200)], ...], Meta(max_length=MAX_PEOPLE)] = ()
 
 
 async def read_audience(request: Request) -> RunAudience:
-    body = await read_json(request, AUDIENCE)
-    return RunAudience(bool(body.get("team")), tuple(body.get("people") or ()))
+    body = await read_body(request, Audience)
+    return RunAudience(body.team, body.people)
 
 
 def no_team() -> Refused:

@@ -29,10 +29,13 @@ OnlyLocal = Annotated[bool, Meta(description="Send nothing to another machine.")
 Address = Annotated[str, Meta(max_length=8_000)]
 
 
+Tasks = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=2000)], ...], Meta(min_length=1, max_length=MAX_TASKS)]
+
+
 class LimitedWork(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Work that is no run, a check or a table, and what it may use."""
 
-    time_target: Annotated[Seconds, Meta(description="Stop after so many seconds.")] | None = None
+    time_target: Annotated[Seconds | None, Meta(description="Stop after so many seconds.")] = None
     max_tokens: Tokens | None = None
     max_cost: Dollars | None = None
 
@@ -46,15 +49,14 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     effort: Literal["s", "m", "l"] | None = None
     max_iterations: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    time_target: Annotated[Seconds, Meta(description="Answer after about so many seconds.")] | None = None
+    time_target: Annotated[Seconds | None, Meta(description="Answer after about so many seconds.")] = None
     max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     max_cost: Dollars | None = None
     system_prompt: Annotated[str, Meta(max_length=100_000, description="Instructions of your own.")] = ""
     depth: Annotated[int, Meta(ge=0, le=3, description="Of research; 0 lets the coordinator choose.")] = 0
-    length: (
-        Annotated[Literal["brief", "standard", "long"], Meta(description="Of a report: about 300, 1,000 or 3,000 words.")]
-        | None
-    ) = None
+    length: Annotated[
+        Literal["brief", "standard", "long"] | None, Meta(description="Of a report: about 300, 1,000 or 3,000 words.")
+    ] = None
     plan: Annotated[
         bool, Meta(description="Research waits with its plan (the event agenda_proposed) until POST /v1/runs/{id}/plan.")
     ] = False
@@ -93,13 +95,7 @@ class NewRun(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of a proposed plan."""
 
-    tasks: (
-        Annotated[
-            tuple[Annotated[str, Meta(min_length=1, max_length=2000)], ...],
-            Meta(min_length=1, max_length=MAX_TASKS, description="The tasks to research instead of the proposed ones."),
-        ]
-        | None
-    ) = None
+    tasks: Annotated[Tasks | None, Meta(description="The tasks to research instead of the proposed ones.")] = None
 
 
 class RunStatus(Struct):

@@ -7,9 +7,10 @@ server, people whom its owner names read a space and ask in it; the space of any
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,38 +20,41 @@ from nexi.app.spaces import find_own_space, list_space_sources, remove_from_spac
 from nexi.ports import SpaceSharing
 from nexi.types import Space
 from nexi.urls import is_web_url
-from nexi.web.audience import AUDIENCE, no_team, read_audience
-from nexi.web.payload import build_operation, json_reply, read_json
+from nexi.web.audience import Audience, no_team, read_audience
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import ErrorBody, Named, build_parameters, build_responses
+from nexi.web.schemas import Address, ErrorBody, Named, build_parameters, build_responses
 
 __all__ = ["openapi", "routes"]
 
 TAG = "Spaces"
 MAX_URLS = 100
-_SETTINGS: dict[str, Any] = {
-    "instructions": {"type": "string", "maxLength": 20_000, "description": "For the model, with every question."},
-    "model": {"type": "string", "maxLength": 200},
-    "effort": {"enum": ["", "s", "m", "l"]},
-    "scope": {"enum": ["", "web", "local"], "description": "`local` sends nothing to another machine."},
-    "services": {"type": "array", "maxItems": 50, "items": {"type": "string", "maxLength": 60}},
-}
-CHANGE: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": _SETTINGS}
-NEW_SPACE: dict[str, Any] = {
-    **CHANGE,
-    "required": ["name"],
-    "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 40}, **_SETTINGS},
-}
-PAGES: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["urls"],
-    "properties": {
-        "urls": {"type": "array", "minItems": 1, "maxItems": MAX_URLS, "items": {"type": "string", "maxLength": 8000}}
-    },
-}
 SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
 NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
+
+
+class SpaceChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The settings of a space that change; what is left out stays."""
+
+    instructions: Annotated[str, Meta(max_length=20_000, description="For the model, with every question.")] | UnsetType = UNSET
+    model: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+    effort: Literal["", "s", "m", "l"] | UnsetType = UNSET
+    scope: Annotated[Literal["", "web", "local"], Meta(description="`local` sends nothing to another machine.")] | UnsetType = (
+        UNSET
+    )
+    services: Annotated[tuple[Annotated[str, Meta(max_length=60)], ...], Meta(max_length=50)] | UnsetType = UNSET
+
+
+class NewSpace(SpaceChange, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A space to add."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=40)]
+
+
+class NewPages(Struct, frozen=True, forbid_unknown_fields=True):
+    """Pages of the web to put into a space."""
+
+    urls: Annotated[tuple[Address, ...], Meta(min_length=1, max_length=MAX_URLS)]
 
 
 def routes() -> list[Route]:
@@ -91,8 +95,8 @@ async def _list_spaces(request: Request) -> Response:
 
 
 async def _add_space(request: Request) -> Response:
-    given = await read_json(request, NEW_SPACE)
-    space, spaces = msgspec.convert(given, Space), _nexi_of(request).spaces()
+    body, spaces = await read_body(request, NewSpace), _nexi_of(request).spaces()
+    space = msgspec.convert(msgspec.to_builtins(body), Space)
     await asyncio.to_thread(spaces.add, space)
     made = await asyncio.to_thread(spaces.get, space.name)
     return json_reply(space_view(made), 201, {"location": f"/v1/spaces/{space.name}"})
@@ -104,8 +108,8 @@ async def _show_space(request: Request) -> Response:
 
 async def _change_space(request: Request) -> Response:
     """Change what is named, and leave the rest."""
-    given, space = await read_json(request, CHANGE), await find_space(request, is_own=True)
-    changed = msgspec.convert({**msgspec.to_builtins(space), **given}, Space)
+    change, space = await read_body(request, SpaceChange), await find_space(request, is_own=True)
+    changed = msgspec.convert({**msgspec.to_builtins(space), **msgspec.to_builtins(change)}, Space)
     await asyncio.to_thread(_nexi_of(request).spaces().change, changed)
     return json_reply(space_view(changed))
 
@@ -129,11 +133,11 @@ async def _add_pages(request: Request) -> Response:
     """Read pages of the web and put them into the space; files are dropped on the page."""
     from nexi.app.intake import DocumentIndexing
 
-    given, space, nexi = await read_json(request, PAGES), await find_space(request, is_own=True), _nexi_of(request)
-    if other := next((url for url in given["urls"] if not is_web_url(url)), ""):
+    body, space, nexi = await read_body(request, NewPages), await find_space(request, is_own=True), _nexi_of(request)
+    if other := next((url for url in body.urls if not is_web_url(url)), ""):
         raise bad_request(f"{other[:100]} is no web address", parameter="urls")
     taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
-    for url in given["urls"]:
+    for url in body.urls:
         await taking.take(url)
     return json_reply(taking.taken.as_json())
 
@@ -167,27 +171,27 @@ async def _set_audience(request: Request) -> Response:
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    name, shared = build_parameters(NAME), {200: AUDIENCE}
+    name, shared = build_parameters(NAME), {200: Audience}
     files: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
     url: Named = {"url": ("The address of the source.", {"type": "string"})}
     return {
         "/v1/spaces": {
             "get": _operation("Spaces, one's own first.", {200: {"type": "object", "required": ["spaces"]}}),
-            "post": _operation("Add a space.", {201: SPACE}, body=NEW_SPACE),
+            "post": _operation("Add a space.", {201: SPACE}, body=NewSpace),
         },
         "/v1/spaces/{name}": {
             "get": _operation("A space.", {200: SPACE}, parameters=name),
-            "patch": _operation("Change a space.", {200: SPACE}, body=CHANGE, parameters=name),
+            "patch": _operation("Change a space.", {200: SPACE}, body=SpaceChange, parameters=name),
             "delete": _operation("Remove a space.", {204: None}, parameters=build_parameters(NAME, files)),
         },
         "/v1/spaces/{name}/sources": {
             "get": _operation("Its files and pages.", {200: {"type": "object", "required": ["sources"]}}, parameters=name),
-            "post": _operation("Put pages into it.", {200: {"type": "object"}}, body=PAGES, parameters=name),
+            "post": _operation("Put pages into it.", {200: {"type": "object"}}, body=NewPages, parameters=name),
             "delete": _operation("Take a source out of it.", {204: None}, parameters=build_parameters(NAME, url)),
         },
         "/v1/spaces/{name}/shares": {
             "get": _operation("Who else asks in it, on a team server.", shared, parameters=name),
-            "put": _operation("Share it.", shared, body=AUDIENCE, parameters=name),
+            "put": _operation("Share it.", shared, body=Audience, parameters=name),
         },
     }
 

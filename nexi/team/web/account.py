@@ -7,9 +7,10 @@ kept of her, without an administrator.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,27 +19,24 @@ from nexi.notices import Notice
 from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team, list_limits
 from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
 from nexi.web.guard import address_of, principal_of
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import build_refusal
 
 __all__ = ["AccountDoor"]
 
-NEW_TOKEN: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["name"],
-    "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS},
-        "read_only": {"type": "boolean"},
-        "days": {"type": "number", "minimum": 0.001, "maximum": MAX_TOKEN_DAYS},
-    },
-}
-LEAVING: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["name"],
-    "properties": {"name": {"type": "string", "maxLength": MAX_NAME_CHARS}},
-}
+
+class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
+    """A token to make."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARS)]
+    read_only: bool = False
+    days: Annotated[float, Meta(ge=0.001, le=MAX_TOKEN_DAYS)] | None = None
+
+
+class Leaving(Struct, frozen=True, forbid_unknown_fields=True):
+    """One's own name, so that an account is not deleted by accident."""
+
+    name: Annotated[str, Meta(max_length=MAX_NAME_CHARS)]
 
 
 class AccountDoor:
@@ -88,14 +86,14 @@ class AccountDoor:
 
     async def _add_token(self, request: Request) -> Response:
         """A new token of one's own; this is the only time it is shown."""
-        me, wanted = principal_of(request), await read_json(request, NEW_TOKEN)
+        me, wish = principal_of(request), await read_body(request, NewToken)
         if len(await asyncio.to_thread(self._people.list_tokens, me.person)) >= MAX_TOKENS:
             message = Notice("limit.tokens", "you have {most} tokens, the most that one person may have", most=MAX_TOKENS)
             raise build_refusal(409, "too_many_tokens", message, fix=Notice("limit.revoke", "revoke one first"))
-        scopes = SCOPES[:1] if wanted.get("read_only") else SCOPES
-        secret = await asyncio.to_thread(self._people.add_token, me.person, wanted["name"], scopes, wanted.get("days"))
-        await asyncio.to_thread(self._people.record, me.person, "add_token", wanted["name"], address_of(request))
-        return json_reply({"name": wanted["name"], "token": secret}, 201, {"cache-control": "no-store"})
+        scopes = SCOPES[:1] if wish.read_only else SCOPES
+        secret = await asyncio.to_thread(self._people.add_token, me.person, wish.name, scopes, wish.days)
+        await asyncio.to_thread(self._people.record, me.person, "add_token", wish.name, address_of(request))
+        return json_reply({"name": wish.name, "token": secret}, 201, {"cache-control": "no-store"})
 
     async def _revoke_token(self, request: Request) -> Response:
         me, token = principal_of(request), request.path_params["id"]
@@ -107,7 +105,7 @@ class AccountDoor:
     async def _remove(self, request: Request) -> Response:
         """Delete oneself with everything; the name is asked for so that it does not happen by accident."""
         me = principal_of(request)
-        if (await read_json(request, LEAVING))["name"] != me.name:
+        if (await read_body(request, Leaving)).name != me.name:
             fix = 'send {"name": "..."} with your own name'
             raise build_refusal(400, "not_confirmed", "the name is not yours", fix=fix)
         if me.is_administrator and await asyncio.to_thread(self._is_last_administrator, me.person):

@@ -8,9 +8,9 @@ either answers as if it were not there.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,16 +18,15 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.ports import KnowledgeSharing, RunSharing
 from nexi.web.audience import no_team, read_audience
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_body
 
 __all__ = ["routes"]
 
-ANSWER: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["accepted"],
-    "properties": {"accepted": {"type": "boolean"}},
-}
+
+class OfferAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether a shared knowledge base is searched with one's own."""
+
+    accepted: bool
 
 
 def routes() -> list[Route]:
@@ -95,7 +94,7 @@ async def _list_shared_knowledge(request: Request) -> Response:
 
 async def _answer_offer(request: Request) -> Response:
     """Accept the knowledge base of somebody, so that it enters one's answers, or mute it."""
-    answer = await read_json(request, ANSWER)
+    answer = await read_body(request, OfferAnswer)
     sharing, owner = _knowledge_sharing_of(request), request.path_params["owner"]
-    await asyncio.to_thread(lambda: sharing.answer_offer(owner, is_accepted=answer["accepted"]))
+    await asyncio.to_thread(lambda: sharing.answer_offer(owner, is_accepted=answer.accepted))
     return await _list_shared_knowledge(request)

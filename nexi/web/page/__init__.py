@@ -11,9 +11,10 @@ import asyncio
 import functools
 import html
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -22,7 +23,7 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
-from nexi.types import Source, Verdict
+from nexi.types import Source
 from nexi.web.exports import export_response
 from nexi.web.page import (
     asking,
@@ -41,7 +42,7 @@ from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
 from nexi.web.page.localization import COOKIE, choose_language
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
-from nexi.web.payload import json_reply, read_json, told_reply
+from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
 SCRIPTS = (
@@ -115,28 +116,21 @@ OPEN_SEARCH = """<?xml version="1.0" encoding="UTF-8"?>
 </OpenSearchDescription>
 """
 AROUND = 1500  # characters shown before and after the evidence
-RENDERED_CHARS, RENDERED_MARKS = 400_000, 2_000
-TO_RENDER = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["text"],
-    "properties": {
-        "text": {"type": "string", "maxLength": RENDERED_CHARS},
-        "marks": {
-            "type": "array",
-            "maxItems": RENDERED_MARKS,
-            "items": {
-                "type": "object",
-                "required": ["start", "end", "verdict"],
-                "properties": {
-                    "start": {"type": "integer", "minimum": 0},
-                    "end": {"type": "integer", "minimum": 0},
-                    "verdict": {"enum": [verdict.value for verdict in Verdict]},
-                },
-            },
-        },
-    },
-}
+MAX_DRAFT_CHARS, MAX_DRAFT_MARKS = 400_000, 2_000
+
+
+class DraftMark(SentenceMark, frozen=True, kw_only=True):
+    """A verdict on a sentence of a draft."""
+
+    start: Annotated[int, Meta(ge=0)]
+    end: Annotated[int, Meta(ge=0)]
+
+
+class Draft(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer under way, with the verdicts on its sentences so far."""
+
+    text: Annotated[str, Meta(max_length=MAX_DRAFT_CHARS)]
+    marks: Annotated[tuple[DraftMark, ...], Meta(max_length=MAX_DRAFT_MARKS)] = ()
 
 
 def routes() -> list[Route]:
@@ -212,9 +206,8 @@ def respond_compressed(
 
 async def _render_draft(request: Request) -> Response:
     """An answer under way, as HTML."""
-    asked = await read_json(request, TO_RENDER)
-    marks = [SentenceMark(m["start"], m["end"], Verdict(m["verdict"])) for m in asked.get("marks", ())]
-    return json_reply({"html": await asyncio.to_thread(draft_html, asked["text"], marks)})
+    draft = await read_body(request, Draft)
+    return json_reply({"html": await asyncio.to_thread(draft_html, draft.text, draft.marks)})
 
 
 async def _show_run(request: Request) -> Response:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -24,7 +25,7 @@ from nexi.text.words import contains_words
 from nexi.types import HistoryEntry
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
-from nexi.web.payload import json_reply, read_json, told_reply
+from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
@@ -37,11 +38,13 @@ LONGEST_SEARCH = 200
 EXCERPT_CHARS = 160
 ONLY_AN_ANSWER = "answer kept"
 MAX_TURNS = 30
-LABEL = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {"title": {"type": "string", "maxLength": 300}, "pinned": {"type": "boolean"}},
-}
+
+
+class Label(Struct, frozen=True, forbid_unknown_fields=True):
+    """The name and the pin of a run; what is left out stays."""
+
+    title: Annotated[str, Meta(max_length=300)] | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
 
 
 def routes() -> list[Route]:
@@ -175,7 +178,7 @@ async def _remove_entry_and_run(request: Request) -> Response:
 async def _label_run(request: Request) -> Response:
     """Give a run a name or a pin, or take them away."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    given = await read_json(request, LABEL)
+    given: dict[str, Any] = to_builtins(await read_body(request, Label))
     if not await asyncio.to_thread(_is_kept, nexi, run_id):
         raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
     if "title" in given:

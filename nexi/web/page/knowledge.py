@@ -5,8 +5,9 @@ Above, the page; below, the app's knowledge. A file is shown under its address, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -15,7 +16,7 @@ from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.types import Query, StoredSource, StoreStats
 from nexi.web.page.history import limit_of, words_of
-from nexi.web.payload import json_reply, read_json
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import build_refusal
 
 __all__ = ["routes"]
@@ -23,19 +24,12 @@ __all__ = ["routes"]
 
 FOUND = 20
 SNIPPET_CHARS = 600
-TO_FORGET = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["urls"],
-    "properties": {
-        "urls": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1000,
-            "items": {"type": "string", "minLength": 1, "maxLength": 4000},
-        }
-    },
-}
+
+
+class ForgottenSources(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stored pages to forget."""
+
+    urls: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=4000)], ...], Meta(min_length=1, max_length=1000)]
 
 
 def routes() -> list[Route]:
@@ -105,9 +99,9 @@ async def _search_passages(request: Request) -> Response:
 async def _remove_sources(request: Request) -> Response:
     """Forget stored pages by address."""
     nexi: Nexi = request.app.state.nexi
-    asked = await read_json(request, TO_FORGET)
+    body = await read_body(request, ForgottenSources)
     knowledge = nexi.knowledge()
-    removed = await (await knowledge.open_store()).remove(asked["urls"]) if knowledge.may_hold_something() else 0
+    removed = await (await knowledge.open_store()).remove(body.urls) if knowledge.may_hold_something() else 0
     if not removed:
         raise build_refusal(404, "not_found", "none of it is in the knowledge base", fix="list it again")
     return json_reply({"removed": removed})
