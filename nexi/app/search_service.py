@@ -24,16 +24,16 @@ from nexi.search_api.schema import (
     LANGUAGE,
     MAX_ITEMS,
     MAX_QUERY_CHARS,
-    QUERY_TEXT,
-    SEARCH_REQUEST,
     Limits,
+    QueryText,
+    SearchBody,
     SearchRequest,
     clean_query,
     read_language,
 )
 from nexi.search_api.service import Ports, SearchService
 from nexi.search_api.settings import FILE, SearcherSettings, read_settings
-from nexi.search_api.snippets import RANK_REQUEST
+from nexi.search_api.snippets import RankBody
 from nexi.searcher import SearchPatience
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
 
@@ -44,14 +44,14 @@ __all__ = [
     "LANGUAGE",
     "MAX_ITEMS",
     "MAX_QUERY_CHARS",
-    "QUERY_TEXT",
-    "RANK_REQUEST",
-    "SEARCH_REQUEST",
     "CrawlRequest",
     "Limits",
     "Outcome",
+    "QueryText",
+    "RankBody",
     "RankedHit",
     "Relevance",
+    "SearchBody",
     "SearchRequest",
     "SearchService",
     "best_paragraphs",

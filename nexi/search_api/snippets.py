@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from nexi.errors import LLMError
 from nexi.events import Judged
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
-from nexi.search_api.schema import QUERY, check_object, clean_query, read_query_text, request_error
+from nexi.search_api.schema import QueryField, clean_query, query_text, read_body, request_error
 from nexi.structured import ranking
 from nexi.structured.ranking import Pick
 from nexi.types import Message
@@ -31,73 +33,72 @@ SNIPPET_CHARS = 300
 TITLE_CHARS = 200
 USER_TEXT_CHARS = 8_000
 
-_TEXT = {"type": ["string", "null"]}
-_CALL = {
-    "temperature": {"type": ["number", "null"], "minimum": 0, "maximum": MAX_TEMPERATURE, "default": TEMPERATURE},
-    "max_tokens": {"type": ["integer", "null"], "minimum": MAX_TOKENS[0], "maximum": MAX_TOKENS[1], "default": MAX_TOKENS[0]},
-}
-CANDIDATE = {
-    "type": "object",
-    "properties": {
-        "i": {"type": ["integer", "null"], "minimum": 0, "description": "its index, as `pick_ids` has it; else its place"},
-        "title": _TEXT,
-        "snippet": _TEXT,
-        "url": _TEXT,
-    },
-}
-RANK_REQUEST: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "qid": {"type": ["string", "null"], "description": "the caller's own name for this request; echoed"},
-        "query": QUERY,
-        "candidates": {"type": "array", "items": CANDIDATE, "maxItems": 1000},
-        "want_n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOP_K, "default": WANT_N},
-        "top_k": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOP_K, "default": TOP_K},
-        **_CALL,
-    },
-    "required": ["query", "candidates"],
-    "example": {"query": "bm25", "candidates": [{"i": 0, "title": "Okapi BM25", "snippet": "a ranking function"}]},
-}
-QUERY_REQUEST: dict[str, Any] = {
-    "type": "object",
-    "properties": {"text": {"type": "string", "minLength": 1, "maxLength": 100_000}, **_CALL},
-    "required": ["text"],
-}
+
+class ModelCall(Struct, frozen=True, kw_only=True):
+    """How the model is asked."""
+
+    temperature: Annotated[float, Meta(ge=0, le=MAX_TEMPERATURE)] | None = TEMPERATURE
+    max_tokens: Annotated[int, Meta(ge=MAX_TOKENS[0], le=MAX_TOKENS[1])] | None = MAX_TOKENS[0]
+
+
+class RankCandidate(Struct, frozen=True):
+    """A result to choose from."""
+
+    i: Annotated[int, Meta(ge=0, description="its index, as `pick_ids` has it; else its place")] | None = None
+    title: str | None = None
+    snippet: str | None = None
+    url: str | None = None
+
+
+class RankBody(ModelCall, frozen=True, kw_only=True):
+    """Results, of which the most relevant are wanted."""
+
+    qid: Annotated[str, Meta(description="the caller's own name for this request; echoed")] | None = None
+    query: QueryField
+    candidates: Annotated[tuple[RankCandidate, ...], Meta(max_length=1000)]
+    want_n: Annotated[int, Meta(ge=1, le=MAX_TOP_K)] | None = WANT_N
+    top_k: Annotated[int, Meta(ge=1, le=MAX_TOP_K)] | None = TOP_K
+
+
+class RewriteBody(ModelCall, frozen=True, kw_only=True):
+    """What a user wrote, to be made a query."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=100_000)]
 
 
 async def rank_snippets(
     data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
 ) -> dict[str, Any]:
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
-    query = clean_query(read_query_text(data))
-    request = check_object(data, RANK_REQUEST)
-    shown = request["candidates"][: request.get("top_k") or TOP_K]
+    request = read_body(data, RankBody)
+    query = query_text(request.query)
+    shown = request.candidates[: request.top_k or TOP_K]
     indices = _caller_indices(shown)
-    want = min(request.get("want_n") or WANT_N, len(shown))
+    want = min(request.want_n or WANT_N, len(shown))
     messages = (
         Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
         Message("user", f"Question: {query}\n\nCandidates:\n{_render_candidates(shown)}\nReturn JSON only."),
     )
     pick, reason = await _pick_snippets(llm, messages, request, len(shown), want, clock)
-    urls = [_one_line(shown[place].get("url"), 8192) for place in pick.order]
+    urls = [_one_line(shown[place].url, 8192) for place in pick.order]
     chosen = [indices[place] for place in pick.order]
     by = "fallback" if pick.fell_back else "model"
     await emit(Judged("snippets", by, items=tuple(f"{i} {url}".strip() for i, url in zip(chosen, urls, strict=True))))
     answer: dict[str, Any] = {"pick": chosen, "urls": urls, "fallback_used": pick.fell_back, "reason": reason}
     if pick.why:
         answer["why"] = list(pick.why)
-    return {"qid": request["qid"], **answer} if request.get("qid") is not None else answer
+    return {"qid": request.qid, **answer} if request.qid is not None else answer
 
 
 async def rewrite_query(
     data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
 ) -> dict[str, Any]:
     """`{"query": ..., "fallback_used": ...}`: what to search for, from what a user wrote. Raises QuestionError."""
-    request = check_object(data, QUERY_REQUEST)
-    own = clean_query(request["text"])
+    request = read_body(data, RewriteBody)
+    own = clean_query(request.text)
     messages = (
         Message("system", render("llm_query", folder=prompts, today=f"{clock.now():%Y-%m-%d}")),
-        Message("user", request["text"].encode("utf-8", "replace").decode()[:USER_TEXT_CHARS]),
+        Message("user", request.text.encode("utf-8", "replace").decode()[:USER_TEXT_CHARS]),
     )
     text, reason = await _ask_model(llm, messages, request, ranking.queries_schema(1, 1), clock)
     try:
@@ -109,7 +110,7 @@ async def rewrite_query(
 
 
 async def _pick_snippets(
-    llm: LLM | None, messages: Sequence[Message], request: Mapping[str, Any], count: int, want: int, clock: Clock
+    llm: LLM | None, messages: Sequence[Message], request: ModelCall, count: int, want: int, clock: Clock
 ) -> tuple[Pick, str]:
     if not count:
         return Pick(()), ""
@@ -123,7 +124,7 @@ async def _pick_snippets(
 
 
 async def _ask_model(
-    llm: LLM | None, messages: Sequence[Message], request: Mapping[str, Any], schema: Mapping[str, Any], clock: Clock
+    llm: LLM | None, messages: Sequence[Message], request: ModelCall, schema: Mapping[str, Any], clock: Clock
 ) -> tuple[str, str]:
     """What the model wrote, and why there is nothing where there is nothing."""
     if llm is None:
@@ -131,8 +132,8 @@ async def _ask_model(
     try:
         reply = await llm.complete(
             messages,
-            max_tokens=request.get("max_tokens") or MAX_TOKENS[0],
-            temperature=request.get("temperature") or TEMPERATURE,
+            max_tokens=request.max_tokens or MAX_TOKENS[0],
+            temperature=request.temperature or TEMPERATURE,
             deadline=clock.monotonic() + CALL_S,
             schema=schema,
             retries=False,
@@ -142,21 +143,21 @@ async def _ask_model(
     return reply.text, ""
 
 
-def _caller_indices(candidates: Sequence[Mapping[str, Any]]) -> list[int]:
+def _caller_indices(candidates: Sequence[RankCandidate]) -> list[int]:
     """The callers' own indices; a candidate without one has its place."""
-    indices = [place if c.get("i") is None else int(c["i"]) for place, c in enumerate(candidates)]
+    indices = [place if c.i is None else c.i for place, c in enumerate(candidates)]
     if len(set(indices)) < len(indices):
         raise request_error(f"candidates: two have the same index in {json.dumps(indices)}")
     return indices
 
 
-def _render_candidates(candidates: Sequence[Mapping[str, Any]]) -> str:
+def _render_candidates(candidates: Sequence[RankCandidate]) -> str:
     return "\n".join(f"{place}) {_render_candidate(candidate)}" for place, candidate in enumerate(candidates))
 
 
-def _render_candidate(candidate: Mapping[str, Any]) -> str:
-    url = _one_line(candidate.get("url"), 500)
-    told = f"{_one_line(candidate.get('title'), TITLE_CHARS)} — {_one_line(candidate.get('snippet'), SNIPPET_CHARS)}"
+def _render_candidate(candidate: RankCandidate) -> str:
+    url = _one_line(candidate.url, 500)
+    told = f"{_one_line(candidate.title, TITLE_CHARS)} — {_one_line(candidate.snippet, SNIPPET_CHARS)}"
     return f"{told} (URL: {url})" if url else told
 
 

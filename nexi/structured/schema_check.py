@@ -23,9 +23,9 @@ def _find_problems(value: object, schema: Mapping[str, Any], path: str) -> Itera
     if isinstance(value, float) and not math.isfinite(value):
         yield _locate_problem(path, "expected a finite number")
         return
-    kinds = _allowed_types(schema)
-    if kinds and not any(_is_a(value, kind) for kind in kinds):
-        yield _locate_problem(path, f"expected {' or '.join(_with_article(k) for k in kinds)}, got {_describe_value(value)}")
+    if not _is_of_kind(value, schema):
+        kinds = " or ".join(_with_article(kind) for kind in _allowed_types(schema))
+        yield _locate_problem(path, f"expected {kinds}, got {_describe_value(value)}")
         return
     yield from _choice_problems(value, schema, path)
     if isinstance(value, Mapping):
@@ -54,7 +54,8 @@ def _branch_problems(value: object, branches: Sequence[Any], path: str, *, only_
     problems_by_branch = [list(islice(_find_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
     fitting = sum(not problems for problems in problems_by_branch)
     if not fitting:
-        yield from min(problems_by_branch, key=len)
+        of_kind = [_is_of_kind(value, branch) for branch in branches]
+        yield from min(zip(of_kind, problems_by_branch, strict=True), key=lambda branch: (not branch[0], len(branch[1])))[1]
     elif only_one and fitting > 1:
         yield _locate_problem(path, "fits more than one of the allowed forms")
 
@@ -99,6 +100,11 @@ def _allowed_types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(kind, str):
         return (kind,)
     return tuple(kind) if isinstance(kind, list | tuple) else ()
+
+
+def _is_of_kind(value: object, schema: Mapping[str, Any]) -> bool:
+    kinds = _allowed_types(schema)
+    return not kinds or any(_is_a(value, kind) for kind in kinds)
 
 
 def _is_a(value: object, kind: str) -> bool:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app.search_service import QUERY_TEXT, Limits, Outcome, SearchRequest, clean_query
+from nexi.app.search_service import Limits, Outcome, QueryText, SearchRequest, clean_query
 from nexi.errors import BackendError, FetchError
 from nexi.types import FetchLimits, Page, Query
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import Problem, build_refusal
 from nexi.web.search import service_of
 
@@ -29,19 +30,19 @@ COUNT = 5
 MAX_COUNT = 50
 MAX_URLS = 50
 LOAD_S = 60.0
-SEARCH_BODY = {
-    "type": "object",
-    "properties": {
-        "query": QUERY_TEXT,
-        "count": {"type": ["integer", "null"], "minimum": 0, "default": COUNT},
-    },
-    "required": ["query"],
-}
-LOAD_BODY = {
-    "type": "object",
-    "properties": {"urls": {"type": "array", "items": {"type": "string", "maxLength": 8192}, "maxItems": MAX_URLS}},
-    "required": ["urls"],
-}
+
+
+class OpenWebUISearch(Struct, frozen=True):
+    """A search as Open WebUI asks for it."""
+
+    query: QueryText
+    count: Annotated[int, Meta(ge=0)] | None = COUNT
+
+
+class OpenWebUIPages(Struct, frozen=True):
+    """Pages to read."""
+
+    urls: Annotated[list[Annotated[str, Meta(max_length=8192)]], Meta(max_length=MAX_URLS)]
 
 
 def openwebui_error(problem: Problem) -> dict[str, Any]:
@@ -50,9 +51,9 @@ def openwebui_error(problem: Problem) -> dict[str, Any]:
 
 @with_error_shape(openwebui_error)
 async def search_web(request: Request) -> Response:
-    body = await read_json(request, SEARCH_BODY)
-    count = COUNT if body.get("count") is None else min(body["count"], MAX_COUNT)
-    text = clean_query(body["query"])
+    body = await read_body(request, OpenWebUISearch)
+    count = COUNT if body.count is None else min(body.count, MAX_COUNT)
+    text = clean_query(body.query)
     outcome = await service_of(request).run(SearchRequest(text, limits=Limits(results=count)), Query(text))
     require_answer(outcome)
     return json_reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
@@ -60,7 +61,7 @@ async def search_web(request: Request) -> Response:
 
 @with_error_shape(openwebui_error)
 async def _load_pages(request: Request) -> Response:
-    urls: list[str] = (await read_json(request, LOAD_BODY))["urls"]
+    urls = (await read_body(request, OpenWebUIPages)).urls
     deadline = asyncio.get_running_loop().time() + LOAD_S
     outcomes = await service_of(request).read_all(urls, FetchLimits(), deadline)
     pages = [page for page in outcomes if isinstance(page, Page)]
@@ -99,12 +100,16 @@ def openapi() -> dict[str, Any]:
     return {
         "/openwebui/search": {
             "post": build_operation(
-                "Open WebUI's external search engine.", TAG, body=SEARCH_BODY, ok={"type": "array", "items": hit}, error=error
+                "Open WebUI's external search engine.",
+                TAG,
+                body=OpenWebUISearch,
+                ok={"type": "array", "items": hit},
+                error=error,
             )
         },
         "/openwebui/load": {
             "post": build_operation(
-                "Open WebUI's external web loader.", TAG, body=LOAD_BODY, ok={"type": "array", "items": page}, error=error
+                "Open WebUI's external web loader.", TAG, body=OpenWebUIPages, ok={"type": "array", "items": page}, error=error
             )
         },
     }

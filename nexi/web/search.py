@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app.search_service import RANK_REQUEST, SEARCH_REQUEST
+from nexi.app.search_service import RankBody, SearchBody
 from nexi.errors import ConfigError
 from nexi.events import Delta, Fact, Judged
 from nexi.web.metrics import Metrics
@@ -98,7 +98,7 @@ def openapi() -> dict[str, Any]:
             "post": build_operation(
                 "Search, and read pages in full mode; the response is a context pack (ucp-1).",
                 TAG,
-                body=SEARCH_REQUEST,
+                body=SearchBody,
                 ok=_PACK,
                 error=error,
                 operationId="search",
@@ -108,7 +108,7 @@ def openapi() -> dict[str, Any]:
             "post": build_operation(
                 "Pick the most relevant results with one model call.",
                 TAG,
-                body=RANK_REQUEST,
+                body=RankBody,
                 ok=_RANKED,
                 error=error,
                 operationId="snippet_rank",

@@ -22,7 +22,6 @@ from nexi.app.search_service import (
     LANGUAGE,
     MAX_ITEMS,
     MAX_QUERY_CHARS,
-    QUERY_TEXT,
     Limits,
     Outcome,
     RankedHit,
@@ -30,7 +29,9 @@ from nexi.app.search_service import (
     clean_query,
     read_language,
 )
+from nexi.structured.bodies import schema_of
 from nexi.types import Query
+from nexi.web.openwebui import OpenWebUISearch
 from nexi.web.payload import build_operation, json_reply, with_error_shape
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
@@ -169,7 +170,7 @@ def _split_url(url: str) -> list[str]:
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     parameters: list[dict[str, Any]] = [
-        {"name": "q", "in": "query", "required": True, "schema": QUERY_TEXT},
+        {"name": "q", "in": "query", "required": True, "schema": schema_of(OpenWebUISearch)["properties"]["query"]},
         {"name": "format", "in": "query", "schema": {"type": "string"}, "description": "whatever it says, the answer is JSON"},
         {"name": "pageno", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 999_999}},
         {"name": "language", "in": "query", "schema": {"type": "string", "pattern": LANGUAGE}},

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from nexi.search_api.schema import BUDGET, CONSTRAINTS, SEARCH_REQUEST
+from nexi.search_api.schema import SearchBody, SearchBudget, SearchConstraints
 from nexi.search_api.settings import SCHEMA, CacheSettings, SearcherSettings, read_settings
 from nexi.testing import FakeWeb
 from tests.search_api.support import nexi
@@ -76,11 +76,11 @@ def rows(head: str) -> set[str]:
 
 
 def test_every_part_of_a_request_and_every_limit_is_explained() -> None:
-    top = set(SEARCH_REQUEST["properties"]) - {"constraints"}
-    assert rows("part of a request") == top | {f"constraints.{name}" for name in CONSTRAINTS["properties"]} - {
+    top = set(SearchBody.__struct_fields__) - {"constraints"}
+    assert rows("part of a request") == top | {f"constraints.{name}" for name in SearchConstraints.__struct_fields__} - {
         "constraints.lang"
     }
-    assert rows("limit") == set(BUDGET["properties"])
+    assert rows("limit") == set(SearchBudget.__struct_fields__)
 
 
 def test_every_setting_of_the_file_is_explained_and_its_example_is_read() -> None:
