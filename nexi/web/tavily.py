@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,8 +26,8 @@ from starlette.routing import Route
 from nexi.app import RunLimits, RunRequest
 from nexi.app.search_service import (
     MAX_QUERY_CHARS,
-    QUERY_TEXT,
     Limits,
+    QueryText,
     RankedHit,
     Relevance,
     SearchRequest,
@@ -37,7 +38,7 @@ from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.openwebui import require_answer
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
 
@@ -46,6 +47,7 @@ __all__ = ["closing_fields", "error_schema", "extract_text", "monotonic", "objec
 
 TAG = "Tavily"
 MAX_RESULTS = 20
+DEFAULT_RESULTS = 5
 MAX_URLS = 20
 CHUNK_CHARS = 500
 CHUNKS = 3
@@ -55,53 +57,46 @@ ANSWER_S = 45.0
 EXTRACT_S = {"basic": 10.0, "advanced": 30.0}
 
 _CITATION = re.compile(r"\s?\[\d+\]")  # the numbers are of the engine's own sources, which Tavily has no place for
-_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
-_DOMAINS = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1, "maxLength": 300}, "maxItems": 300}
-_PERIODS = ("day", "week", "month", "year", "d", "w", "m", "y")
-SEARCH_BODY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "query": QUERY_TEXT,
-        "search_depth": {"enum": ["basic", "advanced", "fast", "ultra-fast", None], "default": "basic"},
-        "topic": {"enum": ["general", "news", "finance", None], "default": "general"},
-        "max_results": {"type": ["integer", "null"], "minimum": 0, "maximum": MAX_RESULTS, "default": 5},
-        "chunks_per_source": {"type": ["integer", "null"], "minimum": 1, "maximum": CHUNKS, "default": CHUNKS},
-        "time_range": {"enum": [*_PERIODS, None]},
-        "days": {"type": ["integer", "null"], "minimum": 1},
-        "start_date": {**_TEXT, "format": "date"},
-        "end_date": {**_TEXT, "format": "date"},
-        "include_answer": {"enum": [True, False, "basic", "advanced", None], "default": False},
-        "include_raw_content": {"enum": [True, False, "markdown", "text", None], "default": False},
-        "include_domains": _DOMAINS,
-        "exclude_domains": _DOMAINS,
-        **dict.fromkeys(("include_images", "include_image_descriptions", "include_favicon", "include_usage"), _FLAG),
-    },
-    "required": ["query"],
-}
-EXTRACT_BODY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "urls": {
-            "anyOf": [
-                {"type": "string", "minLength": 1, "maxLength": 8192},
-                {
-                    "type": "array",
-                    "items": {"type": "string", "minLength": 1, "maxLength": 8192},
-                    "minItems": 1,
-                    "maxItems": MAX_URLS,
-                },
-            ]
-        },
-        "extract_depth": {"enum": ["basic", "advanced", None], "default": "basic"},
-        "format": {"enum": ["markdown", "text", None], "default": "markdown"},
-        "timeout": {"type": ["number", "null"], "minimum": 1, "maximum": 60},
-        "query": {**_TEXT, "maxLength": MAX_QUERY_CHARS},
-        "chunks_per_source": {"type": ["integer", "null"], "minimum": 1, "maximum": 5, "default": CHUNKS},
-        **dict.fromkeys(("include_images", "include_favicon", "include_usage"), _FLAG),
-    },
-    "required": ["urls"],
-}
+Flag = bool | None  # accepted, and without effect
+Domains = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=300)], ...], Meta(max_length=300)] | None
+PageUrl = Annotated[str, Meta(min_length=1, max_length=8192)]
+Day = Annotated[str, Meta(extra_json_schema={"format": "date"})] | None
+
+
+class TavilySearch(Struct, frozen=True):
+    """A search as Tavily's clients ask for it."""
+
+    query: QueryText
+    search_depth: Literal["basic", "advanced", "fast", "ultra-fast"] | None = "basic"
+    topic: Literal["general", "news", "finance"] | None = "general"
+    max_results: Annotated[int, Meta(ge=0, le=MAX_RESULTS)] | None = DEFAULT_RESULTS
+    chunks_per_source: Annotated[int, Meta(ge=1, le=CHUNKS)] | None = CHUNKS
+    time_range: Literal["day", "week", "month", "year", "d", "w", "m", "y"] | None = None
+    days: Annotated[int, Meta(ge=1)] | None = None
+    start_date: Day = None
+    end_date: Day = None
+    include_answer: bool | Literal["basic", "advanced"] | None = False
+    include_raw_content: bool | Literal["markdown", "text"] | None = False
+    include_domains: Domains = None
+    exclude_domains: Domains = None
+    include_images: Flag = None
+    include_image_descriptions: Flag = None
+    include_favicon: Flag = None
+    include_usage: Flag = None
+
+
+class TavilyExtract(Struct, frozen=True):
+    """Pages to read, as Tavily's clients ask for them."""
+
+    urls: PageUrl | Annotated[tuple[PageUrl, ...], Meta(min_length=1, max_length=MAX_URLS)]
+    extract_depth: Literal["basic", "advanced"] | None = "basic"
+    format: Literal["markdown", "text"] | None = "markdown"
+    timeout: Annotated[float, Meta(ge=1, le=60)] | None = None
+    query: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)] | None = None
+    chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = CHUNKS
+    include_images: Flag = None
+    include_favicon: Flag = None
+    include_usage: Flag = None
 
 
 def tavily_error(problem: Problem) -> dict[str, Any]:
@@ -110,18 +105,18 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
 
 @with_error_shape(tavily_error)
 async def search_web(request: Request) -> Response:
-    body = await read_json(request, SEARCH_BODY)
+    body = await read_body(request, TavilySearch)
     started = monotonic(request)
     query, days = _parse_query(body), _day_range(body)
     async with asyncio.TaskGroup() as tasks:
-        answering = tasks.create_task(_answer_question(request, query.text, body.get("include_answer") or False))
+        answering = tasks.create_task(_answer_question(request, query.text, body.include_answer))
         searching = tasks.create_task(_find_results(request, query, body, days))
     results = searching.result()
     if isinstance(results, NexiError):
         raise results
     return json_reply(
         {
-            "query": body["query"],
+            "query": body.query,
             "follow_up_questions": None,
             "answer": answering.result(),
             "images": [],
@@ -132,10 +127,10 @@ async def search_web(request: Request) -> Response:
 
 
 async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
-    body = await read_json(request, EXTRACT_BODY)
+    body = await read_body(request, TavilyExtract)
     started = monotonic(request)
-    urls: list[str] = list(dict.fromkeys([body["urls"]] if isinstance(body["urls"], str) else body["urls"]))
-    patience = float(body.get("timeout") or timeouts_s[body.get("extract_depth") or "basic"])
+    urls = list(dict.fromkeys([body.urls] if isinstance(body.urls, str) else body.urls))
+    patience = body.timeout or timeouts_s[body.extract_depth or "basic"]
     limits = FetchLimits(timeout_s=patience)
     deadline = asyncio.get_running_loop().time() + patience
     outcomes = await service_of(request).read_all(urls, limits, deadline)
@@ -143,7 +138,10 @@ async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = 
     failed = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
     return json_reply(
         {
-            "results": [{"url": url, "raw_content": extract_text(page, body), "images": []} for url, page in read],
+            "results": [
+                {"url": url, "raw_content": extract_text(page, body.query, body.chunks_per_source), "images": []}
+                for url, page in read
+            ],
             "failed_results": [{"url": url, "error": str(error)} for url, error in failed],
             **closing_fields(request, started),
         }
@@ -156,11 +154,11 @@ def routes(_state: object = None, *, extract_timeouts_s: Mapping[str, float] = E
 
 
 async def _find_results(
-    request: Request, query: Query, body: Mapping[str, Any], days: tuple[str, str]
+    request: Request, query: Query, body: TavilySearch, days: tuple[str, str]
 ) -> list[dict[str, Any]] | NexiError:
     """The results, or why there are none: an error raised here would reach the caller in a bundle."""
-    count = 5 if body.get("max_results") is None else int(body["max_results"])
-    reads = bool(body.get("include_raw_content")) or body.get("search_depth") == "advanced"
+    count = DEFAULT_RESULTS if body.max_results is None else body.max_results
+    reads = bool(body.include_raw_content) or body.search_depth == "advanced"
     limits = Limits(results=count, pages=count if reads else 0, total_s=SEARCH_S)
     try:
         outcome = await service_of(request).run(SearchRequest(query.text, limits=limits), query)
@@ -179,7 +177,7 @@ def _score_results(query: str, results: Sequence[RankedHit]) -> list[float]:
     return [round(score, 4) for score in accumulate(own, min)]
 
 
-def _build_result(found: RankedHit, score: float, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
+def _build_result(found: RankedHit, score: float, query: str, body: TavilySearch) -> dict[str, Any]:
     hit, page = found.hit, found.page
     result: dict[str, Any] = {
         "url": hit.url,
@@ -189,10 +187,10 @@ def _build_result(found: RankedHit, score: float, query: str, body: Mapping[str,
         "raw_content": None,
     }
     if isinstance(page, Page):
-        if body.get("search_depth") == "advanced":
-            chunks = best_paragraphs(page.text, query, body.get("chunks_per_source") or CHUNKS, CHUNK_CHARS)
+        if body.search_depth == "advanced":
+            chunks = best_paragraphs(page.text, query, body.chunks_per_source or CHUNKS, CHUNK_CHARS)
             result["content"] = JOINED.join(chunks) or hit.snippet
-        if body.get("include_raw_content"):
+        if body.include_raw_content:
             result["raw_content"] = page.text
     if hit.published:
         result["published_date"] = hit.published
@@ -215,42 +213,33 @@ async def _answer_question(request: Request, question: str, wanted: object) -> s
     return _CITATION.sub("", result.answer.text)
 
 
-def extract_text(page: Page, body: Mapping[str, Any]) -> str:
+def extract_text(page: Page, query: str | None, chunks: int | None) -> str:
     """The whole text, or its best paragraphs where a query says for what."""
-    query = " ".join((body.get("query") or "").split())
-    if not query:
-        return page.text
-    return JOINED.join(best_paragraphs(page.text, query, body.get("chunks_per_source") or CHUNKS, CHUNK_CHARS))
+    words = " ".join((query or "").split())
+    return JOINED.join(best_paragraphs(page.text, words, chunks or CHUNKS, CHUNK_CHARS)) if words else page.text
 
 
-def _parse_query(body: Mapping[str, Any]) -> Query:
+def _parse_query(body: TavilySearch) -> Query:
+    periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
+    shortest = next((name for name, days in periods if body.days and body.days <= days), "")
+    time_range = body.time_range[:1] if body.time_range else shortest
     return Query(
-        clean_query(body["query"]),
-        sites=tuple(body.get("include_domains") or ()),
-        excluded_sites=tuple(body.get("exclude_domains") or ()),
-        time_range=_time_range(body),
+        clean_query(body.query),
+        sites=body.include_domains or (),
+        excluded_sites=body.exclude_domains or (),
+        time_range=time_range,
     )
 
 
-def _time_range(body: Mapping[str, Any]) -> str:
-    """The shortest period that covers what is asked for."""
-    if body.get("time_range"):
-        return str(body["time_range"])[:1]
-    if not body.get("days"):
-        return ""
-    return next((name for name, days in (("d", 1), ("w", 7), ("m", 31), ("y", 366)) if body["days"] <= days), "")
-
-
-def _day_range(body: Mapping[str, Any]) -> tuple[str, str]:
+def _day_range(body: TavilySearch) -> tuple[str, str]:
     """The first and the last day a result may be of, where its day is known."""
-    days: Sequence[str] = [_parse_day(body, "start_date") or "0001-01-01", _parse_day(body, "end_date") or "9999-12-31"]
-    if body.get("start_date") and body.get("end_date") and days[0] > days[1]:
+    first, last = _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
+    if first and last and first > last:
         raise bad_request("start_date must not be after end_date")
-    return days[0], days[1]
+    return first or "0001-01-01", last or "9999-12-31"
 
 
-def _parse_day(body: Mapping[str, Any], name: str) -> str:
-    text = body.get(name) or ""
+def _parse_day(text: str | None, name: str) -> str:
     try:
         return date.fromisoformat(text).isoformat() if text else ""
     except ValueError as error:
@@ -289,10 +278,10 @@ def openapi() -> dict[str, Any]:
     pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failed}, **closing}
     return {
         "/tavily/search": {
-            "post": build_operation("Search as Tavily does.", TAG, body=SEARCH_BODY, ok=object_schema(found), error=error)
+            "post": build_operation("Search as Tavily does.", TAG, body=TavilySearch, ok=object_schema(found), error=error)
         },
         "/tavily/extract": {
-            "post": build_operation("Read pages as Tavily does.", TAG, body=EXTRACT_BODY, ok=object_schema(pages), error=error)
+            "post": build_operation("Read pages as Tavily does.", TAG, body=TavilyExtract, ok=object_schema(pages), error=error)
         },
     }
 

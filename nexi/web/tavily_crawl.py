@@ -7,10 +7,11 @@ and the shapes of `tavily`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,10 +20,21 @@ from nexi.app.search_service import MAX_QUERY_CHARS, CrawlRequest, crawl_site, m
 from nexi.errors import FetchError
 from nexi.types import FetchLimits, Page
 from nexi.urls import is_web_url
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import bad_request
 from nexi.web.search import service_of
-from nexi.web.tavily import TAG, closing_fields, error_schema, extract_text, monotonic, object_schema, tavily_error
+from nexi.web.tavily import (
+    CHUNKS,
+    TAG,
+    Flag,
+    PageUrl,
+    closing_fields,
+    error_schema,
+    extract_text,
+    monotonic,
+    object_schema,
+    tavily_error,
+)
 
 MAX_DEPTH = 5
 MAX_BREADTH = 500
@@ -30,33 +42,34 @@ MAX_PAGES = 500
 CRAWL_S = 150.0
 PAGE_S = 20.0
 
-_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
-_PATTERNS = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1, "maxLength": 200}, "maxItems": 50}
-MAP_BODY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "url": {"type": "string", "minLength": 1, "maxLength": 8192},
-        "max_depth": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_DEPTH, "default": 1},
-        "max_breadth": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_BREADTH, "default": 20},
-        "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_PAGES, "default": 50},
-        "instructions": {"type": ["string", "null"], "maxLength": MAX_QUERY_CHARS},
-        **dict.fromkeys(("select_paths", "select_domains", "exclude_paths", "exclude_domains"), _PATTERNS),
-        "allow_external": {**_FLAG, "default": True},
-        "timeout": {"type": ["number", "null"], "minimum": 10, "maximum": 150, "default": 150},
-        **dict.fromkeys(("include_images", "include_usage"), _FLAG),
-    },
-    "required": ["url"],
-}
-CRAWL_BODY: dict[str, Any] = {
-    **MAP_BODY,
-    "properties": {
-        **MAP_BODY["properties"],
-        "extract_depth": {"enum": ["basic", "advanced", None], "default": "basic"},
-        "format": {"enum": ["markdown", "text", None], "default": "markdown"},
-        "chunks_per_source": {"type": ["integer", "null"], "minimum": 1, "maximum": 5, "default": 3},
-        "include_favicon": _FLAG,
-    },
-}
+Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] | None
+
+
+class TavilyMap(Struct, frozen=True):
+    """A site whose URLs are wanted, as Tavily's clients ask for it."""
+
+    url: PageUrl
+    max_depth: Annotated[int, Meta(ge=1, le=MAX_DEPTH)] | None = 1
+    max_breadth: Annotated[int, Meta(ge=1, le=MAX_BREADTH)] | None = 20
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGES)] | None = 50
+    instructions: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)] | None = None
+    select_paths: Patterns = None
+    select_domains: Patterns = None
+    exclude_paths: Patterns = None
+    exclude_domains: Patterns = None
+    allow_external: bool | None = True
+    timeout: Annotated[float, Meta(ge=10, le=150)] | None = CRAWL_S
+    include_images: Flag = None
+    include_usage: Flag = None
+
+
+class TavilyCrawl(TavilyMap, frozen=True):
+    """A site whose pages are wanted."""
+
+    extract_depth: Literal["basic", "advanced"] | None = "basic"
+    format: Literal["markdown", "text"] | None = "markdown"
+    chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = CHUNKS
+    include_favicon: Flag = None
 
 
 def routes(_state: object = None) -> list[Route]:
@@ -65,18 +78,18 @@ def routes(_state: object = None) -> list[Route]:
 
 @with_error_shape(tavily_error)
 async def crawl_pages(request: Request) -> Response:
-    body = await read_json(request, CRAWL_BODY)
+    body = await read_body(request, TavilyCrawl)
     started, asked = monotonic(request), parse_crawl(body)
     with _refuse_unreadable(asked.url):
         pages = await crawl_site(asked, _reader(request, body))
-    as_query = {"query": body.get("instructions"), "chunks_per_source": body.get("chunks_per_source")}
-    results = [{"url": c.url, "raw_content": extract_text(c.page, as_query), "images": []} for c in pages]
+    texts = [extract_text(found.page, body.instructions, body.chunks_per_source) for found in pages]
+    results = [{"url": c.url, "raw_content": text, "images": []} for c, text in zip(pages, texts, strict=True)]
     return json_reply({"base_url": asked.url, "results": results, **closing_fields(request, started)})
 
 
 @with_error_shape(tavily_error)
 async def map_pages(request: Request) -> Response:
-    body = await read_json(request, MAP_BODY)
+    body = await read_body(request, TavilyMap)
     started, asked = monotonic(request), parse_crawl(body)
     with _refuse_unreadable(asked.url):
         urls = await map_site(asked, _reader(request, body))
@@ -92,29 +105,29 @@ def _refuse_unreadable(url: str) -> Iterator[None]:
         raise bad_request(f"{url[:200]} cannot be read: {error}", parameter="url") from error
 
 
-def parse_crawl(body: Mapping[str, Any]) -> CrawlRequest:
+def parse_crawl(body: TavilyMap) -> CrawlRequest:
     """What to crawl. Raises a bad request for what is no address of the web."""
-    url = body["url"].strip()
+    url = body.url.strip()
     url = url if "://" in url else f"https://{url}"
     if not is_web_url(url):
         raise bad_request(f"{url[:200]!r} is not a web address", parameter="url")
     usual = CrawlRequest(url)
     return CrawlRequest(
         url,
-        body.get("max_depth") or usual.max_depth,
-        body.get("max_breadth") or usual.max_breadth,
-        body.get("limit") or usual.limit,
-        select_paths=tuple(body.get("select_paths") or ()),
-        exclude_paths=tuple(body.get("exclude_paths") or ()),
-        select_domains=tuple(body.get("select_domains") or ()),
-        exclude_domains=tuple(body.get("exclude_domains") or ()),
-        allow_external=body.get("allow_external") is not False,
+        body.max_depth or usual.max_depth,
+        body.max_breadth or usual.max_breadth,
+        body.limit or usual.limit,
+        select_paths=body.select_paths or (),
+        exclude_paths=body.exclude_paths or (),
+        select_domains=body.select_domains or (),
+        exclude_domains=body.exclude_domains or (),
+        allow_external=body.allow_external is not False,
     )
 
 
-def _reader(request: Request, body: Mapping[str, Any]) -> Callable[[Sequence[str]], Awaitable[Sequence[Page | FetchError]]]:
+def _reader(request: Request, body: TavilyMap) -> Callable[[Sequence[str]], Awaitable[Sequence[Page | FetchError]]]:
     """What reads the pages of a level, all levels within the time of the request."""
-    deadline = asyncio.get_running_loop().time() + float(body.get("timeout") or CRAWL_S) * 0.9
+    deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9
     service, limits = service_of(request), FetchLimits(timeout_s=PAGE_S)
 
     async def read(urls: Sequence[str]) -> Sequence[Page | FetchError]:
@@ -132,9 +145,9 @@ def openapi() -> dict[str, Any]:
     error = error_schema()
     return {
         "/tavily/crawl": {
-            "post": build_operation("Read a site as Tavily does.", TAG, body=CRAWL_BODY, ok=crawled, error=error)
+            "post": build_operation("Read a site as Tavily does.", TAG, body=TavilyCrawl, ok=crawled, error=error)
         },
         "/tavily/map": {
-            "post": build_operation("List the URLs of a site as Tavily does.", TAG, body=MAP_BODY, ok=mapped, error=error)
+            "post": build_operation("List the URLs of a site as Tavily does.", TAG, body=TavilyMap, ok=mapped, error=error)
         },
     }

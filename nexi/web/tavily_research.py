@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,24 +22,23 @@ from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, TextDelta
 from nexi.types import Source
 from nexi.web.openai_shapes import BEAT_S, format_comment, format_event, progress_line
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import bad_request, problem_of
 from nexi.web.schemas import ID, build_parameters
 from nexi.web.streams import EventStream
 from nexi.web.tavily import TAG, error_schema, monotonic, object_schema, tavily_error
 
 DEPTHS: Mapping[str, int] = {"mini": 1, "auto": 0, "pro": 3}
-BODY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "input": {"type": "string", "minLength": 1, "maxLength": 100_000},
-        "model": {"enum": [*DEPTHS, None], "default": "auto"},
-        "stream": {"type": ["boolean", "null"]},
-        "output_schema": {"type": ["object", "null"]},
-        "citation_format": {"enum": ["numbered", "mla", "apa", "chicago", None], "default": "numbered"},
-    },
-    "required": ["input"],
-}
+
+
+class TavilyResearch(Struct, frozen=True):
+    """Research as Tavily's clients ask for it."""
+
+    input: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    model: Literal["mini", "auto", "pro"] | None = "auto"
+    stream: bool | None = None
+    output_schema: dict[str, Any] | None = None
+    citation_format: Literal["numbered", "mla", "apa", "chicago"] | None = "numbered"
 
 
 def routes(_state: object = None) -> list[Route]:
@@ -51,14 +51,14 @@ def routes(_state: object = None) -> list[Route]:
 @with_error_shape(tavily_error)
 async def start_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    body = await read_json(request, BODY)
-    if body.get("output_schema"):
+    body = await read_body(request, TavilyResearch)
+    if body.output_schema:
         fix = "leave it out, and put the report into your schema; or ask nexi-deep at /v1/responses with text.format"
         raise bad_request("output_schema is not supported", fix=fix, parameter="output_schema")
-    model, streams, started = body.get("model") or "auto", bool(body.get("stream")), monotonic(request)
-    door = "tavily" if streams else DOOR  # what is streamed ends with its request, the rest is resumed after a restart
-    asked = RunRequest(body["input"], mode="research", depth=DEPTHS[model], door=door)
-    if streams:
+    model, started = body.model or "auto", monotonic(request)
+    door = "tavily" if body.stream else DOOR  # what is streamed ends with its request, the rest is resumed after a restart
+    asked = RunRequest(body.input, mode="research", depth=DEPTHS[model], door=door)
+    if body.stream:
         hosted = await host.start(asked)
         return EventStream(_stream_report(hosted, model, int(host.nexi.clock.now().timestamp())))
     begun = await host.submit(asked)
@@ -67,7 +67,7 @@ async def start_research(request: Request) -> Response:
             "request_id": begun.id,
             "created_at": begun.created,
             "status": "pending",
-            "input": body["input"],
+            "input": body.input,
             "model": model,
             "response_time": round(monotonic(request) - started, 2),
         }
@@ -147,6 +147,6 @@ def openapi() -> dict[str, Any]:
     identifier = build_parameters({"id": ("The id of the research.", ID["id"][1])})
     shown = build_operation("The report as Tavily gives it.", TAG, ok=ended, error=error, parameters=identifier)
     shown["responses"]["202"] = {"description": "Not ended yet.", "content": shown["responses"]["200"]["content"]}
-    started = build_operation("Research as Tavily does.", TAG, body=BODY, ok=begun, error=error)
+    started = build_operation("Research as Tavily does.", TAG, body=TavilyResearch, ok=begun, error=error)
     started["responses"]["200"]["content"]["text/event-stream"] = {"schema": {}}
     return {"/tavily/research": {"post": started}, "/tavily/research/{id}": {"get": shown}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,13 @@ TEXT = st.sampled_from(NAUGHTY) | st.text(max_size=40)
 LEAF = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT
 ANY = st.recursive(LEAF, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4), max_leaves=12)
 VERIFY = schema_of(verify.VerifyBody)
-BODIES: dict[str, dict[str, Any]] = {
-    "/v1/search": search.SEARCH_REQUEST,
-    "/v1/snippet_rank": search.RANK_REQUEST,
-    "/tavily/search": tavily.SEARCH_BODY,
-    "/tavily/extract": tavily.EXTRACT_BODY,
-    "/openwebui/search": openwebui.SEARCH_BODY,
-    "/openwebui/load": openwebui.LOAD_BODY,
+BODIES: dict[str, Mapping[str, Any]] = {
+    "/v1/search": schema_of(search.SearchBody),
+    "/v1/snippet_rank": schema_of(search.RankBody),
+    "/tavily/search": schema_of(tavily.TavilySearch),
+    "/tavily/extract": schema_of(tavily.TavilyExtract),
+    "/openwebui/search": schema_of(openwebui.OpenWebUISearch),
+    "/openwebui/load": schema_of(openwebui.OpenWebUIPages),
     # Of one target, since two are refused, and as JSON.
     "/v1/verify": {
         **VERIFY,
@@ -51,7 +51,7 @@ def near(schema: Any) -> st.SearchStrategy[Any]:
     return st.integers(0, 19).flatmap(lambda n: ANY if n == 0 else _fitting(schema))
 
 
-def _fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+def _fitting(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     if "anyOf" in schema:
         return st.one_of([_fitting(branch) for branch in schema["anyOf"]])
     if "enum" in schema:
