@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,23 +20,28 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.config import DEFAULT_BASE_URL, EXTRACTIVE, Config, change_config, parse_site, read_file_settings
 from nexi.errors import ConfigError
-from nexi.web.payload import json_reply, read_json, told_reply
+from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
 TEXTS = ("base_url", "model", "searxng_url", "default_effort")
 SECRETS = ("api_key", "jina_key")
 LIMITS = ("max_cost", "max_tokens", "time_target")
 MAX_LISTED_MODELS = 500
-_TEXT = {"type": "string", "maxLength": 2000}
-_LIMIT = {"type": ["number", "null"], "exclusiveMinimum": 0}
-CHANGES = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys((*TEXTS, *SECRETS), _TEXT),
-        **dict.fromkeys(LIMITS, _LIMIT),
-    },
-    "additionalProperties": False,
-}
+Text = Annotated[str, Meta(max_length=2000)] | UnsetType
+
+
+class SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings that were typed; null takes a limit away."""
+
+    base_url: Text = UNSET
+    model: Text = UNSET
+    searxng_url: Text = UNSET
+    default_effort: Text = UNSET
+    api_key: Text = UNSET
+    jina_key: Text = UNSET
+    max_cost: float | None | UnsetType = UNSET
+    max_tokens: int | None | UnsetType = UNSET
+    time_target: float | None | UnsetType = UNSET
 
 
 def routes() -> list[Route]:
@@ -102,7 +108,7 @@ async def _save_settings(request: Request) -> Response:
 
 
 async def _typed_changes(request: Request) -> dict[str, Any]:
-    changes: dict[str, Any] = await read_json(request, CHANGES)
+    changes: dict[str, Any] = to_builtins(await read_body(request, SettingsChange))
     return changes
 
 
