@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,12 +30,17 @@ from nexi.web.openai_shapes import (
     CREATED,
     ERROR,
     MODELS,
-    OUTPUT_TOKENS,
-    SOURCES_OPTION,
     TAG,
+    ClientTools,
+    ListsSources,
+    MessageContent,
+    ModelName,
     ModelRequest,
+    OneChoice,
+    OutputTokens,
     ReplacedModelNote,
     TextLimit,
+    ToolChoice,
     build_run,
     citation_urls,
     content_to_text,
@@ -54,7 +60,7 @@ from nexi.web.openai_shapes import (
     usage_of,
     wants_source_list,
 )
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.schemas import build_parameters, build_responses
 from nexi.web.streams import EventStream, wait_for_disconnect
@@ -62,42 +68,34 @@ from nexi.web.streams import EventStream, wait_for_disconnect
 __all__ = ["wait_while_connected"]
 
 
-_PART: dict[str, Any] = {
-    "type": "object",
-    "required": ["type"],
-    "properties": {"type": {"type": "string"}, "text": {"type": "string"}},
-}
-_CONTENT: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "array", "items": _PART}]}
-BODY: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "messages"],
-    "properties": {
-        "model": {"type": "string", "minLength": 1, "maxLength": 200},
-        "messages": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 2000,
-            "items": {
-                "type": "object",
-                "required": ["role"],
-                "properties": {
-                    "role": {"enum": ["system", "developer", "user", "assistant", "tool", "function"]},
-                    "content": _CONTENT,
-                },
-            },
-        },
-        "stream": {"type": ["boolean", "null"]},
-        "stream_options": {"type": ["object", "null"], "properties": {"include_usage": {"type": ["boolean", "null"]}}},
-        "max_tokens": OUTPUT_TOKENS,
-        "max_completion_tokens": OUTPUT_TOKENS,
-        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
-        "response_format": {"type": ["object", "null"], "properties": {"type": {"type": "string"}}},
-        "tools": {"type": ["array", "null"], "items": {"type": "object"}, "maxItems": 200},
-        "tool_choice": {"type": ["string", "object", "null"]},
-        "sources": SOURCES_OPTION,
-        "search": {"type": ["boolean", "null"], "description": "false: the plain model replies, for tasks about a chat."},
-    },
-}
+class ChatMessage(Struct, frozen=True):
+    """A message of a conversation."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: MessageContent = None
+
+
+class StreamOptions(Struct, frozen=True):
+    """What a stream has besides its text."""
+
+    include_usage: bool | None = None
+
+
+class ChatBody(Struct, frozen=True, kw_only=True):
+    """A conversation whose last message is to be answered."""
+
+    model: ModelName
+    messages: Annotated[tuple[ChatMessage, ...], Meta(min_length=1, max_length=2000)]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: OutputTokens = None
+    max_completion_tokens: OutputTokens = None
+    n: OneChoice = None
+    response_format: dict[str, Any] | None = None
+    tools: ClientTools = None
+    tool_choice: ToolChoice = None
+    sources: ListsSources = None
+    search: Annotated[bool | None, Meta(description="false: the plain model replies, for tasks about a chat.")] = None
 
 
 def routes() -> list[Route]:
@@ -138,7 +136,7 @@ class _ChatRequest(ModelRequest, frozen=True, kw_only=True):
 @with_error_shape(openai_error)
 async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    chat = parse_chat_request(await read_json(request, BODY), request.headers.get("user-agent", ""))
+    chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))
     created = int(host.nexi.clock.now().timestamp())
     if reply := await chat.reply_without_search(host.nexi):
         return _reply_at_once(reply, chat, created)
@@ -150,26 +148,26 @@ async def _create_completion(request: Request) -> Response:
     return json_reply(await build_completion(host.nexi, result, chat, created))
 
 
-def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> _ChatRequest:
+def parse_chat_request(body: ChatBody, user_agent: str = "") -> _ChatRequest:
     """The run and the conversation that a body stands for. Raises Refused."""
-    turns = [(m["role"], content_to_text(m.get("content"))) for m in body["messages"]]
-    most = body.get("max_completion_tokens") or body.get("max_tokens")
-    run = build_run(body["model"], turns[-1][1], instructions=join_instructions(turns), max_output_tokens=most)
+    turns = [(message.role, content_to_text(message.content)) for message in body.messages]
+    most = body.max_completion_tokens or body.max_tokens
+    run = build_run(body.model, turns[-1][1], instructions=join_instructions(turns), max_output_tokens=most)
     if turns[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="messages")
-    function, parameters = parse_forced_function(body)
+    function, parameters = parse_forced_function(body.tools, body.tool_choice)
     return _ChatRequest(
-        body["model"],
+        body.model,
         run,
         Session(earlier_messages(turns[:-1])),
-        parameters if function else parse_schema(body.get("response_format")),
-        wants_source_list(body, user_agent),
-        body.get("search") is not False,
+        parameters if function else parse_schema(body.response_format),
+        wants_source_list(body.sources, user_agent),
+        body.search is not False,
         function,
-        not function and has_function_tools(body),
+        not function and has_function_tools(body.tools),
         most,
-        streams=bool(body.get("stream")),
-        includes_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        streams=bool(body.stream),
+        includes_usage=bool(body.stream_options and body.stream_options.include_usage),
     )
 
 
@@ -340,7 +338,7 @@ def openapi() -> dict[str, Any]:
     both["200"]["content"]["text/event-stream"] = {"schema": {}}
     return {
         "/v1/chat/completions": {
-            "post": build_operation("Answer a conversation.", TAG, body=BODY, ok=whole, error=ERROR, responses=both)
+            "post": build_operation("Answer a conversation.", TAG, body=ChatBody, ok=whole, error=ERROR, responses=both)
         },
         "/v1/models": {"get": build_operation("The models.", TAG, ok=listed, error=ERROR)},
         "/v1/models/{model}": {"get": one},

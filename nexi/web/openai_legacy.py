@@ -10,9 +10,10 @@ import base64
 import sys
 import uuid
 from array import array
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,10 +29,12 @@ from nexi.web.openai import finish_reason, wait_while_connected
 from nexi.web.openai_shapes import (
     BEAT_S,
     ERROR,
-    OUTPUT_TOKENS,
-    SOURCES_OPTION,
     TAG,
+    ListsSources,
+    ModelName,
     ModelRequest,
+    OneChoice,
+    OutputTokens,
     ReplacedModelNote,
     build_run,
     citation_urls,
@@ -42,7 +45,7 @@ from nexi.web.openai_shapes import (
     unknown_model,
     usage_of,
 )
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import build_responses
 from nexi.web.streams import EventStream
@@ -50,30 +53,27 @@ from nexi.web.streams import EventStream
 EMBEDDING_MODEL = "nexi-embed"
 MAX_TEXTS = 2048
 MAX_TEXT_CHARS = 100_000
-_MODEL: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS}
-COMPLETION_BODY: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "prompt"],
-    "properties": {
-        "model": _MODEL,
-        "prompt": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 1}]},
-        "stream": {"type": ["boolean", "null"]},
-        "max_tokens": OUTPUT_TOKENS,
-        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
-        "sources": SOURCES_OPTION,
-    },
-}
-EMBEDDING_BODY: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "input"],
-    "properties": {
-        "model": _MODEL,
-        "input": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_TEXTS}]},
-        "encoding_format": {"enum": ["float", "base64", None]},
-        "dimensions": {"type": ["integer", "null"], "minimum": 1},
-    },
-}
+PromptText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_CHARS)]
+
+
+class CompletionBody(Struct, frozen=True):
+    """A prompt to answer."""
+
+    model: ModelName
+    prompt: PromptText | Annotated[tuple[PromptText, ...], Meta(min_length=1, max_length=1)]
+    stream: bool | None = None
+    max_tokens: OutputTokens = None
+    n: OneChoice = None
+    sources: ListsSources = None
+
+
+class EmbeddingBody(Struct, frozen=True):
+    """Texts whose vectors are wanted."""
+
+    model: ModelName
+    input: PromptText | Annotated[tuple[PromptText, ...], Meta(min_length=1, max_length=MAX_TEXTS)]
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Meta(ge=1)] | None = None
 
 
 def routes() -> list[Route]:
@@ -89,20 +89,19 @@ def routes() -> list[Route]:
 @with_error_shape(openai_error)
 async def create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    body = await read_json(request, COMPLETION_BODY)
-    prompt = body["prompt"] if isinstance(body["prompt"], str) else body["prompt"][0]
-    run = build_run(body["model"], prompt, max_output_tokens=body.get("max_tokens"))
-    lists_sources = True if body.get("sources") is None else bool(body["sources"])
-    asked = ModelRequest(body["model"], run, Session(), None, lists_sources, max_tokens=body.get("max_tokens"))
+    body = await read_body(request, CompletionBody)
+    prompt = body.prompt if isinstance(body.prompt, str) else body.prompt[0]
+    run = build_run(body.model, prompt, max_output_tokens=body.max_tokens)
+    asked = ModelRequest(body.model, run, Session(), None, body.sources is not False, max_tokens=body.max_tokens)
     created = int(host.nexi.clock.now().timestamp())
     if reply := await asked.reply_without_search(host.nexi):
         writer = _TextWriter(uuid.uuid4().hex[:12], asked, created)
         text = rename_fences(reply.text)
         whole = writer.body(text, (), StopReason.PLAIN_ANSWER, reply.usage)
-        return EventStream(_stream_reply(writer, text)) if body.get("stream") else json_reply(whole)
+        return EventStream(_stream_reply(writer, text)) if body.stream else json_reply(whole)
     hosted = await host.start(asked.run, asked.session)
     writer = _TextWriter(hosted.id, asked, created)
-    if body.get("stream"):
+    if body.stream:
         return EventStream(_stream_texts(hosted, asked, writer))
     result = await wait_while_connected(request, hosted)
     answer = result.answer
@@ -172,23 +171,23 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
 @with_error_shape(openai_error)
 async def create_embeddings(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    body = await read_json(request, EMBEDDING_BODY)
+    body = await read_body(request, EmbeddingBody)
     embedder = await host.nexi.gate().open_embedder()
     if embedder is None:
         fix = "set embedding_base_url and embedding_model, or install the vectors extra"
         raise build_refusal(404, "model_not_found", "no embedder is set up", fix=fix, parameter="model")
-    if body["model"] not in (EMBEDDING_MODEL, embedder.name):
-        raise unknown_model(body["model"], (EMBEDDING_MODEL, embedder.name))
-    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    if body.model not in (EMBEDDING_MODEL, embedder.name):
+        raise unknown_model(body.model, (EMBEDDING_MODEL, embedder.name))
+    texts = [body.input] if isinstance(body.input, str) else body.input
     return json_reply(await _embed_texts(embedder, texts, body))
 
 
-async def _embed_texts(embedder: Embedder, texts: list[str], body: Mapping[str, Any]) -> dict[str, Any]:
+async def _embed_texts(embedder: Embedder, texts: Sequence[str], body: EmbeddingBody) -> dict[str, Any]:
     embedded = await embedder.embed(texts)
     length = len(embedded.vectors[0])
-    if body.get("dimensions") not in (None, length):
+    if body.dimensions not in (None, length):
         raise bad_request(f"the vectors of {embedder.name} have {length} dimensions", parameter="dimensions")
-    packs = body.get("encoding_format") == "base64"
+    packs = body.encoding_format == "base64"
     vectors = [_pack_vector(vector) if packs else list(vector) for vector in embedded.vectors]
     return {
         "object": "list",
@@ -212,8 +211,8 @@ def openapi() -> dict[str, Any]:
     vectors = {"type": "object", "required": ["object", "data", "model", "usage"]}
     both = build_responses({200: whole}, ERROR)
     both["200"]["content"]["text/event-stream"] = {"schema": {}}
-    prompt = build_operation("Answer a prompt.", TAG, body=COMPLETION_BODY, ok=whole, error=ERROR, responses=both)
+    prompt = build_operation("Answer a prompt.", TAG, body=CompletionBody, ok=whole, error=ERROR, responses=both)
     return {
         "/v1/completions": {"post": prompt},
-        "/v1/embeddings": {"post": build_operation("Vectors of texts.", TAG, body=EMBEDDING_BODY, ok=vectors, error=ERROR)},
+        "/v1/embeddings": {"post": build_operation("Vectors of texts.", TAG, body=EmbeddingBody, ok=vectors, error=ERROR)},
     }

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,11 +30,15 @@ from nexi.web.openai import wait_while_connected
 from nexi.web.openai_shapes import (
     BEAT_S,
     ERROR,
-    OUTPUT_TOKENS,
-    SOURCES_OPTION,
     TAG,
+    ClientTools,
+    ListsSources,
+    MessageContent,
+    ModelName,
     ModelRequest,
+    OutputTokens,
     ReplacedModelNote,
+    ToolChoice,
     build_run,
     citations_in,
     content_to_text,
@@ -48,7 +53,7 @@ from nexi.web.openai_shapes import (
     parse_schema,
     progress_line,
 )
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, parse_body, read_json, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
 from nexi.web.schemas import build_responses
@@ -56,53 +61,42 @@ from nexi.web.streams import EventStream
 
 PREFIX = "resp_"
 NO_RUN = "none"  # in the id of a response that no run gave and that followed none
-ROLES = ("system", "developer", "user", "assistant")
 LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
-_OBJECT: dict[str, Any] = {"type": ["object", "null"]}
-_PART: dict[str, Any] = {"type": "object", "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
-_ITEM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "type": {"type": ["string", "null"]},
-        "role": {"enum": [*ROLES, None]},
-        "content": {"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "array", "items": _PART}]},
-    },
-}
-_SITES = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 100}
-_TOOL: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "type": {"type": "string"},
-        "filters": {"type": ["object", "null"], "properties": {"allowed_domains": _SITES}},
-    },
-}
-BODY: dict[str, Any] = {
-    "type": "object",
-    "required": ["model", "input"],
-    "properties": {
-        "model": {"type": "string", "minLength": 1, "maxLength": 200},
-        "input": {
-            "anyOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "array", "minItems": 1, "maxItems": 2000, "items": _ITEM},
-            ]
-        },
-        "instructions": {"type": ["string", "null"], "maxLength": 100_000},
-        "previous_response_id": {"type": ["string", "null"], "maxLength": 100},
-        "max_output_tokens": OUTPUT_TOKENS,
-        "stream": {"type": ["boolean", "null"]},
-        "background": {"type": ["boolean", "null"]},
-        "store": {"type": ["boolean", "null"]},
-        "conversation": {"type": ["string", "object", "null"]},
-        "text": {"type": ["object", "null"], "properties": {"format": _OBJECT}},
-        "tools": {"type": ["array", "null"], "items": _TOOL, "maxItems": 200},
-        "tool_choice": {"type": ["string", "object", "null"]},
-        "include": {"type": ["array", "null"], "items": {"type": "string"}},
-        "metadata": _OBJECT,
-        "sources": SOURCES_OPTION,
-    },
-}
+
+
+class InputItem(Struct, frozen=True):
+    """A message, or another item of an earlier response."""
+
+    type: str | None = None
+    role: Literal["system", "developer", "user", "assistant"] | None = None
+    content: MessageContent = None
+
+
+class TextForm(Struct, frozen=True):
+    """The form of the text."""
+
+    format: dict[str, Any] | None = None
+
+
+class ResponseBody(Struct, frozen=True, kw_only=True):
+    """What a response is asked for with."""
+
+    model: ModelName
+    input: Annotated[str, Meta(min_length=1)] | Annotated[tuple[InputItem, ...], Meta(min_length=1, max_length=2000)]
+    instructions: Annotated[str, Meta(max_length=100_000)] | None = None
+    previous_response_id: Annotated[str, Meta(max_length=100)] | None = None
+    max_output_tokens: OutputTokens = None
+    stream: bool | None = None
+    background: bool | None = None
+    store: bool | None = None
+    conversation: str | dict[str, Any] | None = None
+    text: TextForm | None = None
+    tools: ClientTools = None
+    tool_choice: ToolChoice = None
+    include: tuple[str, ...] | None = None
+    metadata: dict[str, Any] | None = None
+    sources: ListsSources = None
 
 
 def routes() -> list[Route]:
@@ -118,13 +112,14 @@ class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
     streams: bool
     is_background: bool
     includes_sources: bool
+    turns: tuple[tuple[str, str], ...]  # roles and texts, as they were sent
     echoed: Mapping[str, Any]
 
 
 @with_error_shape(openai_error)
 async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    asked = parse_response_request(await read_json(request, BODY))
+    asked = parse_response_request(await read_json(request))
     created = int(host.nexi.clock.now().timestamp())
     if not asked.is_background and (reply := await asked.reply_without_search(host.nexi)):
         return _reply_at_once(reply, asked, created)
@@ -143,49 +138,50 @@ async def create_response(request: Request) -> Response:
     return json_reply(await _build_response(host.nexi, result, asked, created))
 
 
-def parse_response_request(body: Mapping[str, Any]) -> ResponseRequest:
+def parse_response_request(sent: Mapping[str, Any]) -> ResponseRequest:
     """The run and the conversation that a body stands for. Raises Refused."""
-    if body.get("conversation"):
+    body = parse_body(sent, ResponseBody)
+    if body.conversation:
         raise bad_request("conversation is not supported", fix="use previous_response_id", parameter="conversation")
-    turns = parse_input(body["input"])
-    given = body.get("instructions") or ""
-    instructions = "\n\n".join(part for part in (given, join_instructions(turns)) if part.strip())
+    turns = parse_input(body.input)
+    instructions = "\n\n".join(part for part in (body.instructions or "", join_instructions(turns)) if part.strip())
     said = [turn for turn in turns if turn[0] in ("user", "assistant")]
     run = build_run(
-        body["model"],
+        body.model,
         said[-1][1] if said else "",
         instructions=instructions,
-        max_output_tokens=body.get("max_output_tokens"),
-        sites=_parse_sites(body.get("tools") or ()),
+        max_output_tokens=body.max_output_tokens,
+        sites=_parse_sites(body.tools),
     )
     if not said or said[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
-    function, parameters = parse_forced_function(body)
-    schema = parameters if function else parse_schema((body.get("text") or {}).get("format"), "text.format")
-    is_background, is_stored = bool(body.get("background")), body.get("store") is not False
+    function, parameters = parse_forced_function(body.tools, body.tool_choice)
+    schema = parameters if function else parse_schema(body.text.format if body.text else None, "text.format")
+    is_background, is_stored = bool(body.background), body.store is not False
     if is_background:
         _check_background(len(said), schema is not None, is_stored)
     run = replace(
         run,
-        continues=_parse_previous(body.get("previous_response_id")),
+        continues=_parse_previous(body.previous_response_id),
         door=DOOR if is_background else run.door,  # a server that starts again goes on with it
-        client_body=body,
+        client_body=sent,
         keeps_history=is_stored,
         keeps_log=is_stored,
     )
     return ResponseRequest(
-        body["model"],
+        body.model,
         run,
         Session(earlier_messages(said[:-1])),
         schema,
-        bool(body.get("sources")),
+        bool(body.sources),
         function=function,
-        ignores_tools=not function and has_function_tools(body),
-        max_tokens=body.get("max_output_tokens"),
-        streams=bool(body.get("stream")),
+        ignores_tools=not function and has_function_tools(body.tools),
+        max_tokens=body.max_output_tokens,
+        streams=bool(body.stream),
         is_background=is_background,
-        includes_sources="web_search_call.action.sources" in (body.get("include") or ()),
-        echoed=_echo_fields(body),
+        includes_sources="web_search_call.action.sources" in (body.include or ()),
+        turns=tuple(turns),
+        echoed=_echo_fields(sent),
     )
 
 
@@ -201,18 +197,18 @@ def _check_background(turns: int, has_schema: bool, is_stored: bool) -> None:
         raise bad_request("a response in the background takes one message", fix=fix, parameter="input")
 
 
-def parse_input(given: str | Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def parse_input(given: str | Sequence[InputItem]) -> list[tuple[str, str]]:
     """Roles and texts. Items that are not messages, such as earlier searches of ours, say nothing to the next answer."""
     if isinstance(given, str):
         return [("user", given)]
-    messages = [item for item in given if item.get("role") and (item.get("type") or "message") == "message"]
-    return [(item["role"], content_to_text(item.get("content"), "input")) for item in messages]
+    messages = [item for item in given if (item.type or "message") == "message"]
+    return [(item.role, content_to_text(item.content, "input")) for item in messages if item.role]
 
 
-def _parse_sites(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+def _parse_sites(tools: ClientTools) -> list[str]:
     """The domains to which a search tool restricts the search."""
-    searches = [tool for tool in tools if tool.get("type") in SEARCH_TOOLS]
-    return [site for tool in searches for site in (tool.get("filters") or {}).get("allowed_domains") or ()]
+    filters = [tool.filters for tool in tools or () if tool.type in SEARCH_TOOLS and tool.filters]
+    return [site for one in filters for site in one.allowed_domains or ()]
 
 
 def _parse_previous(name: str | None) -> str:
@@ -516,5 +512,7 @@ def openapi() -> dict[str, Any]:
     whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
     both = build_responses({200: whole}, ERROR)
     both["200"]["content"]["text/event-stream"] = {"schema": {}}
-    operation = build_operation("Answer, as the Responses API does.", TAG, body=BODY, ok=whole, error=ERROR, responses=both)
+    operation = build_operation(
+        "Answer, as the Responses API does.", TAG, body=ResponseBody, ok=whole, error=ERROR, responses=both
+    )
     return {"/v1/responses": {"post": operation}}

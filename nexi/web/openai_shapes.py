@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from nexi.answers.answered import list_readings
 from nexi.answers.citations import format_citations_section, strip_sources_section
@@ -54,11 +54,6 @@ TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_fo
 CLIENTS_WITHOUT_ANNOTATIONS = ("openai/", "asyncopenai/", "litellm/")  # their programs print the text and nothing else
 MAX_JSON_TOKENS = 4000
 MIN_REPLY_TOKENS = 1024  # with fewer a model cannot call a tool; the text of the answer is cut at the limit of the client
-OUTPUT_TOKENS: dict[str, Any] = {"type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000}
-SOURCES_OPTION: dict[str, Any] = {
-    "type": ["boolean", "null"],
-    "description": "Whether the text ends with its list of sources. By default for clients that show no annotations.",
-}
 ERROR: dict[str, Any] = {
     "type": "object",
     "required": ["error"],
@@ -97,6 +92,52 @@ def unknown_model(name: str, known: Sequence[str] = tuple(MODELS)) -> Exception:
 
 
 # what is asked
+
+
+ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
+OutputTokens = Annotated[int, Meta(ge=1, le=1_000_000)] | None
+OneChoice = Annotated[int, Meta(ge=1, le=1)] | None
+ListsSources = Annotated[
+    bool | None,
+    Meta(description="Whether the text ends with its list of sources. By default for clients that show no annotations."),
+]
+
+
+class ContentPart(Struct, frozen=True):
+    """A part of a message."""
+
+    type: str = ""
+    text: str = ""
+
+
+MessageContent = str | tuple[ContentPart, ...] | None
+
+
+class ClientFunction(Struct, frozen=True):
+    """A function of the client, or its name."""
+
+    name: str = ""
+    parameters: dict[str, Any] | None = None
+
+
+class ToolFilters(Struct, frozen=True):
+    """What a search tool is restricted to."""
+
+    allowed_domains: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=253)], ...], Meta(max_length=100)] | None = (
+        None
+    )
+
+
+class ClientTool(ClientFunction, frozen=True):
+    """A tool or the choice of one: the function is nested as in chats, or flat as in the Responses API."""
+
+    type: str = ""
+    function: ClientFunction | None = None
+    filters: ToolFilters | None = None
+
+
+ClientTools = Annotated[tuple[ClientTool, ...], Meta(max_length=200)] | None
+ToolChoice = str | ClientTool | None
 
 
 class ModelRequest(Struct, frozen=True):
@@ -188,14 +229,13 @@ def join_instructions(turns: Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(text for role, text in turns if role in ("system", "developer") and text.strip())
 
 
-def content_to_text(content: object, parameter: str = "messages") -> str:
+def content_to_text(content: MessageContent, parameter: str = "messages") -> str:
     """The text of a message in one string or in parts. Raises Refused for a part that is not text."""
-    if isinstance(content, list):
-        for part in content:
-            if part.get("type") not in _TEXT_PARTS:
-                raise bad_request("only text can be asked", fix="leave other parts out", parameter=parameter)
-        return "\n".join(part.get("text", "") for part in content)
-    return content if isinstance(content, str) else ""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if any(part.type not in _TEXT_PARTS for part in content):
+        raise bad_request("only text can be asked", fix="leave other parts out", parameter=parameter)
+    return "\n".join(part.text for part in content)
 
 
 def parse_schema(form: Mapping[str, Any] | None, parameter: str = "response_format") -> Mapping[str, Any] | None:
@@ -212,42 +252,38 @@ def parse_schema(form: Mapping[str, Any] | None, parameter: str = "response_form
     return schema
 
 
-def parse_forced_function(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+def parse_forced_function(tools: ClientTools, choice: ToolChoice) -> tuple[str, Mapping[str, Any] | None]:
     """The name and the schema of the one function that a client forces: the way of many libraries to ask for JSON.
 
     The models call no other tools of a client, which would wait for a call in vain. Raises Refused.
     """
-    functions = _list_functions(body)
-    choice = body.get("tool_choice")
-    name = None
-    if choice == "required" and len(functions) == 1:
+    functions, name = _list_functions(tools), ""
+    kind = choice.type if isinstance(choice, ClientTool) else choice
+    if kind == "required" and len(functions) == 1:
         name = next(iter(functions))
-    elif isinstance(choice, Mapping) and choice.get("type") == "function":
-        named = choice.get("function")
-        name = (named if isinstance(named, Mapping) else choice).get("name")
-    elif choice != "required" and not (isinstance(choice, Mapping) and choice.get("type") in ("custom", "allowed_tools")):
+    elif isinstance(choice, ClientTool) and kind == "function":
+        name = (choice.function or choice).name
+    elif kind != "required" and not (isinstance(choice, ClientTool) and kind in ("custom", "allowed_tools")):
         return "", None
-    if not isinstance(name, str) or name not in functions:
+    if name not in functions:
         fix = "force one function that is in tools, or leave tool_choice out; for JSON, ask with response_format"
         raise bad_request("these models call no tools of the client", fix=fix, parameter="tool_choice")
     return name, functions[name]
 
 
-def has_function_tools(body: Mapping[str, Any]) -> bool:
-    return bool(_list_functions(body))
+def has_function_tools(tools: ClientTools) -> bool:
+    return bool(_list_functions(tools))
 
 
-def _list_functions(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The schemas of the functions among the tools, by name: nested as in chats, or flat as in the Responses API."""
-    tools = [tool for tool in body.get("tools") or () if tool.get("type") == "function"]
-    described = [tool["function"] if isinstance(tool.get("function"), Mapping) else tool for tool in tools]
-    schemas = ((f.get("name"), f.get("parameters")) for f in described)
-    return {str(name): s if isinstance(s, Mapping) else {"type": "object"} for name, s in schemas if name}
+def _list_functions(tools: ClientTools) -> dict[str, Mapping[str, Any]]:
+    """The schemas of the functions among the tools, by name."""
+    functions = [tool.function or tool for tool in tools or () if tool.type == "function"]
+    return {f.name: {"type": "object"} if f.parameters is None else f.parameters for f in functions if f.name}
 
 
-def wants_source_list(body: Mapping[str, Any], user_agent: str) -> bool:
-    if body.get("sources") is not None:
-        return bool(body["sources"])
+def wants_source_list(sources: bool | None, user_agent: str) -> bool:
+    if sources is not None:
+        return sources
     return user_agent.lower().startswith(CLIENTS_WITHOUT_ANNOTATIONS)
 
 

@@ -7,7 +7,7 @@ Above is `openai_responses`, which gives new ones; below are `runs` and the run 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,6 @@ from nexi.web.openai_responses import (
     ResponseOutput,
     ResponseRequest,
     format_frames,
-    parse_input,
     parse_response_request,
 )
 from nexi.web.openai_shapes import ERROR, MODELS, TAG, openai_error
@@ -56,7 +55,6 @@ class StoredResponse(Struct, frozen=True):
 
     run_id: str
     asked: ResponseRequest
-    body: Mapping[str, Any]
     created: int
     facts: Sequence[Fact]
     is_running: bool
@@ -105,9 +103,12 @@ def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     if start is None:
         waiting = runs.read_summaries([run_id])
         start = RunStarted(waiting[0].query if waiting else "", "m", "", waiting[0].mode if waiting else "search")
-    body = request_of_run(start).client_body or {"model": _name_model(start), "input": start.query}
+    body = request_of_run(start).client_body or {
+        "model": _name_model(start),
+        "input": start.query or " ",
+    }  # a run that waits may have none
     created = int(datetime.fromisoformat(log.header.created).timestamp())
-    return StoredResponse(run_id, parse_response_request(body), body, created, facts, is_running and not log.has_ended)
+    return StoredResponse(run_id, parse_response_request(body), created, facts, is_running and not log.has_ended)
 
 
 def _name_model(start: RunStarted) -> str:
@@ -178,7 +179,7 @@ async def _list_input(request: Request) -> Response:
         raise bad_request(f"limit must be a number from 1 to {MAX_ITEMS}", parameter="limit")
     if order not in ("asc", "desc"):
         raise bad_request("order must be asc or desc", parameter="order")
-    items = [_input_item(stored.run_id, *turn) for turn in enumerate(parse_input(stored.body["input"]))]
+    items = [_input_item(stored.run_id, *turn) for turn in enumerate(stored.asked.turns)]
     items = items if order == "asc" else items[::-1]
     ids = [item["id"] for item in items]
     if after and after not in ids:

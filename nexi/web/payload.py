@@ -19,7 +19,6 @@ from nexi.errors import NexiError
 from nexi.notices import add_notices
 from nexi.structured.bodies import BodyError, read_value
 from nexi.structured.json_reader import parse_json
-from nexi.structured.schema_check import check_schema
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 from nexi.web.schemas import Schema, json_content
 
@@ -41,8 +40,8 @@ def parse_body(value: object, kind: type[T]) -> T:
         raise bad_request(str(error), fix="see /openapi.json for the fields") from error
 
 
-async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -> Any:
-    """The body as a JSON value that fits the schema. Raises Refused."""
+async def read_json(request: Request) -> Any:
+    """The body as a JSON value. Raises Refused."""
     try:
         text = (await request.body()).decode("utf-8-sig")
         value = _with_whole_numbers(parse_json(text)) if "." in text or "e" in text else parse_json(text)
@@ -50,8 +49,6 @@ async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -
         raise bad_request("the body is not UTF-8", fix="send JSON encoded as UTF-8") from error
     except ValueError as error:
         raise bad_request(f"the body is not JSON: {error}"[:200], fix="send one JSON object") from error
-    if schema is not None and (problems := check_schema(value, schema)):
-        raise bad_request("; ".join(problems[:3]), fix="see /openapi.json for the fields")
     return value
 
 
