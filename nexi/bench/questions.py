@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def read_questions(path: Path) -> QuestionFile:
             bad.append(f"{place}: {error}")
             continue
         if question.id in questions:
-            bad.append(f"{place}: {_describe_duplicate(question, questions[question.id])}")
+            is_same = question.text == questions[question.id].text
+            bad.append(f"{place}: {'duplicate question' if is_same else f'duplicate id {question.id[:60]}'}")
         questions.setdefault(question.id, question)
     if not questions:
         why = bad[0] if bad else "it is empty"
@@ -97,14 +99,26 @@ def _read_text(path: Path) -> str:
 def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:
     """Yield each row with its place; a broken row is a string with the reason."""
     start = text.lstrip()[:1]
-    if start == "[" or (start == "{" and (whole := _whole_json(text)) is not None):
-        whole = _whole_json(text)
-        rows = whole if isinstance(whole, list) else [None]
-        yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
+    whole = _whole_json(text) if start in ("[", "{") else None
+    if start == "[" or whole is not None:
+        yield from ((f"row {number}", row) for number, row in enumerate(whole if whole is not None else [None], 1))
     elif start == "{":
-        yield from _json_lines(text)
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                yield f"line {number}", json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield f"line {number}", f"invalid JSON ({error})"
     else:
-        yield from _csv_rows(text)
+        csv.field_size_limit(10_000_000)
+        head = text.partition("\n")[0]
+        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if head.count("\t") > head.count(",") else ",")
+        try:
+            for row in lines:
+                yield f"line {lines.line_num}", {str(k): v for k, v in row.items() if k is not None and v is not None}
+        except csv.Error as error:
+            yield f"line {lines.line_num}", f"invalid CSV ({error})"
 
 
 def _whole_json(text: str) -> list[Any] | None:
@@ -116,27 +130,6 @@ def _whole_json(text: str) -> list[Any] | None:
     if isinstance(value, dict):
         return next((value[name] for name in LIST_KEYS if isinstance(value.get(name), list)), [value])
     return value if isinstance(value, list) else None
-
-
-def _json_lines(text: str) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield f"line {number}", json.loads(line)
-        except (ValueError, RecursionError) as error:
-            yield f"line {number}", f"invalid JSON ({error})"
-
-
-def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
-    csv.field_size_limit(10_000_000)
-    head = text.partition("\n")[0]
-    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if head.count("\t") > head.count(",") else ",")
-    try:
-        for row in lines:
-            yield f"line {lines.line_num}", {str(k): v for k, v in row.items() if k is not None and v is not None}
-    except csv.Error as error:
-        yield f"line {lines.line_num}", f"invalid CSV ({error})"
 
 
 def _parse_question(row: Any) -> BenchQuestion:
@@ -178,19 +171,9 @@ def _parse_answers(value: Any) -> list[str]:
         return [answer for item in value for answer in _parse_answers(item)]
     if isinstance(value, bool):
         return ["yes" if value else "no"]
-    return _parse_list_cell(value) if isinstance(value, str) else [str(value)]
-
-
-def _parse_list_cell(text: str) -> list[str]:
-    """Parse a list written into one cell; else the text is the only item."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return [text]
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return [text]
-    return [str(item) for item in value] if isinstance(value, list) and value else [text]
-
-
-def _describe_duplicate(question: BenchQuestion, before: BenchQuestion) -> str:
-    return "duplicate question" if question.text == before.text else f"duplicate id {question.id[:60]}"
+    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):  # a list written into one cell
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            items = ast.literal_eval(value)
+            if isinstance(items, list) and items:
+                return [str(item) for item in items]
+    return [str(value)]

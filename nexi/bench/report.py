@@ -85,24 +85,23 @@ def render_table(groups: Sequence[Figures]) -> str:
         "seconds", "cost $", "failed",
     )  # fmt: skip
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *("| " + " | ".join(_row_cells(f)) + " |" for f in groups)]) + "\n"
-
-
-def _row_cells(f: Figures) -> list[str]:
-    return [
-        f.name.replace("|", "/"),
-        str(f.asked),
-        f"{f.correct.percent:.1f} ({f.correct.low:.0f} to {f.correct.high:.0f})",
-        f"{f.f1:.1f}",
-        f"{f.sentences.percent:.1f} of {f.checked}" if f.checked else "not checked",
-        f"{f.words:.0f}",
-        f"{f.citations:.1f}",
-        f"{f.pages:.1f}",
-        f"{f.tokens:.0f}",
-        f"{f.seconds:.1f}",
-        "unknown" if f.cost is None else f"{f.cost:.4f}",
-        str(f.failed),
-    ]
+    for f in groups:
+        cells = [
+            f.name.replace("|", "/"),
+            str(f.asked),
+            f"{f.correct.percent:.1f} ({f.correct.low:.0f} to {f.correct.high:.0f})",
+            f"{f.f1:.1f}",
+            f"{f.sentences.percent:.1f} of {f.checked}" if f.checked else "not checked",
+            f"{f.words:.0f}",
+            f"{f.citations:.1f}",
+            f"{f.pages:.1f}",
+            f"{f.tokens:.0f}",
+            f"{f.seconds:.1f}",
+            "unknown" if f.cost is None else f"{f.cost:.4f}",
+            str(f.failed),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def figures_json(groups: Sequence[Figures]) -> list[dict[str, Any]]:

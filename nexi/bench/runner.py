@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nexi.bench.questions import BenchQuestion
 from nexi.bench.results import BenchRow, Results
 from nexi.errors import ConfigError, NexiError
-from nexi.events import Fact, RunFailed
+from nexi.events import RunFailed
 from nexi.types import Usage
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class BenchRunner:
 
     async def _ask_waiting(self, queue: list[BenchQuestion]) -> None:
         while queue:
-            money = self._cost_limit()
+            money = None
+            if self._max_cost is not None:  # an equal share of the rest for each parallel question
+                money = (self._max_cost - self._results.cost) / (self._workers if self._in_flight else 1)
             if money is not None and money <= 0:
                 self.is_out_of_budget = True
                 return
@@ -72,19 +74,10 @@ class BenchRunner:
             self._results.add(row)
             self._tell(question, row)
 
-    def _cost_limit(self) -> float | None:
-        """What the next question may cost: an equal share of the rest for each parallel question."""
-        if self._max_cost is None:
-            return None
-        return (self._max_cost - self._results.cost) / (self._workers if self._in_flight else 1)
-
-    def _build_request(self, question: str, money: float | None) -> RunRequest:
-        limits = replace(self._template.limits, max_cost=money)
-        return replace(self._template, question=question, limits=limits)
-
     async def _ask_question(self, question: BenchQuestion, money: float | None) -> BenchRow:
         start = time.perf_counter()
-        async with self._nexi.search(self._build_request(question.text, money)) as run:
+        limits = replace(self._template.limits, max_cost=money)
+        async with self._nexi.search(replace(self._template, question=question.text, limits=limits)) as run:
             await run.drive()
             seconds = round(time.perf_counter() - start, 3)
             try:
@@ -92,14 +85,9 @@ class BenchRunner:
             except ConfigError:
                 raise
             except NexiError as error:
-                return _failed_row(question.id, error, run.facts, seconds)
-
-
-def _failed_row(name: str, error: NexiError, facts: Sequence[Fact], seconds: float) -> BenchRow:
-    """The row of a failed question, with its cost."""
-    usage = next((fact.usage for fact in reversed(facts) if isinstance(fact, RunFailed)), Usage())
-    message = f"{error.code}: {error}"[:500]
-    return BenchRow(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=message)
+                usage = next((fact.usage for fact in reversed(run.facts) if isinstance(fact, RunFailed)), Usage())
+                message = f"{error.code}: {error}"[:500]
+                return BenchRow(question.id, tokens=usage.total, cost=usage.cost, seconds=seconds, error=message)
 
 
 def _result_row(name: str, result: RunResult, seconds: float) -> BenchRow:

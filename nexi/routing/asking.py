@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from nexi.routing.route import Choice, Route
@@ -40,8 +40,11 @@ async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S
             if late_at is None and any(outcome.hits for _, outcome in fresh):
                 late_at = loop.time() + max_late_s
             for choice, outcome in fresh:
-                if not outcome.hits and reserve and len(order) < MAX_ASKED and _is_lacking(answers, choice.service):
-                    start(reserve.pop(_find_like(choice, reserve)))
+                # A service that failed is replaced; one that has nothing only while no other has anything.
+                is_lacking = not answers[choice.service].backend or not any(answer.hits for answer in answers.values())
+                if not outcome.hits and reserve and len(order) < MAX_ASKED and is_lacking:
+                    # By one that was chosen for the same reason, so that the general web stays asked.
+                    start(reserve.pop(next((n for n, other in enumerate(reserve) if other.reason == choice.reason), 0)))
             if not finished_tasks:
                 for task in running:
                     task.cancel()
@@ -49,16 +52,6 @@ async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S
     return [
         (_describe(choice, answers.get(choice.service)), answers.get(choice.service, SearchOutcome(""))) for choice in order
     ]
-
-
-def _is_lacking(answers: dict[str, SearchOutcome], service: str) -> bool:
-    """A service that failed is replaced; one that has nothing only while no other has anything."""
-    return not answers[service].backend or not any(answer.hits for answer in answers.values())
-
-
-def _find_like(choice: Choice, reserve: Sequence[Choice]) -> int:
-    """The place of the first service that was chosen for the same reason, so that the general web stays asked; else 0."""
-    return next((place for place, other in enumerate(reserve) if other.reason == choice.reason), 0)
 
 
 def _describe(choice: Choice, outcome: SearchOutcome | None) -> ServiceAnswer:

@@ -22,7 +22,8 @@ def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit,
     for hits in answers.values():
         ranking = []
         for hit in hits:
-            names = _identify_hit(hit)
+            paper = hit.paper or Paper()
+            names = [*(f"doi:{doi}" for doi in (paper.doi, *paper.versions) if doi), hit_key(hit.url)]
             place = next((places[name] for name in names if name in places), names[0])
             hit_by_place[place] = _merge_hits(hit_by_place[place], hit) if place in hit_by_place else hit
             places.update(dict.fromkeys(names, place))
@@ -30,7 +31,11 @@ def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit,
         rankings.append(list(dict.fromkeys(ranking)))
     words = {_stem_roughly(word) for word in content_words(question)}
     order = [hit_by_place[place] for place, _ in by_reciprocal_rank(rankings)]
-    return tuple(sorted(order, key=lambda hit: not _shares_word(hit, words)))
+    if not words:
+        return tuple(order)
+    texts = [content_words(f"{hit.title} {hit.snippet} {hit.url}") for hit in order]
+    shares_word = [any(_stem_roughly(word) in words for word in text) for text in texts]
+    return tuple(hit for is_near in (True, False) for hit, shares in zip(order, shares_word, strict=True) if shares is is_near)
 
 
 def merge_papers(one: Paper | None, other: Paper | None) -> Paper | None:
@@ -43,12 +48,6 @@ def merge_papers(one: Paper | None, other: Paper | None) -> Paper | None:
     return Paper(**fields | {"standing": graver.standing, "notice": graver.notice, "versions": tuple(sorted(same))})
 
 
-def _identify_hit(hit: Hit) -> list[str]:
-    """What a hit may be known by: its DOI and those of its versions, and its address."""
-    paper = hit.paper or Paper()
-    return [*(f"doi:{doi}" for doi in (paper.doi, *paper.versions) if doi), hit_key(hit.url)]
-
-
 def _merge_hits(first: Hit, second: Hit) -> Hit:
     return replace(
         first,
@@ -56,10 +55,6 @@ def _merge_hits(first: Hit, second: Hit) -> Hit:
         published=first.published or second.published,
         paper=merge_papers(first.paper, second.paper),
     )
-
-
-def _shares_word(hit: Hit, words: set[str]) -> bool:
-    return not words or any(_stem_roughly(word) in words for word in content_words(f"{hit.title} {hit.snippet} {hit.url}"))
 
 
 def _stem_roughly(word: str) -> str:

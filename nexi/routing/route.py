@@ -181,7 +181,8 @@ def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[st
         reasons.setdefault("news", "news: only the last days are wanted")
     for kind, rate in meaning.items():
         if rate >= MIN_RATE:
-            own = _refine_kind(_MEANT.get(kind, kind), scores)
+            own = _MEANT.get(kind, kind)
+            own = max((name for name in _FINER.get(own, ()) if name in scores), key=lambda name: scores[name], default=own)
             scores[own] = scores.get(own, 0.0) + MEANING_WEIGHT * rate
             reasons.setdefault(own, f"{kind}, by its meaning")
     best = max(scores.values(), default=0.0)
@@ -198,27 +199,13 @@ _FINER = {
 }
 
 
-def _refine_kind(kind: str, scores: Mapping[str, float]) -> str:
-    """The finer kind that words of the question show."""
-    finer = [name for name in _FINER.get(kind, ()) if name in scores]
-    return max(finer, key=lambda name: scores[name]) if finer else kind
-
-
 def phrase_query(query: Query, service: str) -> Query:
     """The query in the words that a service understands, and in its language where the question has one."""
-    language = query.language or _language_for(query.text, service)
-    text = _WORDINGS[SERVICES[service].wording](query.text)
-    return replace(query, text=text, language=language)
-
-
-def _language_for(text: str, service: str) -> str:
-    language = detect_language(text) if "language" in SERVICES[service].filters and service != "duckduckgo" else ""
-    return "" if language == "en" else language
-
-
-def _keep_words(text: str) -> str:
-    """A question without the words that only ask."""
-    return " ".join(_content_words(text)[:MAX_WORDS])
+    row, language = SERVICES[service], query.language
+    if not language and "language" in row.filters and service != "duckduckgo":
+        language = detect_language(query.text)
+        language = "" if language == "en" else language
+    return replace(query, text=_WORDINGS[row.wording](query.text), language=language)
 
 
 def _keep_keywords(text: str) -> str:
@@ -264,7 +251,7 @@ def _find_address(text: str) -> str:
 
 _WORDINGS: Mapping[str, Callable[[str], str]] = {
     "question": lambda text: text,
-    "words": _keep_words,
+    "words": lambda text: " ".join(_content_words(text)[:MAX_WORDS]),
     "keywords": _keep_keywords,
     "name": _find_name,
     "package": _find_package,

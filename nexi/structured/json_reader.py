@@ -122,16 +122,33 @@ class _JsonReader:
         if char == "{":
             return self._read_object(depth)
         if char == "[":
-            return self._read_array(depth)
+            self.position += 1
+            items: list[object] = []
+            while self._has_more("]", first=not items):
+                items.append(self.value(depth + 1))
+            return items
         if char in _PLAIN:
             return self._read_string(char)
-        return self._read_scalar()
+        if number := _NUMBER.match(self.text, self.position):
+            self.position = number.end()
+            return _parse_number(number.group())
+        word = _WORD.match(self.text, self.position)
+        if word and word.group() in _WORDS:
+            self.position = word.end()
+            return _WORDS[word.group()]
+        raise ValueError("expected a value")
 
     def _read_object(self, depth: int) -> dict[str, object]:
         self.position += 1
         result: dict[str, object] = {}
         while self._has_more("}", first=not result):
-            key = self._read_key()
+            char = self._peek_char()
+            if char in _PLAIN:
+                key = self._read_string(char)
+            elif word := _WORD.match(self.text, self.position):
+                self.position, key = word.end(), word.group()
+            else:
+                raise ValueError("expected a key")
             if self._is_over():
                 return result
             if self._peek_char() != ":":
@@ -140,13 +157,6 @@ class _JsonReader:
             if self._is_over():
                 return result
             result[key] = self.value(depth + 1)
-        return result
-
-    def _read_array(self, depth: int) -> list[object]:
-        self.position += 1
-        result: list[object] = []
-        while self._has_more("]", first=not result):
-            result.append(self.value(depth + 1))
         return result
 
     def _has_more(self, closing: str, *, first: bool) -> bool:
@@ -172,27 +182,6 @@ class _JsonReader:
             self.position = len(self.text)
             self.ended = True
         return self.ended
-
-    def _read_key(self) -> str:
-        char = self._peek_char()
-        if char in _PLAIN:
-            return self._read_string(char)
-        word = _WORD.match(self.text, self.position)
-        if word is None:
-            raise ValueError("expected a key")
-        self.position = word.end()
-        return word.group()
-
-    def _read_scalar(self) -> object:
-        number = _NUMBER.match(self.text, self.position)
-        if number:
-            self.position = number.end()
-            return _parse_number(number.group())
-        word = _WORD.match(self.text, self.position)
-        if word and word.group() in _WORDS:
-            self.position = word.end()
-            return _WORDS[word.group()]
-        raise ValueError("expected a value")
 
     def _read_string(self, quote: str) -> str:
         self.position += 1
@@ -250,15 +239,11 @@ def _is_shallow(value: object) -> bool:
     """Whether nesting stays within MAX_DEPTH, found level by level so that depth costs no stack."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [child for item in level if isinstance(item, dict | list) for child in _children(item)]
+        parents = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [child for children in parents for child in children if isinstance(child, dict | list)]
         if not level:
             return True
     return False
-
-
-def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
-    values = item.values() if isinstance(item, dict) else item
-    return [child for child in values if isinstance(child, dict | list)]
 
 
 def fix_surrogates(text: str) -> str:

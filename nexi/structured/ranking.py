@@ -75,7 +75,8 @@ def read_pick(text: str, count: int, want: int) -> Pick:
     reasons = why if isinstance(why, list) and len(why) == len(picks) else [""] * len(picks)
     reason_by_index: dict[int, str] = {}
     for index, reason in zip(picks, reasons, strict=True):
-        if _is_index(index, count) and index not in reason_by_index:
+        is_index = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < count
+        if is_index and index not in reason_by_index:
             reason_by_index[index] = reason[:MAX_WHY] if isinstance(reason, str) else ""
     order = tuple(reason_by_index)[: max(0, want)]
     if not order:
@@ -183,10 +184,6 @@ def _parse_object(text: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError("expected one JSON object")  # noqa: TRY004
     return value
-
-
-def _is_index(value: object, count: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count
 
 
 def _one_line(text: str, most: int) -> str:

@@ -71,7 +71,9 @@ def list_labelled(text: str) -> Iterator[LabelledValue]:
                 if (match := _NAMED.match(line.rstrip())) and len(match["name"].split()) <= MAX_LABEL_WORDS:
                     name, value = strip_markdown(match["name"]), strip_markdown(match["value"])
                     if name and value:
-                        yield LabelledValue(name, _first_sentence(value), strip_markdown(line), start, trail)
+                        # A value that goes on with sentences ends with its first one.
+                        first, end = next(sentence_bounds(value, MAX_VALUE_CHARS), (0, len(value)))
+                        yield LabelledValue(name, value[first:end].strip(), strip_markdown(line), start, trail)
                 start += len(line)
 
 
@@ -94,8 +96,3 @@ def list_sentences(text: str) -> Iterator[tuple[int, str]]:
             plain = strip_markdown(read_block(text, block))
             for start, end in sentence_bounds(plain, MAX_SENTENCE_CHARS):
                 yield block.start, plain[start:end].strip()
-
-
-def _first_sentence(value: str) -> str:
-    """A value that goes on with sentences ends with its first one."""
-    return next((value[start:end].strip() for start, end in sentence_bounds(value, MAX_VALUE_CHARS)), value)

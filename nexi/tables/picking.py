@@ -83,7 +83,11 @@ def choose_saying(column: Column, sayings: Sequence[Saying], compare: Compare | 
     kinds, roots = kinds_wanted(column), frozenset(question_roots(column.text))
     candidates = []
     for order, saying in enumerate(sayings):
-        if not kinds or _holds_kind(kinds, saying):
+        if saying.value and kinds & {"name", "place"}:  # under its name, a name or a place may be any words
+            holds_kind = saying.value[0].isupper()
+        else:
+            holds_kind = not kinds or bool(find_values(kinds, saying.value or saying.text))
+        if holds_kind:
             share = len(roots & frozenset(question_roots(saying.text))) / max(1, len(roots))
             candidates.append((share, -order, saying))
     candidates = sorted(candidates, key=lambda row: row[:2], reverse=True)[:MAX_COMPARED]
@@ -94,13 +98,6 @@ def choose_saying(column: Column, sayings: Sequence[Saying], compare: Compare | 
     scores = [(near + SHARED_WORDS * share + fits, order) for near, (share, order, _) in zip(nearness, candidates, strict=True)]
     score, order = max(scores, default=(0.0, 0))
     return sayings[-order] if score >= MIN_SCORE else None
-
-
-def _holds_kind(kinds: frozenset[str], saying: Saying) -> bool:
-    """Whether a value of these kinds is in it; under its name, a name or a place may be any words."""
-    if saying.value and kinds & {"name", "place"}:
-        return saying.value[0].isupper()
-    return bool(find_values(kinds, saying.value or saying.text))
 
 
 def pick_value(column: Column, saying: Saying) -> str:

@@ -125,8 +125,18 @@ class _Parser:
                     yield self._close(self._open)
                 self._heads = None
                 yield Block("code", at, end, self._trail, label=language)
-            elif not (kind := self._kind_of_line(at, end)):
-                self._go_on(at, end)
+                at = end + 1
+                continue
+            if at == self._delimiter:
+                kind = "rule"
+            elif match := None if self._text[at].isalpha() else _LINE.match(self._text, at, end):
+                kind = match.lastgroup or ""
+            else:
+                kind = "row" if self._heads and not self._open and self._text.find("|", at, end) >= 0 else ""
+            if not kind:  # words, which go on with what is open
+                if not self._open:
+                    self._open, self._start, self._level, self._label, self._heads = "prose", at, 0, "", None
+                self._end = end
             elif kind == "rule" and (heading := self._read_underlined(at, end)):
                 yield heading
             else:
@@ -139,20 +149,6 @@ class _Parser:
             at = end + 1
         if self._open:
             yield self._close(self._open)
-
-    def _kind_of_line(self, at: int, end: int) -> str:
-        """What a line begins; "" for words, which go on with what is open."""
-        if at == self._delimiter:
-            return "rule"
-        match = None if self._text[at].isalpha() else _LINE.match(self._text, at, end)
-        if match:
-            return match.lastgroup or ""
-        return "row" if self._heads and not self._open and self._text.find("|", at, end) >= 0 else ""
-
-    def _go_on(self, at: int, end: int) -> None:
-        if not self._open:
-            self._open, self._start, self._level, self._label, self._heads = "prose", at, 0, "", None
-        self._end = end
 
     def _begin(self, kind: str, at: int, end: int) -> Block | None:
         """The block of a line, or None where it is open now, and for a line of blanks."""

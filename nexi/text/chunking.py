@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, pairwise
 
 from msgspec import Struct
@@ -107,10 +107,17 @@ class _Packer:
         self._under: tuple[str, ...] = ()
 
     def add(self, unit: _Unit) -> None:
-        if unit.kind == "heading" and self._is_full_enough(unit):
+        begins = self._held[0].start if self._held else unit.start
+        if unit.kind == "heading" and _chunk_length(self._text, begins, unit.start) >= self._size * LEAST_SHARE:
             self.flush()
         if self._length_with(unit) > self._size:
-            self._flush_but_announcing()
+            # A heading, the caption of a table or "They are:" at the end of a chunk goes with what it announces.
+            at = len(self._held)
+            while at and self._announces(self._held[at - 1]):
+                at -= 1
+            self._held, announcing = self._held[:at], self._held[at:]
+            self.flush()
+            self._held = announcing
         if all(map(self._announces, self._held)):
             self._under = unit.under
         if self._length_with(unit) <= self._size:
@@ -122,19 +129,13 @@ class _Packer:
             self._add_in_parts(unit)
 
     def flush(self) -> None:
-        if self._held:
-            piece = _build_chunk(self._text, self._held, self._under)
-            self.pieces += [piece] if piece.text else []
-        self._held = []
-
-    def _flush_but_announcing(self) -> None:
-        """A heading, the caption of a table or "They are:" at the end of a chunk goes with what it announces."""
-        at = len(self._held)
-        while at and self._announces(self._held[at - 1]):
-            at -= 1
-        self._held, announcing = self._held[:at], self._held[at:]
-        self.flush()
-        self._held = announcing
+        units, self._held = self._held, []
+        text = self._text[units[0].start : units[-1].end].rstrip() if units else ""
+        if text := _BLANK_LINES.sub("", text, count=1):
+            fences = [unit for unit in units if unit.kind == "code"]
+            languages = tuple(dict.fromkeys(unit.label for unit in fences if unit.label))
+            start, end, head = units[0].start, units[-1].end, units[0].head
+            self.pieces.append(TextChunk(start, end, text, self._under, languages, bool(fences), head))
 
     def _announces(self, unit: _Unit) -> bool:
         text = self._text[unit.start : unit.end].rstrip() if unit.kind == "prose" else ""
@@ -152,25 +153,12 @@ class _Packer:
     def _length_with(self, unit: _Unit) -> int:
         return _chunk_length(self._text, self._held[0].start if self._held else unit.start, unit.end)
 
-    def _is_full_enough(self, unit: _Unit) -> bool:
-        begins = self._held[0].start if self._held else unit.start
-        return _chunk_length(self._text, begins, unit.start) >= self._size * LEAST_SHARE
-
 
 def _chunk_length(text: str, start: int, end: int) -> int:
     """How long a chunk of this span would be: what is white at its end does not count."""
     while end > start and text[end - 1].isspace():
         end -= 1
     return end - start
-
-
-def _build_chunk(text: str, units: Sequence[_Unit], under: tuple[str, ...]) -> TextChunk:
-    start, end = units[0].start, units[-1].end
-    fences = [b for b in units if b.kind == "code"]
-    languages = tuple(dict.fromkeys(b.label for b in fences if b.label))
-    return TextChunk(
-        start, end, _BLANK_LINES.sub("", text[start:end].rstrip(), count=1), under, languages, bool(fences), units[0].head
-    )
 
 
 # --- cutting what is too long
@@ -202,20 +190,12 @@ def _only_announces(text: str, start: int, end: int) -> bool:
     return "\n" not in line and len(line) <= MAX_LEAD_CHARS and (line.startswith("#") or ends_in_colon(line))
 
 
-def _after_lines(text: str, start: int, end: int) -> Iterator[int]:
-    return (match.end() for match in _LINE_END.finditer(text, start, end))
-
-
-def _after_sentences(text: str, start: int, end: int) -> Iterator[int]:
-    """Where each sentence but the first begins."""
-    return (start + first for first, _ in islice(sentence_bounds(text[start:end], end - start), 1, None))
-
-
-def _after_words(text: str, start: int, end: int) -> Iterator[int]:
-    return (match.end() for match in _SPACE.finditer(text, start, end))
-
-
-_CUTS = (_after_lines, _after_sentences, _after_words)
+# After lines, then where each sentence but the first begins, then after words.
+_CUTS: tuple[Callable[[str, int, int], Iterator[int]], ...] = (
+    lambda text, start, end: (match.end() for match in _LINE_END.finditer(text, start, end)),
+    lambda text, start, end: (start + at for at, _ in islice(sentence_bounds(text[start:end], end - start), 1, None)),
+    lambda text, start, end: (match.end() for match in _SPACE.finditer(text, start, end)),
+)
 
 
 # --- units

@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import nlargest
 from itertools import pairwise
 
@@ -122,19 +122,21 @@ class LongText:
 
     def render_parts(self, numbers: Sequence[int]) -> str:
         """These chunks as text, each run of neighbours under one mark."""
-        return "\n\n".join(
-            f"{self._mark(first, last)}\n\n{self._text_between(first, last)}" for first, last in _runs_of(numbers)
-        )
-
-    def _text_between(self, first: int, last: int) -> str:
-        """The text of neighbours, under the head of the table that it begins inside of."""
-        text = self.text[self.chunks[first].start : self.chunks[last].end].strip("\n")
-        return f"{self.chunks[first].head}\n{text}" if self.chunks[first].head else text
-
-    def _mark(self, first: int, last: int) -> str:
-        parts = f"part {first + 1}" if first == last else f"parts {first + 1} to {last + 1}"
-        path = heading_path(self.chunks[first].headings)[:MAX_HEADING_CHARS].replace("]", ")")
-        return f"[{parts} of {len(self.chunks)}{f': {path}' if path else ''}]"
+        runs: list[tuple[int, int]] = []
+        for number in numbers:
+            if runs and runs[-1][1] == number - 1:
+                runs[-1] = (runs[-1][0], number)
+            else:
+                runs.append((number, number))
+        passages = []
+        for first, last in runs:
+            parts = f"part {first + 1}" if first == last else f"parts {first + 1} to {last + 1}"
+            path = heading_path(self.chunks[first].headings)[:MAX_HEADING_CHARS].replace("]", ")")
+            text = self.text[self.chunks[first].start : self.chunks[last].end].strip("\n")
+            if head := self.chunks[first].head:  # of the table that it begins inside of
+                text = f"{head}\n{text}"
+            passages.append(f"[{parts} of {len(self.chunks)}{f': {path}' if path else ''}]\n\n{text}")
+        return "\n\n".join(passages)
 
     def excerpt(self, query: str, room: int, found: str = "") -> str:
         """What speaks to a query, within `room` bytes."""
@@ -153,14 +155,3 @@ class LongText:
 def excerpt_text(text: str, query: str, room: int) -> str:
     """A text whole where it has at most `room` bytes, else what of it speaks to the query."""
     return text if len(text.encode("utf-8", "replace")) <= room else LongText(text).excerpt(query, room)
-
-
-def _runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """The first and last number of each run without a gap."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs

@@ -7,7 +7,6 @@ entry: it is what everything falls back to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 from msgspec import Struct
@@ -171,18 +170,14 @@ def detect_language(text: str) -> str:
         return ""
     if most != "latin":
         return {"han": "zh", "ar": "ar", "ru": "ru", "kana": "ja"}[most]
-    return _detect_latin(sample)
-
-
-def _detect_latin(text: str) -> str:
-    words = _WORD.findall(text.replace("İ", "i").lower())
+    words = _WORD.findall(sample.replace("İ", "i").lower())
     counts = {"en": _count_signs(words, STOP)}
     for code, language in LANGUAGES.items():
         if language.stop and language.stemmer not in ("russian", "arabic"):
-            marks = sum(1 for letter in set(language.letters) if letter in text or letter in text.lower())
+            marks = sum(1 for letter in set(language.letters) if letter in sample or letter in sample.lower())
             counts[code] = _count_signs(words, language.stop, marks)
-    order = sorted(counts.values(), reverse=True)
-    return max(counts, key=lambda code: counts[code]) if order[0] > order[1] else ""
+    first, second, *_ = sorted(counts.values(), reverse=True)
+    return max(counts, key=lambda code: counts[code]) if first > second else ""
 
 
 def _count_signs(words: list[str], stop: frozenset[str], letters: int = 0) -> int:
@@ -215,11 +210,7 @@ def find_asked_kind(text: str, language: str) -> str:
         return ""
     edge = "" if language in ("zh", "ja") else r"\b"
     low = text.replace("İ", "i").lower()
-    kinds = ((kind, re.search(f"{edge}(?:{pattern}){edge}", low)) for kind, pattern in _order_kinds(words.asks))
+    order = ("date", "number", "place", "person")  # "what year" also asks with the word for "what"
+    asks = sorted(words.asks, key=lambda ask: order.index(ask[0]))
+    kinds = ((kind, re.search(f"{edge}(?:{pattern}){edge}", low)) for kind, pattern in asks)
     return next((kind for kind, match in kinds if match), "")
-
-
-def _order_kinds(asks: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Dates and numbers first: "what year" also asks with the word for "what"."""
-    order = ("date", "number", "place", "person")
-    return sorted(asks, key=lambda ask: order.index(ask[0]))

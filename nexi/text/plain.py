@@ -74,21 +74,18 @@ def plain(text: str) -> Plain:
         odd = _ODD.match(text, mark.start()) if mark.start() >= source_end else None
         if odd is None:
             continue
-        replacement = _replacement(odd)
+        if odd["entity"]:
+            replacement = html.unescape(odd["entity"])
+        elif odd["letter"]:
+            replacement = unicodedata.normalize("NFC", odd["letter"])
+        else:
+            replacement = " " if odd["break"] else ""
         out += [text[source_end : odd.start()], replacement]
         target_end += odd.start() - source_end + len(replacement)
         source_end = odd.end()
         places.append(target_end)
         shifts.append(source_end - target_end)
     return Plain("".join([*out, text[source_end:]]), tuple(places), tuple(shifts)) if places else Plain(text)
-
-
-def _replacement(odd: re.Match[str]) -> str:
-    if odd["entity"]:
-        return html.unescape(odd["entity"])
-    if odd["letter"]:
-        return unicodedata.normalize("NFC", odd["letter"])
-    return " " if odd["break"] else ""
 
 
 def fold_text(text: str) -> str:

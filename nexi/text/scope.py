@@ -143,9 +143,14 @@ def read_scope(title: str, url: str, head: str, day: str = "") -> DocumentScope:
     own_names = [name for name in (title if title != file else "", heading, file.partition(".")[0]) if name]
     periods = next((name_periods for name in own_names if (name_periods := find_periods(name))), ())
     version = next((m[1] for name in own_names if (m := _VERSION.search(name))), "")
-    names = frozenset(name for text in own_names if (name := _strip_scope(text)))
+    numbers = tuple(map(int, version.split("."))) if version else ()
+    names = set[str]()
+    for text in own_names:
+        bare = _STANDING_WORD.sub(" ", _VERSION.sub(" ", _PERIODS.sub(" ", text.lower())))
+        words = _WORD.findall(re.sub(r"\.[a-z]{2,5}$", "", bare))
+        names.add(" ".join(word for word in words if word not in ("final", "copy", "old", "new", "the")))
     standing = _find_standing(path, (title, *lines))
-    return DocumentScope(names, periods, tuple(map(int, version.split("."))) if version else (), day, standing)
+    return DocumentScope(frozenset(names - {""}), periods, numbers, day, standing)
 
 
 def find_periods(text: str) -> tuple[Period, ...]:
@@ -164,13 +169,6 @@ def _read_period(match: re.Match[str]) -> Period:
     if group["mon"]:
         return Period(year, f"{[name[:3] for name in _MONTHS].index(group['mon'][:3].lower()) + 1:02}")
     return Period(year, group["dm"] or "")
-
-
-def _strip_scope(text: str) -> str:
-    """A name without periods, versions and words of standing; "" where nothing else is in it."""
-    bare = _STANDING_WORD.sub(" ", _VERSION.sub(" ", _PERIODS.sub(" ", text.lower())))
-    words = _WORD.findall(re.sub(r"\.[a-z]{2,5}$", "", bare))
-    return " ".join(word for word in words if word not in ("final", "copy", "old", "new", "the"))
 
 
 def _find_standing(path: str, lines: Iterable[str]) -> Standing:
@@ -222,7 +220,7 @@ def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[in
 
     def compare(one: int, other: int) -> int:
         a, b = documents[one], documents[other]
-        ranks = [(not _meets_any(d.periods, periods), bool(d.standing)) for d in (a, b)]
+        ranks = [(not any(p.meets(asked) for p in d.periods for asked in periods), bool(d.standing)) for d in (a, b)]
         if ranks[0] != ranks[1]:
             return -1 if ranks[0] < ranks[1] else 1
         return -1 if is_newer(a, b) else int(is_newer(b, a))
@@ -235,10 +233,6 @@ def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[in
                 order[place] = number
             numbers.update(family)
     return order
-
-
-def _meets_any(periods: Sequence[Period], others: Sequence[Period]) -> bool:
-    return any(a.meets(b) for a in periods for b in others)
 
 
 def plausible_day(imprint: Imprint) -> str:

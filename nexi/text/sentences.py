@@ -159,8 +159,14 @@ def _goes_on(text: str, start: int, stop: int, first: int) -> bool:
         if low in _WORDS_TOO:
             return False
     is_initial = len(word) == 1 and word.isalpha() and not "\u3040" <= word <= "\ud7ff"
-    if is_initial and (_labels_item(text, start, stop) or _spells_abbreviation(text, stop)):
-        return True
+    if is_initial:
+        # "A. The first answer": the letter is all that the sentence has.
+        if stop - start < MAX_WORD_CHARS and not text[start : stop - 1].strip("\"'“„(*_# \n"):
+            return True
+        # The last letter of an abbreviation with blanks: z. B., d. h.
+        is_spelled = stop > 3 and text[stop - 3 : stop - 1] == ". " and text[stop - 4].islower()
+        if is_spelled and not text[max(0, stop - 5)].isalpha():
+            return True
     if is_initial or low in _NUMBERED or _may_end(word):
         return not _is_starter(text, first) or (is_initial and _next_word(text, first) in _NAME_PARTICLES)
     return False
@@ -183,16 +189,6 @@ def _is_numbering(text: str, start: int, stop: int, word: str, first: int) -> bo
 def is_day_of_month(text: str, stop: int) -> bool:
     """Whether a full stop belongs to the day of a German date, or to a century: 3. Mai."""
     return text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
-
-
-def _labels_item(text: str, start: int, stop: int) -> bool:
-    """Whether the letter before `stop` is all that the sentence has: "A. The first answer"."""
-    return stop - start < MAX_WORD_CHARS and not text[start : stop - 1].strip("\"'“„(*_# \n")
-
-
-def _spells_abbreviation(text: str, stop: int) -> bool:
-    """Whether the letter before `stop` is the last of an abbreviation with blanks: z. B., d. h."""
-    return stop > 3 and text[stop - 3 : stop - 1] == ". " and text[stop - 4].islower() and not text[max(0, stop - 5)].isalpha()
 
 
 def _word_before(text: str, start: int, stop: int) -> str:

@@ -44,7 +44,9 @@ _SCRIPTS = (  # first and last letter, and the algorithm
 @lru_cache(maxsize=32_768)
 def stem(word: str, language: str = "") -> str:
     """The root of a lower-case word; `language` names the algorithm for Latin letters, English where it is not given."""
-    algorithm = _algorithm(word)
+    algorithm, first = "english", word[:1]
+    if first >= _SCRIPTS[0][0]:
+        algorithm = next((name for low, high, name in _SCRIPTS if low <= first <= high), "english")
     if language and algorithm == "english":
         algorithm = language
     try:
@@ -58,13 +60,6 @@ def stem_english(word: str) -> str:
     """The root of a lower-case ASCII word, not cached: for callers that have a larger cache."""
     root: str = _stemmer("english").stemWord(IRREGULAR.get(word, word))
     return root
-
-
-def _algorithm(word: str) -> str:
-    first = word[:1]
-    if first < _SCRIPTS[0][0]:
-        return "english"
-    return next((name for low, high, name in _SCRIPTS if low <= first <= high), "english")
 
 
 @cache

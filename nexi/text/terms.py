@@ -81,17 +81,16 @@ class _RunCache(dict[str, str]):
             terms = self._finish_plain(word.lower()[:MAX_TERM])
         elif word.isascii() and word.isdecimal():
             terms = word[:MAX_TERM]
+        elif is_unspaced(run):
+            # Overlapping pairs, and the last character alone: whatever a character follows, some term begins with it.
+            chars = unicodedata.normalize("NFKC", run)
+            terms = " ".join([self._finish(chars[at : at + 2]) for at in range(len(chars))])
         else:
-            terms = " ".join([self._finish(term) for term in _terms_of(run)])
+            bare = (_ASCII_RUN if run.isascii() else _RUN).findall(run)
+            spellings = [dict.fromkeys(term[:MAX_TERM] for term in _term_spellings(one) if term) for one in bare]
+            terms = " ".join([self._finish(term) for own in spellings for term in own])
         terms = self[run] = run if terms == run else terms  # one object in the place of two, for most words
         return terms
-
-
-def _terms_of(run: str) -> Iterable[str]:
-    if is_unspaced(run):
-        return _character_pairs(unicodedata.normalize("NFKC", run))
-    bare = (_ASCII_RUN if run.isascii() else _RUN).findall(run)
-    return [term for one in bare for term in dict.fromkeys(t[:MAX_TERM] for t in _term_spellings(one) if t)]
 
 
 def _root_of(term: str) -> str:
@@ -100,11 +99,6 @@ def _root_of(term: str) -> str:
 
 _TERMS_OF_RUN = _RunCache(str, str)
 _ROOTS_OF_RUN = _RunCache(_root_of, stem_english)
-
-
-def _character_pairs(run: str) -> Iterable[str]:
-    """Overlapping pairs, and the last character alone: whatever a character follows, some term begins with it."""
-    return [run[i : i + 2] for i in range(len(run))]
 
 
 def _term_spellings(run: str) -> Iterable[str]:

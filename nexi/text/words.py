@@ -32,8 +32,8 @@ def drop_stop_words(query: str) -> str:
 
 def contains_words(text: str, words: str) -> bool:
     """Whether each of the wanted words is somewhere in a text, be it within another word; the case does not matter."""
-    text_folded = text.casefold()
-    return all(word in text_folded for word in words.casefold().split())
+    low = text.casefold()
+    return all(word in low for word in words.casefold().split())
 
 
 def has_unspaced(text: str) -> bool:
