@@ -61,7 +61,14 @@ class Results:
             raise files.store_error("Could not read the results", path, error) from error
         damaged = 0
         if any(lines):
-            _check_header(path, lines[0], about)
+            header = _parse_object(lines[0])
+            advice = "choose another file with --output"
+            if header is None or header.get("schema") != SCHEMA:
+                raise ConfigError(f"{path} is not a results file", cause="its header is missing", fix=advice)
+            for name, value in about.items():
+                if header.get(name) != value:
+                    cause = f"its {name} is {header.get(name)!r}, not {value!r}"
+                    raise ConfigError(f"cannot continue {path}", cause=cause, fix=advice)
             for line in filter(None, lines[1:]):
                 row = _parse_row(line)
                 damaged += row is None
@@ -95,18 +102,6 @@ class Results:
                 os.close(fd)
         except OSError as error:
             raise files.store_error("Could not write the results", self.path, error) from error
-
-
-def _check_header(path: Path, line: bytes, about: Mapping[str, Any]) -> None:
-    header = _parse_object(line)
-    if header is None or header.get("schema") != SCHEMA:
-        raise ConfigError(
-            f"{path} is not a results file", cause="its header is missing", fix="choose another file with --output"
-        )
-    for name, value in about.items():
-        if header.get(name) != value:
-            cause = f"its {name} is {header.get(name)!r}, not {value!r}"
-            raise ConfigError(f"cannot continue {path}", cause=cause, fix="choose another file with --output")
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:

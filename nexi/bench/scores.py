@@ -49,28 +49,22 @@ def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
     """Score an answer against the closest right answer."""
     prose = _LIST_OF_SOURCES.split(_MARKER.sub(" ", answer))[0]
     text, golds = _normalise_text(prose), [g for g in map(_normalise_text, right) if g]
-    best = max((_word_f1(text, gold) for gold in golds), default=0.0)
-    correct = best >= MIN_CORRECT_F1 or any(_has_answer(text, gold) for gold in golds)
-    return AnswerScore(correct, text in golds, best, len(prose.split()))
+    words, best, has_answer = text.split(), 0.0, False
+    for gold in golds:
+        gold_words = gold.split()
+        same = sum((Counter(words) & Counter(gold_words)).values())
+        best = max(best, 2 * same / (len(words) + len(gold_words)) if same else 0.0)
+        if gold in _YES_NO:
+            has_answer = has_answer or words[:1] == [gold]
+        elif f" {gold} " in f" {text} " or (not gold.isascii() and " " not in gold and gold in text):
+            has_answer = True
+    return AnswerScore(best >= MIN_CORRECT_F1 or has_answer, text in golds, best, len(prose.split()))
 
 
 def _normalise_text(text: str) -> str:
     """Lower case, no articles, no punctuation, 1,200 as 1200."""
     text = unicodedata.normalize("NFKC", _THOUSANDS.sub("", text)).lower()
     return " ".join(_NO_WORD.sub(" ", _ARTICLE.sub(" ", text)).split())
-
-
-def _has_answer(text: str, gold: str) -> bool:
-    """Whether the text contains the right answer as whole words; yes or no must be its first word."""
-    if gold in _YES_NO:
-        return text.split()[:1] == [gold]
-    return f" {gold} " in f" {text} " or (not gold.isascii() and " " not in gold and gold in text)
-
-
-def _word_f1(text: str, gold: str) -> float:
-    one, other = text.split(), gold.split()
-    same = sum((Counter(one) & Counter(other)).values())
-    return 2 * same / (len(one) + len(other)) if same else 0.0
 
 
 def wilson_share(count: int, total: int) -> Share:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 
 from msgspec.structs import replace
@@ -104,7 +105,10 @@ def _extract_body(
 
             page = feeds.read(text, url)
         case kind if kind.endswith(("/json", "+json")):
-            page = Extracted(text=_pretty_json(text))
+            if sum(map(text.count, ",[{")) <= MAX_JSON_PARTS:  # more would take a hundred times its size as Python values
+                with suppress(ValueError, RecursionError):
+                    text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+            page = Extracted(text=text)
         case _:
             page = _read_text(text)
     return _clean_extracted(page)
@@ -130,15 +134,6 @@ def find_type(data: bytes, name: str) -> str:
     if (kind, type_by_name) == ("text/html", "text/plain"):  # a page that was saved under such a name
         return kind
     return type_by_name or kind if kind in ("application/zip", "application/octet-stream", "text/html") else kind
-
-
-def _pretty_json(text: str) -> str:
-    if sum(map(text.count, ",[{")) > MAX_JSON_PARTS:
-        return text  # as Python values it would take a hundred times its size
-    try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _read_text(text: str) -> Extracted:

@@ -86,9 +86,13 @@ def decode_body(data: bytes, content_type: str = "") -> str:
     # Some charsets are written in ASCII bytes alone; there the declaration is all there is.
     order = (label, "utf-8") if data.isascii() else ("utf-8", label)
     for encoding in filter(None, order):
-        text = _decode_strictly(data, encoding)
-        if text is not None:
-            return text
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError as error:
+            # A body cut at its size limit may end inside a character, but a single sign at the end is no evidence.
+            is_cut = error.reason.startswith(("unexpected end", "incomplete", "truncated"))
+            if is_cut and error.start >= len(data) - 4 and not data[: error.start].isascii():
+                return data[: error.start].decode(encoding)
     if label and label != "utf-8":
         text = data.decode(label, "replace")
         if text.count("\ufffd") <= _MAX_LOST * len(text):
@@ -136,17 +140,6 @@ def _python_name(label: str) -> str:
 
     codec = map_encoding_to_html5(label, fallback_utf8=False) or ""
     return _WEB_CODECS.get(codec, codec)
-
-
-def _decode_strictly(data: bytes, encoding: str) -> str | None:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        # A body cut at its size limit may end inside a character, but a single sign at the end is no evidence.
-        is_cut = error.reason.startswith(("unexpected end", "incomplete", "truncated"))
-        if is_cut and error.start >= len(data) - 4 and not data[: error.start].isascii():
-            return data[: error.start].decode(encoding)
-        return None
 
 
 def _guess_encoding(data: bytes) -> str:

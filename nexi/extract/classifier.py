@@ -106,8 +106,10 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
             keeps[n] = layout.blocks[n + 1].box.is_inside(layout.blocks[n].box.parent)
     if head.genre == ARTICLE and head.article:
         keeps = _keep_declared(layout.blocks, keeps, head.article)
-    keeps = [keep and id(block.box) not in banners for keep, block in zip(keeps, layout.blocks, strict=True)]
-    keeps = _drop_asides(layout.blocks, keeps, head)
+    keeps = [
+        keep and id(block.box) not in banners and not _is_aside(block, head)
+        for keep, block in zip(keeps, layout.blocks, strict=True)
+    ]
     return keeps if _has_code(layout, head) else _drop_copies(layout.blocks, keeps)  # a manual says again what holds again
 
 
@@ -118,19 +120,13 @@ def settle_genre(layout: Layout, head: PageHead) -> PageHead:
     return head._replace(genre=ARTICLE) if is_silent and head.is_at_article and is_prose else head
 
 
-def _drop_asides(blocks: list[Block], keeps: list[bool], head: PageHead) -> list[bool]:
-    """Leave out the text of templates, and of an article the lines that lead to other pages and who wrote it."""
-    is_article = head.genre in (ARTICLE, MAYBE_ARTICLE)
-    return [
-        keep
-        and not (block.text[: len(_PLACEHOLDER)].lower() == _PLACEHOLDER and "lorem" not in head.title)
-        and not (is_article and _is_aside(block, head))
-        for block, keep in zip(blocks, keeps, strict=True)
-    ]
-
-
 def _is_aside(block: Block, head: PageHead) -> bool:
+    """Whether a block is the text of a template, or in an article a line that leads to other pages or says who wrote it."""
     text, tag = block.text, block.box.tag
+    if text[: len(_PLACEHOLDER)].lower() == _PLACEHOLDER and "lorem" not in head.title:
+        return True
+    if head.genre not in (ARTICLE, MAYBE_ARTICLE):
+        return False
     if block.linked > TEASER_LINKED * len(text) and block.words <= MAX_TEASER_WORDS and tag in ("p", "div"):
         # A line that leads to another page says so, or is nothing but a link with words of its own.
         is_link = head.genre == ARTICLE and block.linked >= ONE_LINK * len(text) and "/" not in text
@@ -206,29 +202,21 @@ def _find_banners(layout: Layout) -> set[int]:
     """
     banners: set[int] = set()
     for box in layout.boxes:
+        kind = _kind_of_banner(box.key) if box.key else ""
         if (
             id(box.parent) in banners
-            or (box.key and _names_foreign(box.key))
-            or (
-                box.key
-                and box.blocks
-                and _names_banner(box.key)
-                and box.chars <= BANNER * layout.chars
-                and box.node.query_selector("pre, code") is None
-            )
+            or kind == "foreign"
+            or (kind and box.blocks and box.chars <= BANNER * layout.chars and box.node.query_selector("pre, code") is None)
         ):
             banners.add(id(box))
     return banners
 
 
 @lru_cache(maxsize=20_000)
-def _names_foreign(key: str) -> bool:
-    return not _FOREIGN.isdisjoint(key.split()) or ("signature" in key and _SIGNATURE.search(key) is not None)
-
-
-@lru_cache(maxsize=20_000)
-def _names_banner(key: str) -> bool:
-    return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter", "donate"))
+def _kind_of_banner(key: str) -> str:
+    if not _FOREIGN.isdisjoint(key.split()) or ("signature" in key and _SIGNATURE.search(key) is not None):
+        return "foreign"
+    return "banner" if any(name in key for name in ("cookie", "consent", "gdpr", "newsletter", "donate")) else ""
 
 
 def _score_blocks(layout: Layout, head: PageHead) -> list[float]:

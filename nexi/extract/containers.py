@@ -151,11 +151,14 @@ def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, 
         depth -= 1
         end(name.rpartition(":")[2])
 
+    def refuse_doctype(*_: Any) -> None:
+        raise broken_error("it declares a document type")
+
     parser = expat.ParserCreate()
     parser.buffer_text = parser.ordered_attributes = True
     parser.StartElementHandler, parser.EndElementHandler = enter, leave
     parser.CharacterDataHandler = handler.text
-    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.StartDoctypeDeclHandler = refuse_doctype
     is_empty = True
     try:
         for piece in pieces:
@@ -200,10 +203,6 @@ def build_extracted(writer: MarkdownWriter, about: dict[str, str]) -> Extracted:
         truncated=writer.truncated,
         **{**about, "title": title},  # type: ignore[arg-type]  # the names are those of `Extracted`
     )
-
-
-def _refuse_doctype(*_: Any) -> None:
-    raise broken_error("it declares a document type")
 
 
 def broken_error(cause: str) -> FetchError:

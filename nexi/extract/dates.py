@@ -9,6 +9,7 @@ from __future__ import annotations
 import html as entities
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from itertools import islice
 from typing import Any, NamedTuple
@@ -137,8 +138,12 @@ def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], linked_data: 
     address = _NAMED_MONTH.sub(lambda match: f"/{_MONTHS[match[1].lower()]}/", url[:2_000])
     match = _IN_ADDRESS.search(address)
     day = _day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
-    if day and (not published or _is_next_day(day, published)):  # the head may count in another time zone
+    if day and not published:
         published = day
+    elif day:
+        with suppress(ValueError):
+            if abs(date.fromisoformat(day) - date.fromisoformat(published[:10])).days == 1:
+                published = day  # the head counts in another time zone
     readers: tuple[Callable[[Any, str, str], PageDates], ...] = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
     for read in readers if not published else () if updated else (_read_near_title,):
         dates = read(tree, html, language)
@@ -221,13 +226,6 @@ def _is_day(year: str, month: str | int, day: str | int, first_year: int = MIN_Y
         return False
 
 
-def _is_next_day(day: str, moment: str) -> bool:
-    try:
-        return abs(date.fromisoformat(day) - date.fromisoformat(moment[:10])).days == 1
-    except ValueError:
-        return False
-
-
 def _first(values: Iterable[str]) -> str:
     return next(filter(None, map(normalise_date, filter(None, values))), "")
 
@@ -274,7 +272,13 @@ def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
     """From the short texts beside the first heading, those below it first."""
     heading = _TITLE.search(html)
     at = heading.start() if heading else 0
-    below = _shown_start(html[at : at + NEAR_MARKUP_CHARS], NEAR_TITLE_CHARS)
+    after = html[at : at + NEAR_MARKUP_CHARS]
+    # Of as little markup as has the text; what comes later changes it only where a tag in it has no end yet.
+    for size in (*FIRST_MARKUP_CHARS, len(after)):
+        below = _shown_text(after[:size])
+        if size >= len(after) or (len(below) > 2 * NEAR_TITLE_CHARS and "<" not in below[:NEAR_TITLE_CHARS]):
+            break
+    below = below[:NEAR_TITLE_CHARS]
     dates = _read_mentions(below, find_dates(below, language), is_near=True)
     if dates.published:
         return dates
@@ -309,18 +313,6 @@ def _shown_text(html: str) -> str:
     """The words of some markup; tags that it shows, as examples of code do, are none."""
     text = entities.unescape(_MARKUP.sub("\n", html))
     return _TAGS.sub("\n", text) if "<" in text else text
-
-
-def _shown_start(html: str, size: int) -> str:
-    """The first `size` characters that are shown, of as little markup as has them.
-
-    What comes later changes them only where a tag among them has no end yet.
-    """
-    for part in FIRST_MARKUP_CHARS:
-        text = _shown_text(html[:part])
-        if part >= len(html) or (len(text) > 2 * size and "<" not in text[:size]):
-            return text[:size]
-    return _shown_text(html)[:size]
 
 
 def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) -> PageDates:

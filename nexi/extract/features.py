@@ -235,7 +235,13 @@ class PageFeatures:
         self._heart = self._find_heart()
         self._alike: dict[tuple[int, str, str], Sum] = {}
         self._inherit()
-        self._commented = self._find_comments()
+        # The boxes that call themselves comments, and what is in them; one around the whole page is none.
+        self._commented: set[int] = set()
+        for box in self.boxes:
+            if id(box.parent) in self._commented or (
+                box.key and box.parent is not None and box.chars < 0.95 * self.chars and _names_comments(box.key)
+            ):
+                self._commented.add(id(box))
 
     def judge(self) -> list[Sum]:
         """What all traits of each block come to."""
@@ -305,29 +311,17 @@ class PageFeatures:
         first, last = (inside[0], inside[-1] + 1) if inside else (len(self.blocks), len(self.blocks))
         return "b" * first + "i" * (last - first) + "a" * (len(self.blocks) - last)
 
-    def _find_comments(self) -> set[int]:
-        """The boxes that call themselves comments, and what is in them; one around the whole page is none."""
-        comments: set[int] = set()
-        for box in self.boxes:
-            if id(box.parent) in comments or (
-                box.key and box.parent is not None and box.chars < 0.95 * self.chars and _names_comments(box.key)
-            ):
-                comments.add(id(box))
-        return comments
-
-    def _sums_of_comments(self) -> tuple[Sum, Sum]:
+    def _sums_of_comments(self) -> list[Sum]:
         """For a block outside of the comments and for one in them."""
         inside = sum(block.box.paragraphs for block in self.blocks if id(block.box) in self._commented)
         outside = bisect_right(_OUTSIDE, self.root.paragraphs - inside)
         share = bisect_right(_COMMENTED, inside / (self.root.paragraphs or 1))
         heart = int(any(self._heart.get(key) == 0 for key in self._commented))
-        return self._sum_of_comment(0, share, outside, heart), self._sum_of_comment(1, share, outside, heart)
-
-    def _sum_of_comment(self, in_comments: int, share: int, outside: int, heart: int) -> Sum:
-        genre, start = self.head.genre, f"cm{in_comments}"
-        return self.scale.text[
-            f"{start}s{share}", f"{start}o{outside}", f"{start}{genre}", f"{start}h{heart}", f"{start}h{heart}{genre}{outside}",
-            f"{start}h{heart}s{share}",
+        text, genre = self.scale.text, self.head.genre
+        return [
+            text[f"{c}s{share}", f"{c}o{outside}", f"{c}{genre}", f"{c}h{heart}", f"{c}h{heart}{genre}{outside}",
+                 f"{c}h{heart}s{share}"]
+            for c in ("cm0", "cm1")
         ]  # fmt: skip
 
     def _places(self) -> list[Sum]:

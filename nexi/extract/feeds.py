@@ -27,7 +27,15 @@ def read(text: str, url: str) -> Extracted:
         return Extracted(text=markup.read_html(text, url).text)
     entries = [node for node in root.iter() if _name(node) in ("item", "entry")][:MAX_ENTRIES]
     if not entries:
-        _name_fields(root)
+        # Put the name of a field before its value where an element is a record: fields of different names, no text between.
+        for record in root.iter():
+            names = [_name(field) for field in record]
+            is_prose = bool((record.text or "").strip()) or any((field.tail or "").strip() for field in record)
+            if len(names) < 2 or len(set(names)) < len(names) or is_prose:
+                continue
+            for field, name in zip(record, names, strict=True):
+                if not len(field) and (field.text or "").strip():
+                    field.text = f"{name}: {field.text}"
         lines = (one_line(part) for part in root.itertext())
         return Extracted(text="\n".join(line for line in lines if line))
     channel = next((node for node in root.iter() if _name(node) in ("channel", "feed")), root)
@@ -41,18 +49,6 @@ def read(text: str, url: str) -> Extracted:
         description=_text(channel, "description", "subtitle"),
         links=tuple(dict.fromkeys(link for link in (_link(entry, url) for entry in entries) if link)),
     )
-
-
-def _name_fields(root: ElementTree.Element) -> None:
-    """Put the name of a field before its value where an element is a record: fields of different names and no text between."""
-    for record in root.iter():
-        names = [_name(field) for field in record]
-        is_prose = bool((record.text or "").strip()) or any((field.tail or "").strip() for field in record)
-        if len(names) < 2 or len(set(names)) < len(names) or is_prose:
-            continue
-        for field, name in zip(record, names, strict=True):
-            if not len(field) and (field.text or "").strip():
-                field.text = f"{name}: {field.text}"
 
 
 def _entry(node: ElementTree.Element, url: str) -> str:

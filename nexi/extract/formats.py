@@ -183,7 +183,13 @@ def sniff_type(data: bytes) -> str:
     if b"%PDF-" in data[:1_024]:
         return "application/pdf"
     if data.startswith(b"PK\x03\x04"):
-        return _type_of_zip(data)
+        # By the type that it declares in its first member, else by the names in its directory, which stands at the end.
+        if declaration := _DECLARED.search(data[:200]):
+            return canonical_type(declaration[1].decode("ascii"))
+        end = data.rfind(b"PK\x05\x06")
+        place = int.from_bytes(data[end + 16 : end + 20], "little") if end >= 0 else 0
+        directory = data[place:] if data[place : place + 4] == b"PK\x01\x02" else data
+        return next((kind for name, kind in _INSIDE if name in directory), "application/zip")
     if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
         return next((kind for name, kind in _OLE_STREAMS if name.encode("utf-16-le") in data), "application/x-ole-storage")
     if _HTML_START.match(data):
@@ -217,16 +223,6 @@ def _type_of_bytes(data: bytes) -> str:
     if data[60:68] == b"BOOKMOBI":
         return "application/x-mobipocket-ebook"
     return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
-
-
-def _type_of_zip(data: bytes) -> str:
-    """By the type that it declares in its first member, else by the names in its directory, which stands at the end."""
-    if declaration := _DECLARED.search(data[:200]):
-        return canonical_type(declaration[1].decode("ascii"))
-    end = data.rfind(b"PK\x05\x06")
-    start = int.from_bytes(data[end + 16 : end + 20], "little") if end >= 0 else 0
-    directory = data[start:] if data[start : start + 4] == b"PK\x01\x02" else data
-    return next((kind for name, kind in _INSIDE if name in directory), "application/zip")
 
 
 def refuse_format(kind: str, name: str = "") -> FetchError:

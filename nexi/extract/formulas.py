@@ -59,21 +59,20 @@ def write_notation(tree: Any) -> None:
         if node.parent.tag != "sup" and node.text.strip().isdecimal():
             _replace_by_text(tree, node, f"[{node.text.strip()}]")
     for node in scripts:
-        if node.parent is not None:
-            _write_script(tree, node)
-
-
-def _write_script(tree: Any, node: Any) -> None:
-    text = " ".join(node.text.split())
-    is_note = node.tag == "sup" and (text.startswith("[") or node.first_element_child is not None or node.hasattr("class"))
-    if is_note and (
-        text.startswith("[") or node.query_selector("a") is not None or _NOTE_CLASS.search(f"{node.class_name} {node.id}")
-    ):
-        if len(text) <= notation.MAX_NOTE_DIGITS and text.isdecimal():
-            _replace_by_text(tree, node, f"[{text}]")
-    elif node.first_element_child is None or not node.query_selector("sup, sub"):
-        write = notation.write_raised if node.tag == "sup" else notation.write_lowered
-        _replace_by_text(tree, node, write(_text_before(node), text))
+        if node.parent is None:
+            continue
+        text = " ".join(node.text.split())
+        may_be_note = node.first_element_child is not None or node.hasattr("class")
+        is_note = node.tag == "sup" and (
+            text.startswith("[")
+            or (may_be_note and (node.query_selector("a") is not None or _NOTE_CLASS.search(f"{node.class_name} {node.id}")))
+        )
+        if is_note:
+            if len(text) <= notation.MAX_NOTE_DIGITS and text.isdecimal():
+                _replace_by_text(tree, node, f"[{text}]")
+        elif node.first_element_child is None or not node.query_selector("sup, sub"):
+            write = notation.write_raised if node.tag == "sup" else notation.write_lowered
+            _replace_by_text(tree, node, write(_text_before(node), text))
 
 
 def _text_before(node: Any) -> str:

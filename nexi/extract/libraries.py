@@ -140,23 +140,22 @@ def parse_bibtex(text: str) -> list[LibraryItem]:
 def _read_fields(text: str, at: int) -> Iterator[tuple[str, str]]:
     """The fields of an entry from a place on; an entry without an end ends where the next field cannot be read."""
     while name := _FIELD.match(text, at):
-        value, at = _read_value(text, name.end())
+        at, value = name.end(), ""
+        if text[at : at + 1] in ("{", '"'):
+            closing, depth, start = "}" if text[at] == "{" else '"', 0, at + 1
+            at = len(text)  # where it has no end
+            for place in range(start, min(len(text), start + MAX_VALUE_CHARS)):
+                char = text[place]
+                if char == closing and depth == 0 and text[place - 1] != "\\":
+                    value, at = text[start:place], place + 1
+                    break
+                depth += (char == "{") - (char == "}")
+        else:
+            word = _WORD.match(text, at)
+            value, at = (word[0], word.end()) if word else ("", at + 1)
         yield name[1].casefold(), value
         while at < len(text) and text[at] in ", \t\r\n":
             at += 1
-
-
-def _read_value(text: str, at: int) -> tuple[str, int]:
-    if at < len(text) and text[at] in '{"':
-        closing, depth, start = "}" if text[at] == "{" else '"', 0, at + 1
-        for place in range(start, min(len(text), start + MAX_VALUE_CHARS)):
-            char = text[place]
-            if char == closing and depth == 0 and text[place - 1] != "\\":
-                return text[start:place], place + 1
-            depth += (char == "{") - (char == "}")
-        return "", len(text)  # it has no end
-    word = _WORD.match(text, at)
-    return (word[0], word.end()) if word else ("", at + 1)
 
 
 def _split_files(value: str) -> Iterator[str]:

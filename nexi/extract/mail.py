@@ -111,7 +111,10 @@ def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) ->
             if not has_plain:
                 writer.add_block(markup.whole_text(_text_of(part), ""))
         elif not part.is_multipart():
-            attachments.append(f"{_file_name(part) or 'without a name'} ({part.get_content_type()})")
+            name = ""
+            with suppress(*_PARSER_FAULTS):
+                name = one_line(part.get_filename() or "")[:200]
+            attachments.append(f"{name or 'without a name'} ({part.get_content_type()})")
     if attachments:
         writer.add_paragraph(f"[attachments, not read: {', '.join(attachments)[:2_000]}]")
 
@@ -146,13 +149,6 @@ def _header(message: EmailMessage, name: str) -> str:
     """A header on one line; one that makes the parser fail is as good as none."""
     try:
         return one_line(str(message.get(name, "")))
-    except _PARSER_FAULTS:
-        return ""
-
-
-def _file_name(part: EmailMessage) -> str:
-    try:
-        return one_line(part.get_filename() or "")[:200]
     except _PARSER_FAULTS:
         return ""
 

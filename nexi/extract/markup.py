@@ -300,7 +300,14 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
     if sum(len(block.text) for block, keep in zip(layout.blocks, keeps, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
         keeps = [not block.box.is_within("nav", "footer") for block in layout.blocks]
-    if _is_shell(layout, head, [len(block.text) for block, keep in zip(layout.blocks, keeps, strict=True) if keep]):
+    # A script would write the content where there is a menu, or a few short lines in the long page of a shop.
+    sizes = [len(block.text) for block, keep in zip(layout.blocks, keeps, strict=True) if keep]
+    if not sizes or layout.chars < classifier.FEW_LINES:
+        is_shell = layout.root.linked > (MOSTLY_LINKS if sizes else FEW_LINKS) * layout.chars
+    else:
+        is_little = sum(sizes) < min(ENOUGH_TEXT, SHELL_SHARE * layout.chars) and max(sizes) < PARAGRAPH
+        is_shell = head.genre == GOODS and is_little
+    if is_shell:
         while (child := layout.root.node.first_child) is not None:
             child.decompose()
         return
@@ -316,17 +323,6 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
         if not keep and block.box.kept:
             for node in block.nodes:
                 node.decompose()
-
-
-def _is_shell(layout: Layout, head: PageHead, sizes: list[int]) -> bool:
-    """Whether a script would write the content: what is there is a menu, or a few short lines in the long page of a shop.
-
-    `sizes` are the lengths of the blocks that would be kept.
-    """
-    if not sizes or layout.chars < classifier.FEW_LINES:
-        return layout.root.linked > (MOSTLY_LINKS if sizes else FEW_LINKS) * layout.chars
-    is_little = sum(sizes) < min(ENOUGH_TEXT, SHELL_SHARE * layout.chars) and max(sizes) < PARAGRAPH
-    return head.genre == GOODS and is_little
 
 
 def _open_layout_tables(tree: Any, main: Any) -> None:
@@ -503,17 +499,15 @@ class _About:
             return None
         if address == base or not address.startswith(("https://", "http://")):
             return None
-        return Picture(address, self._first_value("og:image:alt", "twitter:image:alt")[:MAX_CAPTION], self._find_licence())
-
-    def _find_licence(self) -> str:
-        """The licence that the page declares for its content, by the short name that Creative Commons gives it."""
         link = self._tree.document.query_selector("[rel~=license][href]")
-        address = one_line((link.getattr("href") or "") if link is not None else "")
-        if deed := _DEED.search(address):
-            return f"CC {deed[1].upper()} {deed[2]}"
-        if "creativecommons.org/publicdomain/" in address:
-            return "CC0" if "/zero/" in address else "public domain"
-        return self._first_value("dcterms.license", "dc.rights", "dcterms.rights", "copyright")[:MAX_CAPTION]
+        terms = one_line((link.getattr("href") or "") if link is not None else "")
+        if deed := _DEED.search(terms):
+            licence = f"CC {deed[1].upper()} {deed[2]}"
+        elif "creativecommons.org/publicdomain/" in terms:
+            licence = "CC0" if "/zero/" in terms else "public domain"
+        else:
+            licence = self._first_value("dcterms.license", "dc.rights", "dcterms.rights", "copyright")[:MAX_CAPTION]
+        return Picture(address, self._first_value("og:image:alt", "twitter:image:alt")[:MAX_CAPTION], licence)
 
     def _first_value(self, *names: str) -> str:
         return next((self._meta[name] for name in names if self._meta.get(name)), "")

@@ -53,27 +53,21 @@ def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> 
             writer.add_code(source, language)
             outputs = cell.get("outputs")
             for output in outputs if isinstance(outputs, list) else []:
-                _write_output(_mapping(output), writer)
+                result = _mapping(output)
+                forms = _mapping(result.get("data")) or result
+                html, markdown = _join_lines(forms.get("text/html", "")), forms.get("text/markdown", "")
+                if "<table" in html:
+                    writer.add_block(markup.whole_text(html, ""))
+                elif markdown:
+                    writer.add_block(_join_lines(markdown))
+                else:
+                    text = _join_lines(forms.get("text/plain", result.get("text", ""))) or _join_lines(result.get("evalue", ""))
+                    writer.truncated = writer.truncated or len(text) > MAX_OUTPUT_CHARS
+                    writer.add_code(text[:MAX_OUTPUT_CHARS])
         case "heading":
             writer.add_heading(int(cell["level"]) if isinstance(cell.get("level"), int) else 1, source)
         case _:
             writer.add_block(source)
-
-
-def _write_output(output: dict[str, Any], writer: MarkdownWriter) -> None:
-    forms = _mapping(output.get("data")) or output
-    html = _join_lines(forms.get("text/html", ""))
-    if "<table" in html:
-        writer.add_block(markup.whole_text(html, ""))
-        return
-    markdown = forms.get("text/markdown", "")
-    if markdown:
-        writer.add_block(_join_lines(markdown))
-        return
-    text = _join_lines(forms.get("text/plain", output.get("text", ""))) or _join_lines(output.get("evalue", ""))
-    if len(text) > MAX_OUTPUT_CHARS:
-        writer.truncated = True
-    writer.add_code(text[:MAX_OUTPUT_CHARS])
 
 
 def _mapping(value: object) -> dict[str, Any]:

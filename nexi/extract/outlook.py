@@ -27,7 +27,14 @@ def read_msg(data: bytes, max_chars: int) -> Extracted:
     file = CompoundFile(data)
     if "__properties_version1.0" not in file:
         raise broken_error("it is no message")
-    subject, day = one_line(_text(file, _SUBJECT)), _read_time(file)
+    entries = file.read("__properties_version1.0")
+    times: dict[int, str] = {}
+    for at in range(_HEAD_BYTES, len(entries) - _ENTRY_BYTES + 1, _ENTRY_BYTES):
+        (tag,) = struct.unpack_from("<I", entries, at)
+        if tag in _TIMES:
+            times[tag] = read_filetime(entries, at + 8)
+    day = next((times[tag] for tag in _TIMES if times.get(tag)), "")
+    subject = one_line(_text(file, _SUBJECT))
     address = _text(file, _ADDRESS)
     sender = one_line(" ".join(filter(None, (_text(file, _SENDER), f"<{address}>" if "@" in address else ""))))
     lines = (("From", sender), ("To", _text(file, _TO)), ("Cc", _text(file, _CC)), ("Date", day))
@@ -51,13 +58,3 @@ def _text(file: CompoundFile, tag: str, folder: str = "") -> str:
     if wide := file.read(f"{folder}__substg1.0_{tag}001F"):
         return wide.decode("utf-16-le", "replace").replace("\0", "")
     return file.read(f"{folder}__substg1.0_{tag}001E").decode("cp1252", "replace").replace("\0", "")
-
-
-def _read_time(file: CompoundFile) -> str:
-    entries = file.read("__properties_version1.0")
-    times: dict[int, str] = {}
-    for at in range(_HEAD_BYTES, len(entries) - _ENTRY_BYTES + 1, _ENTRY_BYTES):
-        (tag,) = struct.unpack_from("<I", entries, at)
-        if tag in _TIMES:
-            times[tag] = read_filetime(entries, at + 8)
-    return next((times[tag] for tag in _TIMES if times.get(tag)), "")

@@ -112,7 +112,14 @@ class _NumberFormats:
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "numFmt" and len(self._own) < MAX_FORMATS:
-            self._own[_parse_number(attributes.get("numFmtId", ""))] = _kind_of_code(attributes.get("formatCode", ""))
+            number, code = _parse_number(attributes.get("numFmtId", "")), attributes.get("formatCode", "")
+            letters = _NOT_LETTERS.sub("", code[:500]).lower()
+            if "%" in letters:
+                self._own[number] = "percent"
+            elif any(letter in letters for letter in "ymdhs") and "general" not in letters:
+                self._own[number] = "date"
+            else:
+                self._own[number] = parse_number_format(code)
         elif name == "cellXfs":
             self._in_cells = True
         elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
@@ -132,15 +139,6 @@ class _NumberFormats:
     def kind_of(self, style: str) -> _ShownAs:
         number = _parse_number(style)
         return self._kinds[number] if number < len(self._kinds) else None
-
-
-def _kind_of_code(code: str) -> _ShownAs:
-    letters = _NOT_LETTERS.sub("", code[:500]).lower()
-    if "%" in letters:
-        return "percent"
-    if any(letter in letters for letter in "ymdhs") and "general" not in letters:
-        return "date"
-    return parse_number_format(code)
 
 
 class _Values:
@@ -205,7 +203,11 @@ class _Rows:
             self._last_row, self._row, self._column = here, [], 0
         elif name == "c":
             self._cell, self._value, self._formula = attributes, [], []
-            self._column = _column_of(attributes.get("r", ""), self._column)
+            if match := _COLUMN.match(attributes.get("r", "")):  # 27 of `AB5`; the next one where it does not say
+                number = 0
+                for letter in match[1]:
+                    number = number * 26 + ord(letter) - 64
+                self._column = number - 1
         elif name in ("v", "t") and not self._silent:
             self._into = self._value
         elif name == "f":
@@ -221,34 +223,21 @@ class _Rows:
         if name in ("v", "t", "f"):
             self._into = None
         elif name == "c":
-            self._add_cell()
+            kind, style = self._cell.get("t", ""), self._cell.get("s", "")
+            text = self._values.show(kind, style, "".join(self._value), "".join(self._formula))
+            if text and self._column < MAX_COLUMNS:
+                self._row += [""] * (self._column + 1 - len(self._row))
+                self._row[self._column] = text
+            else:
+                self._values.is_cut = self._values.is_cut or bool(text)
+                self._unshown += 1
+            self._column += 1
+            self._values.cells_left -= 1
+            if self._values.cells_left < 0 or self._unshown > MAX_UNSHOWN_CELLS:
+                self._values.is_cut = True
+                raise EnoughText
         elif name == "row" and self._row:
             self._writer.add_row(self._row)
-
-    def _add_cell(self) -> None:
-        text = self._values.show(self._cell.get("t", ""), self._cell.get("s", ""), "".join(self._value), "".join(self._formula))
-        if text and self._column < MAX_COLUMNS:
-            self._row += [""] * (self._column + 1 - len(self._row))
-            self._row[self._column] = text
-        else:
-            self._values.is_cut = self._values.is_cut or bool(text)
-            self._unshown += 1
-        self._column += 1
-        self._values.cells_left -= 1
-        if self._values.cells_left < 0 or self._unshown > MAX_UNSHOWN_CELLS:
-            self._values.is_cut = True
-            raise EnoughText
-
-
-def _column_of(reference: str, following: int) -> int:
-    """27 of `AB5`; the next one where a cell does not say where it stands."""
-    match = _COLUMN.match(reference)
-    if not match:
-        return following
-    number = 0
-    for letter in match[1]:
-        number = number * 26 + ord(letter) - 64
-    return number - 1
 
 
 def _parse_number(text: str) -> int:

@@ -36,7 +36,15 @@ def open_spans(tree: Any, main: Any) -> None:
                 head.append_child(tree.create_element("th"))
             rows[0].parent.insert_before(head, rows[0])
         elif 1 < len(rows) <= MAX_ROWS and table.query_selector("[rowspan], [colspan]") is not None:
-            rows = _lift_title(tree, table, rows)
+            first, second = _read_row(rows[0]), _read_row(rows[1])
+            if len(first) == 1 and first[0][2] > 1 and len(second) > 1 and first[0][1]:
+                # A first row of one cell over all columns is no head.
+                title = tree.create_element("p")
+                while (child := first[0][0].first_child) is not None:
+                    title.append_child(child)
+                table.parent.insert_before(title, table)
+                rows[0].decompose()
+                rows = rows[1:]
             rows = rows[_join_head(tree, rows) :]
             _repeat_labels(tree, rows)
 
@@ -66,19 +74,6 @@ def _read_row(row: Any) -> list[Span]:
 def _parse_span(cell: Any, name: str) -> int:
     value = (cell.getattr(name) or "").strip()
     return min(max(int(value), 1), MAX_COLUMNS) if value.isascii() and value.isdecimal() and len(value) < 6 else 1
-
-
-def _lift_title(tree: Any, table: Any, rows: list[Any]) -> list[Any]:
-    """A first row of one cell over all columns is no head."""
-    first, second = _read_row(rows[0]), _read_row(rows[1])
-    if len(first) != 1 or first[0][2] < 2 or len(second) < 2 or not first[0][1]:
-        return rows
-    title = tree.create_element("p")
-    while (child := first[0][0].first_child) is not None:
-        title.append_child(child)
-    table.parent.insert_before(title, table)
-    rows[0].decompose()
-    return rows[1:]
 
 
 def _join_head(tree: Any, rows: list[Any]) -> int:

@@ -61,7 +61,12 @@ def take_facts(tree: Any, html: str) -> list[str]:
             node.decompose()
     for node in box.query_selector_all(_PARTS):
         node.parent.insert_before(tree.create_text_node("; "), node)
-    facts = _read_rows(box) if box.tag == "table" else _read_panels(box) or _read_rows(box)
+    facts = list[str]()
+    for panel in [] if box.tag == "table" else list(box.query_selector_all(".pi-data"))[:MAX_ROWS]:
+        label, value = panel.query_selector(".pi-data-label"), panel.query_selector(".pi-data-value")
+        if label is not None and value is not None:
+            facts += _write_fact(_read_text(label), _read_text(value))
+    facts = facts[:MAX_FACTS] or _read_rows(box)
     if facts:
         box.decompose()
     return facts
@@ -81,15 +86,6 @@ def _read_rows(box: Any) -> list[str]:
         elif cells[0].tag == "th":
             section = label
         facts += _write_fact(label, _read_text(cells[1]))
-    return facts[:MAX_FACTS]
-
-
-def _read_panels(box: Any) -> list[str]:
-    facts = list[str]()
-    for panel in list(box.query_selector_all(".pi-data"))[:MAX_ROWS]:
-        label, value = panel.query_selector(".pi-data-label"), panel.query_selector(".pi-data-value")
-        if label is not None and value is not None:
-            facts += _write_fact(_read_text(label), _read_text(value))
     return facts[:MAX_FACTS]
 
 

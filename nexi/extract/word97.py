@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 
@@ -48,11 +47,6 @@ def _read_text(file: CompoundFile, head: bytes) -> tuple[str, str]:
         raise encrypted_error()
     place, size = struct.unpack_from("<II", head, 418)
     table = file.read("1Table" if flags & _SECOND_TABLE else "0Table")[place : place + size]
-    text = "".join(_read_pieces(table, head))
-    return text[:main_size], text[main_size : main_size + note_size]
-
-
-def _read_pieces(table: bytes, head: bytes) -> Iterator[str]:
     at = 0
     while table[at : at + 1] == b"\x01":  # properties of paragraphs
         at += 3 + struct.unpack_from("<H", table, at + 1)[0]
@@ -62,7 +56,7 @@ def _read_pieces(table: bytes, head: bytes) -> Iterator[str]:
     if not 0 < count <= len(table):
         raise broken_error("its list of pieces is cut")
     bounds = struct.unpack_from(f"<{count + 1}I", table, at + 5)
-    room = len(head)  # the pieces lie side by side
+    pieces, room = list[str](), len(head)  # they lie side by side
     for number, (start, end) in enumerate(pairwise(bounds)):
         (place,) = struct.unpack_from("<I", table, at + 5 + 4 * (count + 1) + 8 * number + 2)
         is_narrow, size = place & 0x40000000, max(0, end - start)
@@ -71,7 +65,9 @@ def _read_pieces(table: bytes, head: bytes) -> Iterator[str]:
         room -= len(raw)
         if room < 0:
             raise broken_error("its pieces overlap")
-        yield raw.decode("cp1252" if is_narrow else "utf-16-le", "replace")
+        pieces.append(raw.decode("cp1252" if is_narrow else "utf-16-le", "replace"))
+    text = "".join(pieces)
+    return text[:main_size], text[main_size : main_size + note_size]
 
 
 def _clean(text: str) -> str:

@@ -25,7 +25,11 @@ def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit,
             paper = hit.paper or Paper()
             names = [*(f"doi:{doi}" for doi in (paper.doi, *paper.versions) if doi), hit_key(hit.url)]
             place = next((places[name] for name in names if name in places), names[0])
-            hit_by_place[place] = _merge_hits(hit_by_place[place], hit) if place in hit_by_place else hit
+            if first := hit_by_place.get(place):
+                snippet = max(first.snippet, hit.snippet, key=len)
+                published = first.published or hit.published
+                hit = replace(first, snippet=snippet, published=published, paper=merge_papers(first.paper, hit.paper))
+            hit_by_place[place] = hit
             places.update(dict.fromkeys(names, place))
             ranking.append(place)
         rankings.append(list(dict.fromkeys(ranking)))
@@ -46,15 +50,6 @@ def merge_papers(one: Paper | None, other: Paper | None) -> Paper | None:
     graver = next((paper for standing in ("retracted", "concern") for paper in (one, other) if paper.standing == standing), one)
     same = {*one.versions, *other.versions, one.doi, other.doi} - {"", fields["doi"]}
     return Paper(**fields | {"standing": graver.standing, "notice": graver.notice, "versions": tuple(sorted(same))})
-
-
-def _merge_hits(first: Hit, second: Hit) -> Hit:
-    return replace(
-        first,
-        snippet=max(first.snippet, second.snippet, key=len),
-        published=first.published or second.published,
-        paper=merge_papers(first.paper, second.paper),
-    )
 
 
 def _stem_roughly(word: str) -> str:

@@ -223,11 +223,6 @@ def _content_words(text: str) -> list[str]:
     return [word for word in words if word and word.lower() not in small] or words
 
 
-def _find_name(text: str) -> str:
-    names = find_names(text)
-    return max(names, key=len) if names else _keep_keywords(text)
-
-
 def _find_package(text: str) -> str:
     for pattern in _PACKAGE:
         for match in pattern.finditer(text):
@@ -253,7 +248,7 @@ _WORDINGS: Mapping[str, Callable[[str], str]] = {
     "question": lambda text: text,
     "words": lambda text: " ".join(_content_words(text)[:MAX_WORDS]),
     "keywords": _keep_keywords,
-    "name": _find_name,
+    "name": lambda text: max(find_names(text), key=len, default="") or _keep_keywords(text),
     "package": _find_package,
     "address": _find_address,
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from nexi.tables.cells import Column
-from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
+from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
 from nexi.text.terms import question_roots
@@ -64,7 +64,15 @@ def list_labelled(text: str) -> Iterator[LabelledValue]:
     for block in parse_blocks(text):
         trail = " ".join(block.trail)
         if block.kind in ("row", "head"):
-            yield from _values_of_row(text, block, trail)
+            # Each cell under the name of its row and the head of its column; a row of two is a name and its value.
+            line = text[block.start : block.end]
+            cells = [strip_markdown(cell) for cell in list_cells(line)]
+            heads = [strip_markdown(head) for head in block.heads]
+            for at, cell in enumerate(cells[1:], 1):
+                if cell:
+                    head = heads[at] if at < len(heads) else ""
+                    name = f"{cells[0]} {head}".strip() if len(cells) > 2 else cells[0]
+                    yield LabelledValue(name, cell, line.strip(), block.start, f"{trail} {head}".strip())
         elif block.kind in ("prose", "item"):
             start = block.start
             for line in text[block.start : block.end].splitlines(keepends=True):
@@ -75,18 +83,6 @@ def list_labelled(text: str) -> Iterator[LabelledValue]:
                         first, end = next(sentence_bounds(value, MAX_VALUE_CHARS), (0, len(value)))
                         yield LabelledValue(name, value[first:end].strip(), strip_markdown(line), start, trail)
                 start += len(line)
-
-
-def _values_of_row(text: str, block: Block, trail: str) -> Iterator[LabelledValue]:
-    """Each cell under the name of its row and the head of its column; a row of two is a name and its value."""
-    line = text[block.start : block.end]
-    cells = [strip_markdown(cell) for cell in list_cells(line)]
-    heads = [strip_markdown(head) for head in block.heads]
-    for at, cell in enumerate(cells[1:], 1):
-        if cell:
-            head = heads[at] if at < len(heads) else ""
-            name = f"{cells[0]} {head}".strip() if len(cells) > 2 else cells[0]
-            yield LabelledValue(name, cell, line.strip(), block.start, f"{trail} {head}".strip())
 
 
 def list_sentences(text: str) -> Iterator[tuple[int, str]]:

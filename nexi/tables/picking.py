@@ -7,6 +7,7 @@ model compares them, or that has every word of the column.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -110,7 +111,12 @@ def pick_value(column: Column, saying: Saying) -> str:
         return sentence
     roots = frozenset(question_roots(column.text))
     places = [m.span() for m in _WORD.finditer(sentence) if roots & frozenset(question_roots(m.group()))]
-    nearest = min(values, key=lambda value: _distance(value, places)) if places else values[0]
+    nearest, least = values[0], math.inf
+    for value in values if places else ():
+        # A value after the words of the column is nearer than one ahead of them.
+        distance = min(value.start - end if value.start >= end else 1.5 * max(0, start - value.end) for start, end in places)
+        if distance < least:
+            nearest, least = value, distance
     start, end = nearest.start, nearest.end
     if isinstance(nearest, Number) and not nearest.unit:  # a currency or a unit whose name is not known
         if currency := _CURRENCY.search(sentence, 0, start):
@@ -150,8 +156,3 @@ def find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]
     if exact or "usd" not in kinds:
         return exact
     return [n for n in plain if not (n.unit or n.year or n.is_weak)]  # the names of most currencies are not known
-
-
-def _distance(value: Value | _Name, places: Sequence[tuple[int, int]]) -> float:
-    """How far a value stands from the nearest of some words; one after them is nearer than one ahead of them."""
-    return min(value.start - end if value.start >= end else 1.5 * max(0, start - value.end) for start, end in places)

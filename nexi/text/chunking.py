@@ -126,7 +126,13 @@ class _Packer:
             self.flush()
             self._held = [unit]
         else:
-            self._add_in_parts(unit)
+            start = self._held[0].start if self._held else unit.start
+            head = "\n".join(self._text[unit.start : unit.end].split("\n", 2)[:2]) if unit.kind == "head" else ""
+            head = head if len(head) <= MAX_HEAD_CHARS else ""
+            for begin, end in _split_span(self._text, start, unit.end, self._size, 0):
+                self._held = [_Unit(begin, end, unit.kind, unit.label, head=head if begin > unit.start else "")]
+                if end < unit.end:
+                    self.flush()
 
     def flush(self) -> None:
         units, self._held = self._held, []
@@ -140,15 +146,6 @@ class _Packer:
     def _announces(self, unit: _Unit) -> bool:
         text = self._text[unit.start : unit.end].rstrip() if unit.kind == "prose" else ""
         return unit.kind in _ANNOUNCING or (ends_in_colon(text) and len(text) <= MAX_LEAD_CHARS)
-
-    def _add_in_parts(self, unit: _Unit) -> None:
-        start = self._held[0].start if self._held else unit.start
-        head = "\n".join(self._text[unit.start : unit.end].split("\n", 2)[:2]) if unit.kind == "head" else ""
-        head = head if len(head) <= MAX_HEAD_CHARS else ""
-        for begin, end in _split_span(self._text, start, unit.end, self._size, 0):
-            self._held = [_Unit(begin, end, unit.kind, unit.label, head=head if begin > unit.start else "")]
-            if end < unit.end:
-                self.flush()
 
     def _length_with(self, unit: _Unit) -> int:
         return _chunk_length(self._text, self._held[0].start if self._held else unit.start, unit.end)
@@ -173,8 +170,12 @@ def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[
     for unit_start, unit_end in pairwise((start, *_CUTS[level](text, start, end), end)):
         # What is short with the white at its end need not be measured without it: there is a step for every word.
         is_long = unit_end - unit_start > size and _chunk_length(text, unit_start, unit_end) > size
-        if out and level == 0 and _only_announces(text, *out[-1]) and _chunk_length(text, out[-1][0], unit_end) > size:
-            is_long, unit_start = True, out.pop()[0]
+        if out and level == 0:
+            # A line that is a heading, or a short one that ends in a colon, is not left alone.
+            line = text[slice(*out[-1])].strip()
+            is_lead = "\n" not in line and len(line) <= MAX_LEAD_CHARS and (line.startswith("#") or ends_in_colon(line))
+            if is_lead and _chunk_length(text, out[-1][0], unit_end) > size:
+                is_long, unit_start = True, out.pop()[0]
         if is_long:
             out += _split_span(text, unit_start, unit_end, size, level + 1)
         elif out and (unit_end - out[-1][0] <= size or _chunk_length(text, out[-1][0], unit_end) <= size):
@@ -182,12 +183,6 @@ def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[
         elif unit_end > unit_start:
             out.append((unit_start, unit_end))
     return out
-
-
-def _only_announces(text: str, start: int, end: int) -> bool:
-    """Whether a line is a heading, or a short one that ends in a colon, and so is not left alone."""
-    line = text[start:end].strip()
-    return "\n" not in line and len(line) <= MAX_LEAD_CHARS and (line.startswith("#") or ends_in_colon(line))
 
 
 # After lines, then where each sentence but the first begins, then after words.

@@ -155,20 +155,21 @@ def read_scope(title: str, url: str, head: str, day: str = "") -> DocumentScope:
 
 def find_periods(text: str) -> tuple[Period, ...]:
     """The periods that a text names, in order, each once."""
-    return tuple(dict.fromkeys(_read_period(match) for match in _PERIODS.finditer(text)))
-
-
-def _read_period(match: re.Match[str]) -> Period:
-    group = match.groupdict()
-    year = next((int(group[key]) for key in ("qy", "yq", "hy", "yh", "fy", "my", "dy", "y") if group[key]), 0)
-    year = year or 2000 + int(group["qs"] or group["fs"] or 0)
-    if quarter := group["q"] or group["q2"] or (group["nth"] and _ORDINALS[group["nth"].lower()]):
-        return Period(year, f"Q{quarter}")
-    if half := group["h"] or group["h2"]:
-        return Period(year, f"H{half}")
-    if group["mon"]:
-        return Period(year, f"{[name[:3] for name in _MONTHS].index(group['mon'][:3].lower()) + 1:02}")
-    return Period(year, group["dm"] or "")
+    periods: dict[Period, None] = {}
+    for match in _PERIODS.finditer(text):
+        group = match.groupdict()
+        year = next((int(group[key]) for key in ("qy", "yq", "hy", "yh", "fy", "my", "dy", "y") if group[key]), 0)
+        year = year or 2000 + int(group["qs"] or group["fs"] or 0)
+        if quarter := group["q"] or group["q2"] or (group["nth"] and _ORDINALS[group["nth"].lower()]):
+            part = f"Q{quarter}"
+        elif half := group["h"] or group["h2"]:
+            part = f"H{half}"
+        elif group["mon"]:
+            part = f"{[name[:3] for name in _MONTHS].index(group['mon'][:3].lower()) + 1:02}"
+        else:
+            part = group["dm"] or ""
+        periods[Period(year, part)] = None
+    return tuple(periods)
 
 
 def _find_standing(path: str, lines: Iterable[str]) -> Standing:
