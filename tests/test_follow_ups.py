@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.answers.follow_ups import ReadPage, make_follow_ups
+from nexi.answers.follow_ups import AnswerPage, make_follow_ups
 
 LONG = "Much can be said about it, and this section says a good deal of that in a row of plain sentences. "
 ENGLISH = f"""# Moon
@@ -93,7 +93,7 @@ ARABIC = (
 
 
 def test_headings_that_the_answer_leaves_out_become_questions_of_their_own_form() -> None:
-    page = ReadPage("Moon - Wikipedia", ENGLISH)
+    page = AnswerPage("Moon - Wikipedia", ENGLISH)
     asked: list[str] = []
     answer = "It orbits at an average distance of 384,400 km [1]."
     for _ in range(4):
@@ -152,12 +152,12 @@ def test_headings_that_the_answer_leaves_out_become_questions_of_their_own_form(
 def test_questions_are_in_the_language_of_the_one_that_was_asked(
     question: str, answer: str, title: str, text: str, questions: tuple[str, ...]
 ) -> None:
-    assert make_follow_ups(question, answer, [ReadPage(title, text)]) == questions
+    assert make_follow_ups(question, answer, [AnswerPage(title, text)]) == questions
 
 
 def test_a_subject_has_the_form_it_has_in_the_question() -> None:
     text = f"# Owl\n\nOwls are birds, and every owl has an anatomy.\n\n## Anatomy\n\n{LONG}"
-    assert make_follow_ups("How do owls hunt?", "Owls hunt at night [1].", [ReadPage("Owl", text)]) == (
+    assert make_follow_ups("How do owls hunt?", "Owls hunt at night [1].", [AnswerPage("Owl", text)]) == (
         "What is known about the anatomy of owls?",
     )
 
@@ -176,13 +176,13 @@ def test_a_subject_has_the_form_it_has_in_the_question() -> None:
 )
 def test_a_heading_that_names_no_thing_has_another_form_or_none(heading: str, question: str) -> None:
     text = f"# Spaces\n\nA space is a space of a person, and the names of spaces are theirs.\n\n## {heading}\n\n{LONG}"
-    asked = make_follow_ups("What is a space?", "A place [1].", [ReadPage("Spaces", text)])
+    asked = make_follow_ups("What is a space?", "A place [1].", [AnswerPage("Spaces", text)])
     assert [each for each in asked if "Spaces" not in each] == ([question] if question else [])
 
 
 def test_a_page_about_something_else_is_named_in_its_question() -> None:
     text = f"# Connections\n\nThe server listens.\n\n## Connection settings\n\n{LONG}"
-    assert make_follow_ups("mysql default port", "3306 [1].", [ReadPage("Connections", text)])[0] == (
+    assert make_follow_ups("mysql default port", "3306 [1].", [AnswerPage("Connections", text)])[0] == (
         "What does “Connections” say about connection settings?"
     )
 

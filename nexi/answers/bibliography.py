@@ -104,27 +104,22 @@ class _Reference(Struct, frozen=True):
         return first, last
 
 
-def _build_references(sources: Sequence[Source], accessed: str = "") -> list[_Reference]:
-    """What is known of each source; `accessed` is for those that do not say when they were read."""
-    return [_build_reference(source, accessed) for source in sources]
-
-
 def to_ris(sources: Sequence[Source], accessed: str = "") -> str:
     """RIS: one tag a line, a record ends with ER."""
-    return "".join(_ris_record(reference) for reference in _build_references(sources, accessed))
+    return "".join(_ris_record(_build_reference(source, accessed)) for source in sources)
 
 
 def to_bibtex(sources: Sequence[Source], accessed: str = "") -> str:
     """BibTeX, with the entry type that biblatex, JabRef, Zotero and pandoc have for web pages."""
-    found = _build_references(sources, accessed)
-    keys = _reference_keys(found)
-    return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, found, strict=True))
+    references = [_build_reference(source, accessed) for source in sources]
+    keys = _reference_keys(references)
+    return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, references, strict=True))
 
 
 def to_csl(sources: Sequence[Source], accessed: str = "") -> str:
     """CSL-JSON, as pandoc and citation processors read it."""
-    found = _build_references(sources, accessed)
-    items = [_csl_item(key, reference) for key, reference in zip(_reference_keys(found), found, strict=True)]
+    references = [_build_reference(source, accessed) for source in sources]
+    items = [_csl_item(key, reference) for key, reference in zip(_reference_keys(references), references, strict=True)]
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -134,12 +129,12 @@ FORMS: Mapping[str, Callable[[Sequence[Source], str], str]] = {"ris": to_ris, "b
 def read_date(text: str) -> PublicationDate | None:
     """The first date of a text in one of the spellings that pages use; None for what is none."""
     text = text.strip()[:100]
-    if found := _ISO.match(text):
-        return _build_date(found[1], int(found[2] or 0), found[3])
-    if found := _DAY_FIRST.search(text):
-        return _build_date(found[3], _month_number(found[2]), found[1])
-    if found := _MONTH_FIRST.search(text):
-        return _build_date(found[3], _month_number(found[1]), found[2])
+    if match := _ISO.match(text):
+        return _build_date(match[1], int(match[2] or 0), match[3])
+    if match := _DAY_FIRST.search(text):
+        return _build_date(match[3], _month_number(match[2]), match[1])
+    if match := _MONTH_FIRST.search(text):
+        return _build_date(match[3], _month_number(match[1]), match[2])
     return None
 
 
@@ -155,6 +150,7 @@ def read_names(text: str) -> tuple[Name, ...]:
 
 
 def _build_reference(source: Source, accessed: str) -> _Reference:
+    """What is known of a source; `accessed` is for one that does not say when it was read."""
     about = source.imprint
     paper = about.paper or Paper()
     names = tuple(_parse_name(_one_line(name)) for name in paper.authors[:MOST_AUTHORS]) or read_names(about.author)
@@ -197,8 +193,8 @@ def _letters_of(text: str) -> str:
 
 def _parse_name(text: str) -> Name:
     if text.count(",") == 1:
-        family, given = (part.strip() for part in text.split(","))
-        return Name(family, given) if family and given else Name(text.strip(" ,"))
+        family, first_names = (part.strip() for part in text.split(","))
+        return Name(family, first_names) if family and first_names else Name(text.strip(" ,"))
     words = text.split()
     if not 2 <= len(words) <= 5 or not all(map(_is_of_a_person, words)):
         return Name(text)
@@ -210,8 +206,8 @@ def _is_of_a_person(word: str) -> bool:
     if word.lower() in PARTICLES:
         return True
     letters = word.strip(".'’-")
-    shouted = len(letters) > 2 and letters.isupper()
-    return word[0].isupper() and not shouted and letters.lower() not in ORGANISATION and not any(c.isdigit() for c in word)
+    is_acronym = len(letters) > 2 and letters.isupper()
+    return word[0].isupper() and not is_acronym and letters.lower() not in ORGANISATION and not any(map(str.isdigit, word))
 
 
 def _month_number(name: str) -> int:
@@ -226,8 +222,8 @@ def _build_date(year: str, month: int, day: str | None) -> PublicationDate | Non
 
 def _one_line(text: str) -> str:
     """One line without control characters, in composed letters."""
-    kept = "".join(c if c.isprintable() else " " for c in unicodedata.normalize("NFC", text))
-    return " ".join(kept.split())
+    printable = "".join(c if c.isprintable() else " " for c in unicodedata.normalize("NFC", text))
+    return " ".join(printable.split())
 
 
 # RIS
@@ -254,9 +250,13 @@ def _slash_date(date: PublicationDate) -> str:
 
 
 def _bibtex_entry(key: str, reference: _Reference) -> str:
+    authors = [
+        f"{_escape_tex(name.family)}, {_escape_tex(name.given)}" if name.given else "{" + _escape_tex(name.family) + "}"
+        for name in reference.authors
+    ]
     fields = [
         ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
-        ("author", " and ".join(map(_tex_name, reference.authors))),
+        ("author", " and ".join(authors)),
         ("journal", _escape_tex(reference.venue)),
         ("volume", _escape_tex(reference.volume)),
         ("number", _escape_tex(reference.issue)),
@@ -279,28 +279,17 @@ def _escape_tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
 
 
-def _tex_name(name: Name) -> str:
-    if name.given:
-        return f"{_escape_tex(name.family)}, {_escape_tex(name.given)}"
-    return "{" + _escape_tex(name.family) + "}"
-
-
-def _reference_keys(found: Sequence[_Reference]) -> list[str]:
+def _reference_keys(references: Sequence[_Reference]) -> list[str]:
     """A key for each reference: name, year, and a letter where two would be the same."""
     keys: list[str] = []
-    for reference in found:
-        base = _reference_key(reference)
-        key = next(k for k in (base, *(base + _key_suffix(i) for i in range(1, len(found) + 2))) if k not in keys)
-        keys.append(key)
+    for reference in references:
+        name = reference.authors[0].family if reference.authors else reference.site or reference.title
+        words = re.findall(r"[A-Za-z0-9]+", unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode())
+        year = str(reference.issued.year) if reference.issued else ""
+        base = ("".join(words[:2]).lower()[:30] or f"source{reference.number}") + year
+        suffixes = ("", *map(_key_suffix, range(1, len(references) + 2)))
+        keys.append(next(base + suffix for suffix in suffixes if base + suffix not in keys))
     return keys
-
-
-def _reference_key(reference: _Reference) -> str:
-    who = reference.authors[0].family if reference.authors else reference.site or reference.title
-    plain = unicodedata.normalize("NFKD", who).encode("ascii", "ignore").decode()
-    words = re.findall(r"[A-Za-z0-9]+", plain)
-    year = str(reference.issued.year) if reference.issued else ""
-    return ("".join(words[:2]).lower()[:30] or f"source{reference.number}") + year
 
 
 def _key_suffix(number: int) -> str:

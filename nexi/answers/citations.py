@@ -96,18 +96,19 @@ class CitationBook:
 
     def number_for(self, url: str, title: str = "", digest: str = "", imprint: Imprint = UNSAID) -> Source:
         """The source of a page: the one it already has, or the next number."""
-        known = self._by_key.get(self._key(url))
-        if known is None and self._trunk:
+        key = self._key(url)
+        if source := self._by_key.get(key):
+            return source
+        if self._trunk:
             return self._add_source(self._trunk.number_for(url, title, digest, imprint))
-        return known or self._add_source(Source(self._next_number(url), url, title, digest, imprint))
+        number = self._reserved.get(key, 0)
+        if not number or number in self._by_number:
+            number = max(*self._by_number, *self._reserved.values(), 0, 0) + 1
+        return self._add_source(Source(number, url, title, digest, imprint))
 
     def reserve(self, sources: Iterable[Source]) -> None:
         """Let pages have the numbers they once had, whenever they come; others are numbered after them."""
         self._reserved |= {self._key(source.url): source.number for source in sources}
-
-    def _next_number(self, url: str) -> int:
-        kept = self._reserved.get(self._key(url), 0)
-        return kept if kept and kept not in self._by_number else max(*self._by_number, *self._reserved.values(), 0, 0) + 1
 
     def keep_numbers(self) -> None:
         """Let the sources that there are keep their numbers, cited or not."""
@@ -122,10 +123,10 @@ class CitationBook:
             return number
         lowest = min(n for n in self._by_number if n not in self._settled)
         for source, new in ((self._by_number[number], lowest), (self._by_number[lowest], number)):
-            moved = replace(source, number=new)
+            changed = replace(source, number=new)
             if self._by_key[self._key(source.url)].number == source.number:
-                self._by_key[self._key(source.url)] = moved
-            self._by_number[new] = moved
+                self._by_key[self._key(source.url)] = changed
+            self._by_number[new] = changed
         self._settled.add(lowest)
         return lowest
 
@@ -153,8 +154,7 @@ class NumbersByUse:
     @property
     def moved(self) -> dict[int, int]:
         """The number that a source has now, by the one that a model was given, where they differ."""
-        now = {given: self._number_now(given) for given in self._given}
-        return {given: number for given, number in now.items() if given != number}
+        return {number: now for number in self._given if (now := self._number_now(number)) != number}
 
     def translate(self, text: str) -> str:
         """What a model wrote, with the numbers that readers see."""
@@ -162,16 +162,16 @@ class NumbersByUse:
 
     def given_number(self, source: Source) -> int:
         """The number under which a model knows a source."""
-        return next((given for given, url in self._given.items() if url == source.url), source.number)
+        return next((number for number, url in self._given.items() if url == source.url), source.number)
 
-    def _number_now(self, given: int) -> int:
-        source = self._book.find(self._given[given]) if given in self._given else None
-        return source.number if source else given
+    def _number_now(self, number: int) -> int:
+        source = self._book.find(self._given[number]) if number in self._given else None
+        return source.number if source else number
 
 
-def renumber_markers(text: str, moved: Mapping[int, int]) -> str:
+def renumber_markers(text: str, new_numbers: Mapping[int, int]) -> str:
     """A text whose citations have other numbers now."""
-    return outside_code(text, lambda part: _MARKER.sub(lambda m: f"[{moved.get(int(m[1]), int(m[1]))}]", part))
+    return outside_code(text, lambda part: _MARKER.sub(lambda m: f"[{new_numbers.get(int(m[1]), int(m[1]))}]", part))
 
 
 def extract_citation_markers(text: str) -> set[int]:
@@ -199,10 +199,14 @@ def add_citations_to_answer(
     answer: str, number_to_url: Mapping[int, str], plain: bool = True, url_to_title: Mapping[str, str] | None = None
 ) -> str:
     """The answer with the list of the sources it cites, unless it already ends with one."""
-    cited = map_markers_to_urls(extract_citation_markers(answer), number_to_url)
-    if not cited or _has_sources_section(answer.split("\n")):
+    urls = map_markers_to_urls(extract_citation_markers(answer), number_to_url)
+    lines = answer.split("\n")
+    start = _sources_start(lines)
+    # A heading with nothing under it is no list.
+    has_list = start is not None and (_is_sources_line(lines[start]) or any(map(_ENTRY.match, lines[start:])))
+    if not urls or has_list:
         return answer
-    return f"{strip_sources_section(answer).rstrip()}\n\n{format_citations_section(cited, url_to_title, plain)}"
+    return f"{strip_sources_section(answer).rstrip()}\n\n{format_citations_section(urls, url_to_title, plain)}"
 
 
 def process_answer_with_citations(
@@ -233,16 +237,36 @@ def extract_citations_from_tool_result(result: Mapping[str, Any]) -> dict[str, i
 
 def normalise_markers(text: str) -> str:
     """Every spelling of a citation as [n]."""
-    return outside_code(text, lambda part: MARKERS.sub(_spell_marker, part))
+
+    def spell(match: re.Match[str]) -> str:
+        return "".join(f"[{number}]" for number in re.findall(r"[0-9]+", next(filter(None, match.groups()))))
+
+    return outside_code(text, lambda part: MARKERS.sub(spell, part))
 
 
-def drop_unknown(text: str, known: set[int], *, stand_in: str = "") -> tuple[str, set[int]]:
-    """The text without markers that name no source, and which those were.
+def drop_unknown(text: str, numbers: set[int], *, stand_in: str = "") -> tuple[str, set[int]]:
+    """The text without markers that are not among `numbers`, and which those were.
 
     `stand_in` takes the place of one that a sentence cannot do without, as in "It is also in [7]."
     """
     dropped: set[int] = set()
-    return outside_code(text, lambda part: _drop_from(part, known, dropped, stand_in)), dropped
+
+    def drop(part: str) -> str:
+        out: list[str] = []
+        position = 0
+        for match in _UNLINKED_MARKER.finditer(part):
+            if int(match[1]) in numbers:
+                continue
+            dropped.add(int(match[1]))
+            before, position = part[position : match.start()], match.end()
+            out.append(before if part.startswith("[", position) else before.rstrip(" \t"))
+            if stand_in and _NEEDS_NOUN.search(before) and _ENDS_PHRASE.match(part, position):
+                out.append(f" {stand_in}")
+            if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
+                out.append(" ")  # "[[9]2]" must not become a citation by losing its middle
+        return "".join([*out, part[position:]])
+
+    return outside_code(text, drop), dropped
 
 
 def set_citations(sentence: str, numbers: Iterable[int]) -> str:
@@ -262,9 +286,9 @@ def link_citations(text: str, sources: Sequence[Source]) -> str:
     links = {s.number: s.url.translate(_IN_LINK) for s in sources if s.url.startswith(("https://", "http://"))}
     links |= {s.number: s.link.translate(_IN_LINK) for s in sources if is_note_link(s.link)}
 
-    def link(found: re.Match[str]) -> str:
-        address = links.get(int(found[1]))
-        return rf"[\[{found[1]}\]]({address})" if address else found[0]
+    def link(match: re.Match[str]) -> str:
+        address = links.get(int(match[1]))
+        return rf"[\[{match[1]}\]]({address})" if address else match[0]
 
     return outside_code(text, lambda part: _UNLINKED_MARKER.sub(link, part))
 
@@ -305,28 +329,6 @@ def _is_sources_line(line: str) -> bool:
     return bool(match and (_ENTRY.match(line) or _ONLY_MARKERS.match(match["rest"])))
 
 
-def _has_sources_section(lines: list[str]) -> bool:
-    """A heading with nothing under it is not one."""
-    start = _sources_start(lines)
-    return start is not None and (_is_sources_line(lines[start]) or any(map(_ENTRY.match, lines[start:])))
-
-
-def _drop_from(part: str, known: set[int], dropped: set[int], stand_in: str) -> str:
-    out: list[str] = []
-    position = 0
-    for match in _UNLINKED_MARKER.finditer(part):
-        if int(match[1]) in known:
-            continue
-        dropped.add(int(match[1]))
-        before, position = part[position : match.start()], match.end()
-        out.append(before if part.startswith("[", position) else before.rstrip(" \t"))
-        if stand_in and _NEEDS_NOUN.search(before) and _ENDS_PHRASE.match(part, position):
-            out.append(f" {stand_in}")
-        if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
-            out.append(" ")  # "[[9]2]" must not become a citation by losing its middle
-    return "".join([*out, part[position:]])
-
-
 def _source_line(number: int, url: str, title: str) -> str:
     clean, url = clean_title(title), clean_address(url)
     return f"[{number}] {clean} - {url}" if clean and clean != url else f"[{number}] {url}"
@@ -341,10 +343,6 @@ def clean_title(title: str) -> str:
 def clean_address(url: str) -> str:
     """An address that is no markup: brackets may stand in a query, and an image can be spelled with them."""
     return url.replace("[", "%5B").replace("]", "%5D").replace("`", "%60") if "](" in url else url
-
-
-def _spell_marker(match: re.Match[str]) -> str:
-    return "".join(f"[{number}]" for number in re.findall(r"[0-9]+", next(filter(None, match.groups()))))
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
@@ -367,16 +365,12 @@ def _split_code(text: str) -> Iterator[tuple[str, bool]]:
             yield line, True
             fence = mark[1]
         else:
-            yield from _inline_parts(line)
-
-
-def _inline_parts(line: str) -> Iterator[tuple[str, bool]]:
-    position = 0
-    for span in INLINE_CODE.finditer(line):
-        yield line[position : span.start()], False
-        yield span[0], True
-        position = span.end()
-    yield line[position:], False
+            position = 0
+            for span in INLINE_CODE.finditer(line):
+                yield line[position : span.start()], False
+                yield span[0], True
+                position = span.end()
+            yield line[position:], False
 
 
 class SentenceStream:
@@ -397,33 +391,34 @@ class SentenceStream:
 
     def feed(self, text: str) -> list[str]:
         """Take more text; return the stretches it completed."""
-        released: list[str] = []
+        stretches: list[str] = []
         for start in range(0, len(text), self._BITE):
             self._buffer += text[start : start + self._BITE]
-            released.extend(self._complete_stretches())
-        return released
+            while size := self._next_size():
+                stretch, self._buffer = self._buffer[:size], self._buffer[size:]
+                self._decided = 0
+                mark = None if self._in_line else _FENCE.match(stretch)
+                if mark:
+                    self._fence = ("" if mark[1].startswith(self._fence) else self._fence) if self._fence else mark[1]
+                self._in_line = not stretch.endswith("\n")
+                stretches.append(stretch)
+        return stretches
 
     def finish(self) -> str:
         """What is left."""
         rest, self._buffer = self._buffer, ""
         return rest
 
-    def _complete_stretches(self) -> Iterator[str]:
-        while size := self._next_size():
-            stretch, self._buffer = self._buffer[:size], self._buffer[size:]
-            self._decided = 0
-            self._pass_on(stretch)
-            yield stretch
-
     def _next_size(self) -> int:
         """How much of the buffer is a whole stretch; 0 to wait for more."""
         line_end = self._buffer.find("\n") + 1
         line = self._buffer[:line_end] if line_end else self._buffer
-        size = 0 if self._by_line(line) else self._sentence_size(line)
-        return size or line_end or self._overlong_size()
-
-    def _by_line(self, line: str) -> bool:
-        return bool(self._fence) or (not self._in_line and bool(_WHOLE_LINE.match(line)))
+        goes_by_line = self._fence or (not self._in_line and _WHOLE_LINE.match(line))
+        size = line_end if goes_by_line else self._sentence_size(line) or line_end
+        if size or len(self._buffer) < self.LONGEST:
+            return size
+        open_bracket = max(self._buffer.rfind("[", -200), self._buffer.rfind("【", -200))
+        return open_bracket if open_bracket > 0 else len(self._buffer)
 
     def _sentence_size(self, line: str) -> int:
         nesting = _Nesting(line)
@@ -437,18 +432,6 @@ class SentenceStream:
                 return after
         self._decided = len(line)
         return 0
-
-    def _overlong_size(self) -> int:
-        if len(self._buffer) < self.LONGEST:
-            return 0
-        open_bracket = max(self._buffer.rfind("[", -200), self._buffer.rfind("【", -200))
-        return open_bracket if open_bracket > 0 else len(self._buffer)
-
-    def _pass_on(self, stretch: str) -> None:
-        mark = None if self._in_line else _FENCE.match(stretch)
-        if mark:
-            self._fence = ("" if mark[1].startswith(self._fence) else self._fence) if self._fence else mark[1]
-        self._in_line = not stretch.endswith("\n")
 
 
 class _Nesting:

@@ -77,9 +77,8 @@ class _Places(Struct, frozen=True):
         """The number of an address, a new one if need be; 0 for what is none or comes too late."""
         if not is_web_url(url):
             return 0
-        known = self.by_key.get(dedup_key(url))
-        if known:
-            return known
+        if number := self.by_key.get(dedup_key(url), 0):
+            return number
         number = max(self.sources, default=0) + 1
         if number > MAX_SOURCES:
             self.unread.append(url)
@@ -93,7 +92,7 @@ def read_markdown(text: str) -> Document:
     text = _remove_old_marks(unlink_citations(text.replace("\r\n", "\n").removeprefix("\ufeff")))
     run = ""
     if front := _FRONT_MATTER.match(text):
-        run = named[1] if (named := _RUN.search(front[0])) else ""
+        run = match[1] if (match := _RUN.search(front[0])) else ""
         text = _blank(front) + text[front.end() :]
     places = _Places()
     text = _read_list(_FIGURES.sub(_blank, text), places)
@@ -127,14 +126,14 @@ def build_answer_document(answer: str, sources: tuple[Source, ...], run: str = "
 def _read_list(text: str, places: _Places) -> str:
     """The list of sources at the end is read, then blank."""
     body = strip_sources_section(text.rstrip())
-    number, told = 0, ""
+    number, entry_text = 0, ""
     for line in text[len(body) :].split("\n"):
         if entry := _ENTRY.match(line):
-            number, told = int(entry["a"] or entry["b"]), entry["rest"]
+            number, entry_text = int(entry["a"] or entry["b"]), entry["rest"]
         else:  # an address may stand under its title
-            told = f"{told.rstrip()} {line.strip()}" if told and line[:1].isspace() else ""
-        if urls := find_urls(told):
-            places.add(number, urls[0], _title(told, urls[0]))
+            entry_text = f"{entry_text.rstrip()} {line.strip()}" if entry_text and line[:1].isspace() else ""
+        if urls := find_urls(entry_text):
+            places.add(number, urls[0], _title(entry_text, urls[0]))
     return body + "\n" * text[len(body) :].count("\n")
 
 
@@ -147,14 +146,14 @@ def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
         if label.isdecimal() and 0 < int(label) <= MAX_SOURCES:
             places.add(int(label), url, title)
 
-    def footnote(found: re.Match[str]) -> str:
-        if urls := find_urls(found["rest"]):
-            define(found["label"], urls[0], _title(found["rest"], urls[0]))
-        return _blank(found)
+    def footnote(match: re.Match[str]) -> str:
+        if urls := find_urls(match["rest"]):
+            define(match["label"], urls[0], _title(match["rest"], urls[0]))
+        return _blank(match)
 
-    def definition(found: re.Match[str]) -> str:
-        define(found["label"], found["url"])
-        return _blank(found)
+    def definition(match: re.Match[str]) -> str:
+        define(match["label"], match["url"])
+        return _blank(match)
 
     text = outside_code(text, lambda part: _FOOTNOTE.sub(footnote, part))
     return outside_code(text, lambda part: _DEFINITION.sub(definition, part)), labels
@@ -163,13 +162,13 @@ def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
 def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -> str:
     """Named footnotes and links by reference as [n]."""
 
-    def note(found: re.Match[str]) -> str:
-        number = places.number(labels.get(found[1].casefold(), ""))
-        return f"[{number}]" if number else found[0]
+    def note(match: re.Match[str]) -> str:
+        number = places.number(labels.get(match[1].casefold(), ""))
+        return f"[{number}]" if number else match[0]
 
-    def reference(found: re.Match[str]) -> str:
-        number = places.number(labels.get((found[2] or found[1]).casefold(), ""))
-        return f"{found[1]} [{number}]" if number and not found[1].isdecimal() else found[0]
+    def reference(match: re.Match[str]) -> str:
+        number = places.number(labels.get((match[2] or match[1]).casefold(), ""))
+        return f"{match[1]} [{number}]" if number and not match[1].isdecimal() else match[0]
 
     return _REFERENCE.sub(reference, _NOTE_MARK.sub(note, part))
 
@@ -177,19 +176,19 @@ def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -
 def _resolve_numbers(part: str, places: _Places) -> str:
     """Numbers that are links, raised numbers, and links alone in brackets as [n]."""
 
-    def linked(found: re.Match[str]) -> str:
-        if dedup_key(found[2]) not in places.by_key:
-            places.add(int(found[1]), found[2])
-        number = places.number(found[2])
-        return f"[{number}]" if number else found[0]
+    def linked(match: re.Match[str]) -> str:
+        if dedup_key(match[2]) not in places.by_key:
+            places.add(int(match[1]), match[2])
+        number = places.number(match[2])
+        return f"[{number}]" if number else match[0]
 
-    def bracketed(found: re.Match[str]) -> str:
-        numbers = [places.number(link[1]) for link in _LINK.finditer(found[1])]
-        return "".join(f"[{number}]" for number in numbers) if all(numbers) else found[0]
+    def bracketed(match: re.Match[str]) -> str:
+        numbers = [places.number(link[1]) for link in _LINK.finditer(match[1])]
+        return "".join(f"[{number}]" for number in numbers) if all(numbers) else match[0]
 
-    def raised(found: re.Match[str]) -> str:
-        number = int(unicodedata.normalize("NFKC", found[1] or found[2]))
-        return f"[{number}]" if number in places.sources else found[0]
+    def raised(match: re.Match[str]) -> str:
+        number = int(unicodedata.normalize("NFKC", match[1] or match[2]))
+        return f"[{number}]" if number in places.sources else match[0]
 
     return _RAISED.sub(raised, _LINKS_IN_BRACKETS.sub(bracketed, _LINKED_NUMBER.sub(linked, part)))
 
@@ -201,8 +200,8 @@ def _title(entry: str, url: str) -> str:
     return _SEPARATOR.sub("", before).strip()
 
 
-def _blank(found: re.Match[str]) -> str:
-    return "\n" * found[0].count("\n")
+def _blank(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
 
 
 def _remove_old_marks(text: str) -> str:

@@ -7,7 +7,6 @@ stands in a page is no echo, whoever else says it: that is for the caller to kno
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -68,7 +67,14 @@ def _flatten(text: str) -> str:
 @lru_cache(maxsize=4)
 def _read_prompts(folder: Path | None) -> _PromptText:
     texts = [template(name, folder)[0].replace("{{", "").replace("}}", "") for name in NAMES]
-    units = {_flatten(_VALUE.sub("\0", unit)) for text in texts for unit in _list_units(text)}
+    # The lines of a prompt, their sentences, and the examples in them, as far as they are long enough to be known again.
+    units = set()
+    for line in (line for text in texts for line in text.split("\n")):
+        sentences = [line[start:end] for start, end in sentence_bounds(line, len(line) or 1)]
+        examples = [example for sentence in sentences for example in _EXAMPLE.split(sentence)[1:]]
+        for unit in (line, *sentences, *examples):
+            if len(_flatten(_VALUE.sub(" ", unit)).split()) >= MIN_WORDS:
+                units.add(_flatten(_VALUE.sub("\0", unit)))
     value = f".{{0,{MAX_VALUE_CHARS}}}"
     parts = {unit: [re.escape(part.strip()) for part in unit.split("\0")] for unit in sorted(units) if "\0" in unit}
     patterns = tuple(re.compile(value.join(own), re.DOTALL) for own in parts.values())
@@ -76,11 +82,3 @@ def _read_prompts(folder: Path | None) -> _PromptText:
     return _PromptText(
         frozenset(units - parts.keys()), patterns, labels, frozenset(t for text in texts for t in _TITLE.findall(text))
     )
-
-
-def _list_units(text: str) -> Iterator[str]:
-    """The lines of a prompt, their sentences, and the examples in them, as far as they are long enough to be told."""
-    for line in text.split("\n"):
-        sentences = [line[start:end] for start, end in sentence_bounds(line, len(line) or 1)]
-        examples = [example for sentence in sentences for example in _EXAMPLE.split(sentence)[1:]]
-        yield from (unit for unit in (line, *sentences, *examples) if len(_flatten(_VALUE.sub(" ", unit)).split()) >= MIN_WORDS)

@@ -35,5 +35,5 @@ _TABLE = (
     ExportFormat("bibtex", "BibTeX", "application/x-bibtex", "bib", lists_sources=True),
     ExportFormat("csl", "CSL", "application/vnd.citationstyles.csl+json", "csl.json", lists_sources=True),
 )
-EXPORT_FORMATS: Mapping[str, ExportFormat] = {known.name: known for known in _TABLE}
-REFERENCE_FORMATS = tuple(known.name for known in _TABLE if known.lists_sources)
+EXPORT_FORMATS: Mapping[str, ExportFormat] = {form.name: form for form in _TABLE}
+REFERENCE_FORMATS = tuple(form.name for form in _TABLE if form.lists_sources)

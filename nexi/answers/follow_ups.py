@@ -22,7 +22,7 @@ from nexi.text.stopwords import STOP, word_set
 from nexi.text.terms import join_roots
 from nexi.text.words import find_words, has_unspaced
 
-__all__ = ["ReadPage", "make_follow_ups"]
+__all__ = ["AnswerPage", "make_follow_ups"]
 
 MAX_QUESTIONS = 3
 MAX_PAGE_CHARS = 100_000
@@ -99,7 +99,7 @@ _HOW_TO = re.compile(r"how to (?=\w)", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:the|a|an)\s+$", re.IGNORECASE)
 
 
-class ReadPage(Struct, frozen=True):
+class AnswerPage(Struct, frozen=True):
     """A page that was read for an answer."""
 
     title: str
@@ -110,38 +110,40 @@ class _Topic(Struct, frozen=True):
     """A heading whose section the answer leaves out."""
 
     words: str
-    page: ReadPage
+    page: AnswerPage
 
 
-def make_follow_ups(question: str, answer: str, pages: Sequence[ReadPage]) -> tuple[str, ...]:
+def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> tuple[str, ...]:
     """At most three questions on what the pages say and the answer does not; `pages` has those that it cites first."""
     language = detect_language(question) or detect_language(answer) or "en"
     if language not in FORMS:
         return ()
-    own = [ReadPage(page.title, page.text[:MAX_PAGE_CHARS]) for page in pages if detect_language(page.text) == language]
-    covered = f"{question}\n{_CITATION.sub('', answer)}"
-    topics = _interleave([_list_topics(page, covered) for page in own])
-    about_topics = _unique(_ask_about_topic(topic, question, language) for topic in topics)
-    about_names = _unique(_ask_about_names(own, covered, question, language))
+    own = [AnswerPage(page.title, page.text[:MAX_PAGE_CHARS]) for page in pages if detect_language(page.text) == language]
+    old_text = f"{question}\n{_CITATION.sub('', answer)}"
+    # The first topic of each page, then the second of each, and so on.
+    rows = zip_longest(*(_list_topics(page, old_text) for page in own))
+    about_topics = _unique(_ask_about_topic(topic, question, language) for row in rows for topic in row if topic)
+    about_names = _unique(_ask_about_names(own, old_text, question, language))
     about_rest = _unique(FORMS[language][2].format(title=_shorten_title(page)) for page in own if _has_more(page, answer))
-    asked = " ".join(question.casefold().split())
-    chosen = _unique([*about_topics[:2], *about_names[:1], *about_topics[2:], *about_names[1:], *about_rest])
-    return tuple(each for each in chosen if each.casefold() != asked)[:MAX_QUESTIONS]
+    same_question = " ".join(question.casefold().split())
+    questions = _unique([*about_topics[:2], *about_names[:1], *about_topics[2:], *about_names[1:], *about_rest])
+    return tuple(each for each in questions if each.casefold() != same_question)[:MAX_QUESTIONS]
 
 
 # topics
 
 
-def _list_topics(page: ReadPage, covered: str) -> list[_Topic]:
-    """The headings of a page that say something, have a text, and are not in the answer."""
-    known, quoted = frozenset(join_roots(covered).split()), _quoted_beginnings(covered)
-    subject = frozenset(join_roots(_name_page(page)).split())
+def _list_topics(page: AnswerPage, old_text: str) -> list[_Topic]:
+    """The headings of a page that say something, have a text, and are not in the question or the answer."""
+    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(old_text))
+    quotes = [sentence[:QUOTED_CHARS] for sentence in sentences if len(sentence) >= QUOTED_CHARS // 2]
+    old_roots = {*join_roots(old_text).split(), *join_roots(_name_page(page)).split()}
     topics = []
     for heading, section in _split_sections(page.text):
         words = _clean_heading(heading)
         roots = frozenset(join_roots(words).split())
-        is_new = bool(roots) and not roots <= known | subject
-        if words and is_new and len(section) >= MIN_SECTION_CHARS and not any(start in section for start in quoted):
+        is_new = bool(roots) and not roots <= old_roots
+        if words and is_new and len(section) >= MIN_SECTION_CHARS and not any(quote in section for quote in quotes):
             topics.append(_Topic(words, page))
     return topics
 
@@ -155,11 +157,6 @@ def _split_sections(text: str) -> Iterator[tuple[str, str]]:
                 end = block.start if block else len(text)
                 yield read_block(text, heading), " ".join(text[heading.end : end].split())
             heading = block
-
-
-def _quoted_beginnings(answer: str) -> list[str]:
-    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(answer))
-    return [sentence[:QUOTED_CHARS] for sentence in sentences if len(sentence) >= QUOTED_CHARS // 2]
 
 
 def _clean_heading(heading: str) -> str:
@@ -186,7 +183,10 @@ def _ask_about_topic(topic: _Topic, question: str, language: str) -> str:
         return topic.words if len(find_words(topic.words)) > 3 or has_unspaced(topic.words) else ""
     if language != "en":
         return form.format(subject=subject, topic=topic.words) if subject else ""
-    words = _lower_common(topic.words, topic.page.text)
+    # Without the capitals of a title: a word is a name where the text writes it so within a sentence.
+    names = frozenset(re.findall(r"[a-z,] ([A-Z][\w’'-]*)", topic.page.text))
+    names -= {word.capitalize() for word in _small_words(topic.page.text)}
+    words = " ".join(w if w in names or not w[1:].islower() else w.lower() for w in topic.words.split())
     content = [word for word in words.split() if word not in STOP]
     if subject and content and all(word[:1].isupper() and word[1:].islower() for word in content):
         return about_name.format(name=words, subject=subject)
@@ -201,7 +201,9 @@ def _ask_in_english(words: str, subject: str, title: str) -> str:
         return f"How do you {_HOW_TO.sub('', words, 1)}?"
     if has_object and first in _VERBS:
         return f"How do you {words}?"
-    if first.endswith("ing") and (has_object or _is_activity(first)):
+    base = first.removesuffix("ing")
+    is_activity = bool({base, f"{base}e", base[:-1]} & _VERBS)  # made from a verb of instructions: using, setting
+    if first.endswith("ing") and (has_object or is_activity):
         return f"How does {words} work?" if has_object else ""
     if first in ("what", "how"):
         return f"{words[0].upper()}{words[1:]}?" if second in (["is"], ["are"], ["does"], ["do"]) else ""
@@ -217,18 +219,6 @@ def _ask_in_english(words: str, subject: str, title: str) -> str:
     return FORMS["en"][0].format(topic=words.removeprefix("the "), subject=subject)
 
 
-def _is_activity(word: str) -> bool:
-    """Whether a word in -ing is made from a verb of instructions: using, setting."""
-    base = word.removesuffix("ing")
-    return bool({base, f"{base}e", base[:-1]} & _VERBS)
-
-
-def _lower_common(heading: str, text: str) -> str:
-    """A heading without the capitals of a title: a word is a name where the text writes it so within a sentence."""
-    names = frozenset(re.findall(r"[a-z,] ([A-Z][\w’'-]*)", text)) - {word.capitalize() for word in _small_words(text)}
-    return " ".join(word if word in names or not word[1:].islower() else word.lower() for word in heading.split())
-
-
 def _small_words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\b[a-z][a-z’'-]*\b", text))
 
@@ -236,12 +226,14 @@ def _small_words(text: str) -> frozenset[str]:
 # the subject
 
 
-def _name_subject(question: str, page: ReadPage, language: str) -> str:
+def _name_subject(question: str, page: AnswerPage, language: str) -> str:
     """What is asked about, in the words of the question where the title of the page has them, else by that title."""
     title = _name_page(page)
     if language == "en":
         if span := _find_span(question, frozenset(join_roots(title).split())):
-            return _spell_as_title(span, title, page.text)
+            # With the capitals of the title, where the text never writes the words small.
+            small, spellings = _small_words(page.text), {word.casefold(): word for word in title.split()}
+            return " ".join(word if word in small else spellings.get(word, word) for word in span.split())
         if names := find_names(question):
             return _with_article(question, names[0])
         return ""
@@ -267,12 +259,6 @@ def _find_span(question: str, roots: frozenset[str]) -> str:
     return _with_article(question, question[start:end])
 
 
-def _spell_as_title(words: str, title: str, text: str) -> str:
-    """The words with the capitals of a title, where the text never writes them small."""
-    small, spelled = _small_words(text), {word.casefold(): word for word in title.split()}
-    return " ".join(word if word in small else spelled.get(word, word) for word in words.split())
-
-
 def _with_article(question: str, words: str) -> str:
     """The words with the article before them, unless that belongs to a word after them."""
     start = question.find(words)
@@ -280,7 +266,7 @@ def _with_article(question: str, words: str) -> str:
     return f"{before[0].strip().lower()} {words}" if before and all(word.casefold() in STOP for word in after) else words
 
 
-def _name_page(page: ReadPage) -> str:
+def _name_page(page: AnswerPage) -> str:
     title = _SECTION_NUMBER.sub("", _NUMBERING.sub("", name_subject(page.title, page.text)))
     return title if len(title) <= MAX_SUBJECT_CHARS else ""
 
@@ -288,22 +274,21 @@ def _name_page(page: ReadPage) -> str:
 # names and the rest
 
 
-def _ask_about_names(pages: Sequence[ReadPage], covered: str, question: str, language: str) -> Iterator[str]:
-    known = covered.casefold()
+def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, language: str) -> Iterator[str]:
+    """Questions about names that neither the question nor the answer has a part of, and that the page is not about."""
+    old_text = old_text.casefold()
     for page in pages:
         subject = _name_subject(question, page, language) or _name_page(page)
         small = _small_words(page.text)
-        mentions = Counter(name for sentence in _prose_sentences(page.text) for name in find_names(sentence))
+        mentions = Counter[str]()
+        for line in (read_block(page.text, block) for block in parse_blocks(page.text) if block.kind == "prose"):
+            for start, end in sentence_bounds(line, MAX_SENTENCE_CHARS):
+                mentions.update(find_names(line[start:end]))
         for name, _ in mentions.most_common():
-            if subject and _is_askable(name, small, language) and not _is_told(name, known, page):
+            parts = [part for part in name.casefold().split() if part not in STOP]
+            is_old = any(part in old_text for part in parts) or name.casefold() in page.title.casefold()
+            if subject and _is_askable(name, small, language) and not is_old:
                 yield FORMS[language][1].format(name=name, subject=subject)
-
-
-def _prose_sentences(text: str) -> Iterator[str]:
-    for block in parse_blocks(text):
-        if block.kind == "prose":
-            line = read_block(text, block)
-            yield from (line[start:end] for start, end in sentence_bounds(line, MAX_SENTENCE_CHARS))
 
 
 def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
@@ -319,24 +304,13 @@ def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
     )
 
 
-def _is_told(name: str, known: str, page: ReadPage) -> bool:
-    """Whether the question or the answer has a part of a name, or the page is about it."""
-    parts = [part for part in name.casefold().split() if part not in STOP]
-    return any(part in known for part in parts) or name.casefold() in page.title.casefold()
-
-
-def _has_more(page: ReadPage, answer: str) -> bool:
+def _has_more(page: AnswerPage, answer: str) -> bool:
     return bool(_shorten_title(page)) and len(page.text) - len(answer) >= MIN_REST_CHARS
 
 
-def _shorten_title(page: ReadPage) -> str:
+def _shorten_title(page: AnswerPage) -> str:
     title = " ".join(page.title.split())
     return title if len(title) <= MAX_SUBJECT_CHARS else _name_page(page)
-
-
-def _interleave(lists: Iterable[Sequence[_Topic]]) -> list[_Topic]:
-    """The first of each list, then the second of each, and so on."""
-    return [item for row in zip_longest(*lists) for item in row if item is not None]
 
 
 def _unique(questions: Iterable[str]) -> list[str]:

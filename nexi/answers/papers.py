@@ -62,10 +62,13 @@ def group_works(sources: Iterable[Source]) -> dict[int, int]:
     """For each source the lowest number among those of its work: a preprint and its published version are one."""
     works: list[tuple[set[str], list[int]]] = []
     for source in sorted(sources, key=lambda source: source.number):
-        names, numbers = _identify_work(source), [source.number]
-        for known in [work for work in works if work[0] & names]:
-            works.remove(known)
-            names, numbers = names | known[0], known[1] + numbers
+        # Every DOI that a source is known by; a preprint of arXiv has one by its number.
+        paper, arxiv = source.imprint.paper or Paper(), _ARXIV.search(source.url)
+        dois = (paper.doi, *paper.versions, find_doi(source.url), f"10.48550/arxiv.{arxiv[1]}" if arxiv else "")
+        names, numbers = {doi.lower() for doi in dois if doi}, [source.number]
+        for work in [work for work in works if work[0] & names]:
+            works.remove(work)
+            names, numbers = names | work[0], work[1] + numbers
         works.append((names, numbers))
     return {number: min(numbers) for _, numbers in works for number in numbers}
 
@@ -77,10 +80,3 @@ def count_works(sources: Iterable[Source]) -> int:
 def list_preprints(paper: Paper) -> list[str]:
     """The addresses of the preprints of a paper, which anyone may read."""
     return [f"https://arxiv.org/pdf/{number}" for doi in paper.versions for number in [doi.partition("arxiv.")[2]] if number]
-
-
-def _identify_work(source: Source) -> set[str]:
-    """Every DOI that a source is known by; a preprint of arXiv has one by its number."""
-    paper = source.imprint.paper or Paper()
-    arxiv = (f"10.48550/arxiv.{match[1].lower()}" for match in [_ARXIV.search(source.url)] if match)
-    return {doi.lower() for doi in (paper.doi, *paper.versions, find_doi(source.url), *arxiv) if doi}

@@ -88,9 +88,18 @@ def find_targets(text: str) -> Iterator[tuple[str, str]]:
     for parser in load_parsers():
         definitions: dict[str, Any] = {}
         tokens = parser.parse(text, definitions)
-        yield from (("definition", str(found["href"])) for found in definitions.get("references", {}).values())
+        yield from (("definition", str(reference["href"])) for reference in definitions.get("references", {}).values())
         for token in _flatten(tokens):
-            yield from _targets_of(token)
+            if token.type in ("html_block", "html_inline"):
+                yield "html", token.content
+            elif token.type == "image":
+                yield "image", str(token.attrs["src"])
+            elif token.type == "link_open":
+                yield "link", str(token.attrs["href"])
+            elif token.type == "text":
+                yield from (("text", match[0]) for match in _BARE.finditer(token.content))
+            elif token.type in ("fence", "code_block", "code_inline"):
+                yield from (("code", address) for address in find_code_addresses(f"{token.info}\n{token.content}"))
 
 
 def _flatten(tokens: list[Token]) -> Iterator[Token]:
@@ -99,56 +108,45 @@ def _flatten(tokens: list[Token]) -> Iterator[Token]:
         yield from _flatten(token.children or [])
 
 
-def _targets_of(token: Token) -> Iterator[tuple[str, str]]:
-    if token.type in ("html_block", "html_inline"):
-        yield "html", token.content
-    elif token.type == "image":
-        yield "image", str(token.attrs["src"])
-    elif token.type == "link_open":
-        yield "link", str(token.attrs["href"])
-    elif token.type == "text":
-        yield from (("text", found[0]) for found in _BARE.finditer(token.content))
-    elif token.type in ("fence", "code_block", "code_inline"):
-        yield from (("code", address) for address in find_code_addresses(f"{token.info}\n{token.content}"))
-
-
 def find_code_addresses(code: str) -> set[str]:
     """The addresses in code, also those that a browser reads out of escapes."""
-    forms = {code, unescape(code), _SCRIPT_ESCAPE.sub(_read_script_escape, unescape(code))}
-    return {found[0] for form in forms for found in _CODE_ADDRESS.finditer(form)}
 
+    def read_escape(match: re.Match[str]) -> str:
+        digits = match[1] or match[2] or match[3]
+        return match[4] or (chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else "")
 
-def _read_script_escape(found: re.Match[str]) -> str:
-    digits = found[1] or found[2] or found[3]
-    return found[4] or (chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else "")
+    forms = {code, unescape(code), _SCRIPT_ESCAPE.sub(read_escape, unescape(code))}
+    return {match[0] for form in forms for match in _CODE_ADDRESS.finditer(form)}
 
 
 def find_exits(text: str, place: Place, *, guards_code: bool = False) -> set[str]:
     """What a reader of this Markdown would load, run or link to without having been given it."""
-    return {target for kind, target in find_targets(text) if _is_exit(kind, target, place, guards_code)}
-
-
-def _is_exit(kind: str, target: str, place: Place, guards_code: bool) -> bool:
-    if kind == "code":
-        return guards_code and place(target) is None
-    return kind not in ("link", "text") or not _is_given(target, place)
+    exits = set()
+    for kind, target in find_targets(text):
+        if kind == "code":
+            is_exit = guards_code and place(target) is None
+        else:
+            is_exit = kind not in ("link", "text") or not _is_given(target, place)
+        if is_exit:
+            exits.add(target)
+    return exits
 
 
 def name_hosts(targets: Iterable[str]) -> list[str]:
     """The ends of the hosts' names; what stands before them, like the rest of an address, may spell private text."""
-    hosts = (found[1].lower().split(".") for target in targets for found in _HOST.finditer(target))
+    hosts = (match[1].lower().split(".") for target in targets for match in _HOST.finditer(target))
     return sorted({".".join(labels[-2:]) for labels in hosts})
 
 
 def _is_given(address: str, place: Place) -> bool:
-    known = address.lower()
-    if known.startswith("#"):
+    lower = address.lower()
+    if lower.startswith("#"):
         return True
-    if known.startswith("mailto:"):
+    if lower.startswith("mailto:"):
         return place(address[7:]) is not None
-    if known.startswith("www."):
+    if lower.startswith("www."):
         return any(place(f"{scheme}{address}") is not None for scheme in ("https://", "http://", ""))
-    return (known.startswith(("http://", "https://")) or ":" not in known) and place(address) is not None
+    return (lower.startswith(("http://", "https://")) or ":" not in lower) and place(address) is not None
 
 
 class MarkdownGuard:
@@ -171,8 +169,11 @@ class MarkdownGuard:
         """What the answer would load or link to with this text added."""
         text = text if self._end else text.lstrip()
         whole = self._end + text
-        is_risky = _RISKY.search(whole) or (self._guards_code and _RISKY_CODE.search(whole))
-        if not is_risky or self._is_plain(text):
+        if not _RISKY.search(whole) and not (self._guards_code and _RISKY_CODE.search(whole)):
+            return set()
+        # A text that is neither markup nor an address, nor goes on with one, changes nothing.
+        is_apart = not self._end or self._end[-1].isspace() or text[:1].isspace()
+        if is_apart and _PLAIN.fullmatch(text) and not _RISKY.search(text):
             return set()
         if self._parsed > MAX_PARSED_CHARS:
             return {"too much markup"}
@@ -183,12 +184,7 @@ class MarkdownGuard:
         """The text without addresses that were not given, where code is guarded; elsewhere as it is."""
         if not self._guards_code:
             return text
-        return _CODE_ADDRESS.sub(lambda found: found[0] if self._place(found[0]) is not None else CUT_ADDRESS, text)
-
-    def _is_plain(self, text: str) -> bool:
-        """Whether a text is neither markup nor an address, nor goes on with one."""
-        is_apart = not self._end or self._end[-1].isspace() or text[:1].isspace()
-        return is_apart and bool(_PLAIN.fullmatch(text)) and not _RISKY.search(text)
+        return _CODE_ADDRESS.sub(lambda match: match[0] if self._place(match[0]) is not None else CUT_ADDRESS, text)
 
     def add(self, text: str) -> None:
         self._end += text if self._end else text.lstrip()
@@ -197,13 +193,12 @@ class MarkdownGuard:
         if fence := _shorten_open_fence(self._end):
             self._end, self._trim_at = fence, 0  # each line of code is looked at alone, which takes no quadratic time
         else:
-            starts = (_last_block_line(parser.parse(self._end)) for parser in load_parsers())
+            starts = []  # of the last block, as each parser sees it
+            for parser in load_parsers():
+                blocks = (token.map for token in parser.parse(self._end) if token.level == 0 and token.map)
+                starts.append(max((lines[0] for lines in blocks), default=0))
             self._end = "".join(self._end.splitlines(keepends=True)[min(starts) :])
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
-
-
-def _last_block_line(tokens: list[Token]) -> int:
-    return max((token.map[0] for token in tokens if token.level == 0 and token.map), default=0)
 
 
 def _shorten_open_fence(text: str) -> str:
@@ -233,7 +228,7 @@ def remove_markup(text: str) -> str:
 def make_inert(text: str) -> str:
     """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
     gentle = (outside_code(text, _make_part_inert), _make_part_inert(text))
-    return next((made for made in gentle if is_inert(made)), _OPENING.sub(lambda found: f"&#{ord(found[0])};", text))
+    return next((form for form in gentle if is_inert(form)), _OPENING.sub(lambda match: f"&#{ord(match[0])};", text))
 
 
 def is_inert(text: str) -> bool:

@@ -44,21 +44,21 @@ def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
     if "](" not in text and not _ADDRESS.search(text):
         return text, removed
 
-    def settle(found: re.Match[str]) -> str:
-        url = found["target"] or found["bare"]
+    def settle(match: re.Match[str]) -> str:
+        url = match["target"] or match["bare"]
         number = place(url)
         if number is None:
             removed.add(url)
-        label = found["label"] or ""
-        if found["bare"]:
-            return {None: "", 0: found[0]}.get(number, f"{found['blank']}[{number}]")
-        if number == 0 and not found["image"]:
-            return found[0]
+        label = match["label"] or ""
+        if match["bare"]:
+            return {None: "", 0: match[0]}.get(number, f"{match['blank']}[{number}]")
+        if number == 0 and not match["image"]:
+            return match[0]
         words = "" if label.startswith(("http://", "https://")) else label
         return f"{words} [{number}]".lstrip() if number else words
 
-    kept = outside_code(text, lambda part: _LINK.sub(settle, part))
-    return _HOLLOW.sub("", kept) if removed else kept, removed
+    result = outside_code(text, lambda part: _LINK.sub(settle, part))
+    return _HOLLOW.sub("", result) if removed else result, removed
 
 
 class AnswerStream:
@@ -70,7 +70,7 @@ class AnswerStream:
 
     def __init__(
         self,
-        known: set[int],
+        numbers: set[int],
         release: Callable[[str, bool], None] | None = None,
         *,
         place: Place = lambda _: 0,
@@ -79,7 +79,7 @@ class AnswerStream:
         drops_repeats: bool = False,
         guards_code: bool = False,
     ) -> None:
-        self._known = known
+        self._numbers = numbers
         self._drops_repeats = drops_repeats
         self._translate = translate
         self._is_echo = is_echo
@@ -106,9 +106,9 @@ class AnswerStream:
     def finish(self) -> str:
         """Release what is left and return the whole answer."""
         self._take_stretch(self._sentences.finish())
-        held, self._held = self._held, []
-        rest = strip_sources_section("".join(held))
-        for stretch in held if rest.strip() else ():
+        stretches, self._held = self._held, []
+        rest = strip_sources_section("".join(stretches))
+        for stretch in stretches if rest.strip() else ():
             self._pass_on(rest[: len(stretch)])
             rest = rest[len(stretch) :]
         return "".join(self._out).strip()
@@ -116,7 +116,7 @@ class AnswerStream:
     def clean(self, text: str, place: Place | None = None) -> str:
         """A text of the model with one spelling of citations, and none that names nothing."""
         text, removed = keep_given_addresses(normalise_markers(text), place or self._place)
-        text, dropped = drop_unknown(text, self._known, stand_in=UNREAD_PAGE)
+        text, dropped = drop_unknown(text, self._numbers, stand_in=UNREAD_PAGE)
         self.dropped |= dropped
         self.removed |= removed
         return text
@@ -165,17 +165,17 @@ def fit_stretch(
         code = guard.cut_addresses(stretch) if exits else stretch
         if not exits or not guard.find_exits(code):
             return code, exits
-    cleaned = clean(stretch)
-    exits = guard.find_exits(cleaned)
+    text = clean(stretch)
+    exits = guard.find_exits(text)
     if not exits:
-        return cleaned, exits
-    cleaned = guard.cut_addresses(cleaned)
-    if not guard.find_exits(cleaned):
-        return cleaned, exits
-    for form in (outside_code(cleaned, escape_markup), escape_markup(cleaned)):
+        return text, exits
+    text = guard.cut_addresses(text)
+    if not guard.find_exits(text):
+        return text, exits
+    for form in (outside_code(text, escape_markup), escape_markup(text)):
         if not guard.find_exits(form):
             return form, set()
-    bare = guard.cut_addresses(clean(unescape(cleaned)))
+    bare = guard.cut_addresses(clean(unescape(text)))
     forms = (escape_markup(bare), remove_markup(bare))
     return next((form for form in forms if not guard.find_exits(form)), ""), exits
 
@@ -191,11 +191,11 @@ def make_safe(text: str, place: Place) -> str:
     return "".join(out).lstrip()
 
 
-def find_rest(said: str, answer: str) -> str:
-    """What a reader who saw `said` still needs: the rest, or where the answer was corrected meanwhile, what changed."""
-    if answer.startswith(said):
-        return answer[len(said) :]
-    before, after = _cut_sentences(said), _cut_sentences(answer)
+def find_rest(shown_text: str, answer: str) -> str:
+    """What a reader who saw `shown_text` still needs: the rest, or where the answer was corrected meanwhile, what changed."""
+    if answer.startswith(shown_text):
+        return answer[len(shown_text) :]
+    before, after = _cut_sentences(shown_text), _cut_sentences(answer)
     removed = [f"- Removed: {sentence}" for sentence in before if sentence not in after]
     replacements = [f"- Replaced by: {sentence}" for sentence in after if sentence not in before]
     changes = "\n".join((*removed, *replacements))
@@ -225,32 +225,26 @@ class AnswerArgument:
         if self._done:
             return
         self._buffer += piece
-        if not self._inside and not self._enter_string():
-            return
-        self._drain_string()
-
-    def _enter_string(self) -> bool:
-        match = re.match(r'\s*\{\s*"answer"\s*:\s*"', self._buffer)
-        if match:
-            self._buffer, self._inside = self._buffer[match.end() :], True
-        return self._inside
-
-    def _drain_string(self) -> None:
-        text, used = [], 0
-        while used < len(self._buffer):
-            if run := _PLAIN_RUN.match(self._buffer, used):
+        if not self._inside:
+            start = re.match(r'\s*\{\s*"answer"\s*:\s*"', self._buffer)
+            if not start:
+                return
+            self._buffer, self._inside = self._buffer[start.end() :], True
+        text, position = [], 0
+        while position < len(self._buffer):
+            if run := _PLAIN_RUN.match(self._buffer, position):
                 text.append(run[0])
-                used = run.end()
+                position = run.end()
                 continue
-            if self._buffer[used] == '"':
+            if self._buffer[position] == '"':
                 self._done = True
                 break
-            decoded, length = self._read_escape(used)
+            character, length = self._read_escape(position)
             if not length:
                 break
-            text.append(decoded)
-            used += length
-        self._buffer = self._buffer[used:]
+            text.append(character)
+            position += length
+        self._buffer = self._buffer[position:]
         if text:
             self._feed("".join(text))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nexi.answers.answered import list_readings, narrow_question
-from nexi.answers.follow_ups import ReadPage, make_follow_ups
+from nexi.answers.follow_ups import AnswerPage, make_follow_ups
 from nexi.app.gate import open_gate
 from nexi.app.request import budget_for
 from nexi.app.resume import request_to_resume
@@ -74,7 +74,7 @@ async def _suggest_from_pages(nexi: Nexi, facts: Sequence[Fact], started: RunSta
     digests = list(dict.fromkeys([*(source.digest for source in finished.sources), *(digest for digest, _ in fetched)]))
     store = nexi.pages()
     texts = [(digest, await store.get(digest)) for digest in digests[:MAX_PAGES] if digest]
-    pages = [ReadPage(titles[digest], text) for digest, text in texts if text]
+    pages = [AnswerPage(titles[digest], text) for digest, text in texts if text]
     return await asyncio.to_thread(make_follow_ups, started.query, finished.answer, pages)
 
 

@@ -48,10 +48,10 @@ class _MarkdownDrawing:
 
     def lines(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
         """Render block by block, as a stream is, with one blank line between blocks."""
-        found: list[list[Segment]] = []
+        lines: list[list[Segment]] = []
         for block in self._blocks:
-            found += [[], *_block_lines(block, console, options)]
-        return found[1:]
+            lines += [[], *_block_lines(block, console, options)]
+        return lines[1:]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in self.lines(console, options):
@@ -60,33 +60,22 @@ class _MarkdownDrawing:
 
 
 def _block_lines(block: _Markdown, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-    """The lines of one block, without blank lines around them."""
-    lines = [_trim_line(line) for line in console.render_lines(block, options.update(height=None), pad=False)]
-    inked = [number for number, line in enumerate(lines) if line]
-    return lines[inked[0] : inked[-1] + 1] if inked else []
-
-
-def _trim_line(line: list[Segment]) -> list[Segment]:
-    """Remove trailing blanks from a line."""
-    kept = list(line)
-    while kept and not kept[-1].text.rstrip():
-        kept.pop()
-    if kept:
-        kept[-1] = Segment(kept[-1].text.rstrip(), kept[-1].style)
-    return kept
+    """The lines of one block, without trailing blanks and without blank lines around them."""
+    lines = []
+    for row in console.render_lines(block, options.update(height=None), pad=False):
+        line = list(row)
+        while line and not line[-1].text.rstrip():
+            line.pop()
+        if line:
+            line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+        lines.append(line)
+    numbers = [number for number, line in enumerate(lines) if line]
+    return lines[numbers[0] : numbers[-1] + 1] if numbers else []
 
 
 def render_markdown(text: str) -> _MarkdownDrawing:
     """Prepare an answer, or part of it, for printing."""
     return _MarkdownDrawing(clean_text(text))
-
-
-def _address_text(url: str, link: str) -> Text:
-    """The URL of a source; terminals with link support open it at the evidence."""
-    drawn = Text(f"    {url}", style="dim", no_wrap=True, overflow="ignore")  # a URL stays whole
-    if link.startswith(url) or is_note_link(link):
-        drawn.stylize(Style(link=link), 4)
-    return drawn
 
 
 def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int]]) -> Iterator[Text]:
@@ -96,10 +85,14 @@ def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int
     for source in sources:
         url, site = clean_line(source.url), clean_line(site_of(source.url))
         title = clean_line(source.title)
-        named = title if title and title != url else site
+        name = title if title and title != url else site
         good, total = support.get(source.number, (0, 0))
         verdict = (
             (f"  {good} of {total} sentence{'s' * (total != 1)} found", "dim" if good == total else "yellow") if total else ""
         )
-        yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"), verdict)
-        yield _address_text(url, clean_line(source.link))
+        yield Text.assemble((f"[{source.number}] ", "cyan"), name, (f"  {site}" if name != site else "", "green"), verdict)
+        address = Text(f"    {url}", style="dim", no_wrap=True, overflow="ignore")  # a URL stays whole
+        link = clean_line(source.link)
+        if link.startswith(url) or is_note_link(link):
+            address.stylize(Style(link=link), 4)  # terminals with link support open it at the evidence
+        yield address

@@ -43,17 +43,17 @@ def print_sources(
     """Print the sources to stdout: number, title, site and URL; with colours also what each supports."""
     from nexi.answers.citations import format_citations_section
 
-    found = sorted(sources, key=lambda source: source.number)
-    if not found:
+    sources = sorted(sources, key=lambda source: source.number)
+    if not sources:
         return None
     if not takes_colors(sys.stdout, plain):
-        numbers = {source.number: clean_line(source.url) for source in found}
-        titles = {clean_line(source.url): clean_line(source.title) for source in found}
+        numbers = {source.number: clean_line(source.url) for source in sources}
+        titles = {clean_line(source.url): clean_line(source.title) for source in sources}
         return write(f"\n{format_citations_section(numbers, url_to_title=titles)}\n")
     from nexi.output._markdown import source_lines
 
     screen = open_console("stdout")
-    for line in source_lines(found, support or {}):
+    for line in source_lines(sources, support or {}):
         screen.print(line, crop=False)  # a long URL stays whole
     return None
 

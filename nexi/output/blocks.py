@@ -45,15 +45,19 @@ class BlockStream:
         return rest
 
     def _add_line(self, line: str) -> list[str]:
-        done = [self._cut_block()] if self._ends_list(line) else []
+        blocks = [self._cut_block()] if self._ends_list(line) else []
         if not self._has_text and line.strip():
             self._has_text, self._is_list = True, bool(_ITEM.match(line))
         self._lines.append(line)
-        self._track_fence(line)
+        if mark := _FENCE.match(line):
+            if not self._fence:
+                self._fence = "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
+            elif mark[1].startswith(self._fence) and not mark[2].strip():
+                self._fence = ""
         self._after_blank = not self._fence and not line.strip()
         if self._is_whole(line):
-            done.append(self._cut_block())
-        return done
+            blocks.append(self._cut_block())
+        return blocks
 
     def _ends_list(self, line: str) -> bool:
         return self._is_list and self._after_blank and bool(line.strip()) and line[0] not in " \t" and not _ITEM.match(line)
@@ -67,12 +71,3 @@ class BlockStream:
         block, self._lines = "".join(self._lines), []
         self._has_text = self._is_list = self._after_blank = False
         return block
-
-    def _track_fence(self, line: str) -> None:
-        mark = _FENCE.match(line)
-        if not mark:
-            return
-        if not self._fence:
-            self._fence = "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
-        elif mark[1].startswith(self._fence) and not mark[2].strip():
-            self._fence = ""

@@ -15,8 +15,6 @@ from nexi.output.wrapping import wrap_text
 from nexi.text.plain import strip_heading_marks
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from nexi.types import Claim, Evidence, Review, Source
 
 EVIDENCE_SCHEMA = "nexi-evidence-1"
@@ -32,7 +30,8 @@ def print_evidence(source: Source, review: Review | None, texts: Mapping[str, st
     url, title = clean_line(source.url), clean_line(source.title)
     write(f"[{source.number}] {title or site_of(url)}\n    {url}\n")
     for claim in claims:
-        _print_line(f"\n{_SIGNS.get(claim.verdict.value, '·')} {_describe_claim(claim)}", _style_of(claim))
+        sign, style = _SIGNS.get(claim.verdict.value, "·"), "bold" if claim.verdict in GOOD else "bold yellow"
+        _print_line(f"\n{sign} {verdict_words(claim)}: {clean_line(claim.text)}", style)
         for evidence in claim.evidence:
             if evidence.number == source.number:
                 _print_passage(evidence, texts.get(evidence.digest, ""))
@@ -44,21 +43,13 @@ def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[st
     """The object that `nexi evidence --json` prints."""
     sentences = []
     for claim in claims_citing(review, source.number):
-        shown = claim_json(claim)
-        sentences.append({**shown, "evidence": [e for e in shown["evidence"] if e["n"] == source.number]})
+        sentence = claim_json(claim)
+        sentences.append({**sentence, "evidence": [e for e in sentence["evidence"] if e["n"] == source.number]})
     return {"schema": EVIDENCE_SCHEMA, "run": run_id, "source": source_json(source), "sentences": sentences}
 
 
 def claims_citing(review: Review | None, number: int) -> Sequence[Claim]:
     return [claim for claim in review.proof.checked if number in claim.numbers] if review else []
-
-
-def _describe_claim(claim: Claim) -> str:
-    return f"{verdict_words(claim)}: {clean_line(claim.text)}"
-
-
-def _style_of(claim: Claim) -> str:
-    return "bold" if claim.verdict in GOOD else "bold yellow"
 
 
 def _print_line(line: str, style: str) -> None:
@@ -77,19 +68,14 @@ def _print_passage(evidence: Evidence, text: str) -> None:
     before, after = _context_of(evidence, text)
     span = plain_passage(evidence)[:MAX_PASSAGE_CHARS]
     if takes_colors(sys.stdout):
-        open_console("stdout").print(_drawn_passage(before, span, after))
+        from rich.padding import Padding
+        from rich.text import Text
+
+        parts = ((before, "dim"), (" " * bool(before), ""), (span, "black on yellow"), (" " * bool(after), ""), (after, "dim"))
+        open_console("stdout").print(Padding(Text.assemble(*parts), (0, 0, 0, INDENT), expand=False))
     else:
         write(" " * INDENT + f"{before} “{span}” {after}".strip() + "\n")
     return write(f"    {about}\n") if about and evidence.verdict not in GOOD else None
-
-
-def _drawn_passage(before: str, span: str, after: str) -> Any:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    parts = ((before, "dim"), (" " * bool(before), ""), (span, "black on yellow"), (" " * bool(after), ""), (after, "dim"))
-    passage: Text = Text.assemble(*parts)
-    return Padding(passage, (0, 0, 0, INDENT), expand=False)
 
 
 def _context_of(evidence: Evidence, text: str) -> tuple[str, str]:

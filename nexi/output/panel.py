@@ -154,9 +154,9 @@ class _TaskTimes:
 
 def format_bar(researcher: Researcher, *, is_plain: bool = False) -> str:
     """A bar of the work a researcher has done."""
-    done, left = ("#", "-") if is_plain else ("━", "╌")
-    filled = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
-    return done * filled + left * (BAR_COLUMNS - filled)
+    full, empty = ("#", "-") if is_plain else ("━", "╌")
+    columns = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
+    return full * columns + empty * (BAR_COLUMNS - columns)
 
 
 def _format_waiting(task: str) -> str:

@@ -81,26 +81,25 @@ def claim_json(claim: Claim) -> dict[str, Any]:
         "needs_citation": claim.needs_citation,
         "reason": claim.reason,
         "judge": claim.judge,
-        "evidence": [_evidence_json(evidence) for evidence in claim.evidence],
-    }
-
-
-def _evidence_json(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "n": evidence.number,
-        "url": evidence.url,
-        "digest": evidence.digest,
-        "verdict": evidence.verdict.value,
-        "presence": round(evidence.presence, 4),
-        "fit": round(evidence.fit, 4),
-        "start": evidence.start,
-        "end": evidence.end,
-        "span": evidence.span,
-        "reason": evidence.reason,
-        "missing": list(evidence.missing),
-        "other": evidence.other,
-        "page": evidence.page,
-        **({"standing": evidence.standing} if evidence.standing else {}),
+        "evidence": [
+            {
+                "n": evidence.number,
+                "url": evidence.url,
+                "digest": evidence.digest,
+                "verdict": evidence.verdict.value,
+                "presence": round(evidence.presence, 4),
+                "fit": round(evidence.fit, 4),
+                "start": evidence.start,
+                "end": evidence.end,
+                "span": evidence.span,
+                "reason": evidence.reason,
+                "missing": list(evidence.missing),
+                "other": evidence.other,
+                "page": evidence.page,
+                **({"standing": evidence.standing} if evidence.standing else {}),
+            }
+            for evidence in claim.evidence
+        ],
     }
 
 
@@ -108,14 +107,14 @@ def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) ->
     """The verification line of an answer, with its sources and their disagreements; "" if it claims nothing."""
     if review is None or not (review.proof.checked or review.dropped):
         return ""
-    counted = f" · {sources} source{'s' * (sources != 1)}" if sources else ""
-    counted += f" · sources disagree on {conflicts} point{'s' * (conflicts != 1)}" if conflicts else ""
-    marked = f", {len(review.marked)} marked [unverified]" if review.marked else ""
-    rejected = sum(bool(c.judge) and c.verdict.value in REJECTED for c in review.proof.checked)
-    marked += f", {rejected} rejected by the judge" if rejected else ""
-    left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
-    gap = f" {clean_line(review.gap).rstrip('.')}." if review.gap else ""
-    return f"Checked: {review.proof.figures()}{marked}{left_out}{counted}.{gap}"
+    rejections = sum(bool(c.judge) and c.verdict.value in REJECTED for c in review.proof.checked)
+    line = f"Checked: {review.proof.figures()}"
+    line += f", {len(review.marked)} marked [unverified]" if review.marked else ""
+    line += f", {rejections} rejected by the judge" if rejections else ""
+    line += f", {len(review.dropped)} omitted" if review.dropped else ""
+    line += f" · {sources} source{'s' * (sources != 1)}" if sources else ""
+    line += f" · sources disagree on {conflicts} point{'s' * (conflicts != 1)}" if conflicts else ""
+    return f"{line}. {clean_line(review.gap).rstrip('.')}." if review.gap else f"{line}."
 
 
 def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, plain: bool | None = None) -> None:
@@ -127,18 +126,14 @@ def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, p
         return write(f"\n{line}\n")
     from rich.text import Text
 
-    sign, style = _sign_of_review(review)
+    # A green tick needs a judge for every sentence; what is only found has a neutral sign.
+    proof = review.proof
+    sign, style = ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
+    if review.dropped or any(c.verdict.value in REJECTED or c.standing for c in proof.checked):
+        sign, style = "!", "yellow"
     screen = open_console("stdout")
     screen.print()
     return screen.print(Text(wrap_text(f"{sign} {line}", columns_of(sys.stdout)), style=style), soft_wrap=True)
-
-
-def _sign_of_review(review: Review) -> tuple[str, str]:
-    """A green tick needs a judge for every sentence; what is only found has a neutral sign."""
-    proof = review.proof
-    if review.dropped or any(c.verdict.value in REJECTED or c.standing for c in proof.checked):
-        return "!", "yellow"
-    return ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
 
 
 def print_answered(answered: Answered, plain: bool | None = None) -> None:
@@ -160,13 +155,13 @@ def print_answered(answered: Answered, plain: bool | None = None) -> None:
 
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
     """For each source: how many of the sentences that cite it are found there or supported, and how many cite it."""
-    cited: Counter[int] = Counter()
+    totals: Counter[int] = Counter()
     good: Counter[int] = Counter()
     for claim in proof.claims:
         for evidence in claim.evidence:
-            cited[evidence.number] += 1
+            totals[evidence.number] += 1
             good[evidence.number] += claim.verdict in GOOD and evidence.verdict in GOOD
-    return {number: (good[number], total) for number, total in cited.items()}
+    return {number: (good[number], total) for number, total in totals.items()}
 
 
 def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
@@ -188,11 +183,11 @@ def verdict_words(claim: Claim) -> str:
 
 def describe_evidence(evidence: Evidence) -> str:
     """Why a passage has its verdict, in a sentence or two; "" if nothing is known beyond it."""
-    unsaid = [part for part in evidence.missing if part not in evidence.reason]
+    parts = [part for part in evidence.missing if part not in evidence.reason]
     paper = f"it is {STANDINGS[evidence.standing]}" if evidence.standing in STANDINGS else ""
-    missing = f"{'also ' * bool(evidence.reason)}not in this passage: {', '.join(unsaid)}" if unsaid else ""
+    absence = f"{'also ' * bool(evidence.reason)}not in this passage: {', '.join(parts)}" if parts else ""
     other = f"the page has: {evidence.other}" if evidence.other and evidence.other not in evidence.reason else ""
-    return clean_line("; ".join(filter(None, (paper, evidence.reason, missing, other))))
+    return clean_line("; ".join(filter(None, (paper, evidence.reason, absence, other))))
 
 
 def plain_passage(evidence: Evidence) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nexi.answers.papers import count_works
 from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
-from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
+from nexi.output._messages import cost_text, print_answer, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_line, clean_text
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
@@ -178,8 +178,15 @@ class Screen:
     ) -> None:
         self._verbose, self._quiet = verbose, quiet
         self._sums_up = verbose or usage or is_tty(sys.stderr)
-        self._progress = progress or _choose_progress(verbose, quiet, clock)
-        self._output = _choose_output(self._progress) if stream and not quiet and is_tty() else _AnswerOutput()
+        if progress:
+            self._progress = progress
+        elif quiet and not verbose:
+            self._progress = ProgressDisplay()
+        else:
+            self._progress = _StatusLine(verbose, clock) if takes_colors(sys.stderr) else ProgressLines(verbose)
+        self._output = _AnswerOutput()
+        if stream and not quiet and is_tty():
+            self._output = _MarkdownOutput(self._progress) if takes_colors(sys.stdout) else _PlainOutput(self._progress)
         self._shown: list[str] = []
         self._held_events: list[Event] = []
         self._held_warnings: list[str] = []  # those of a streamed answer, which follow it
@@ -194,7 +201,10 @@ class Screen:
 
     def show(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self._stream_text(event.text)
+            text = event.text if self._shown else event.text.lstrip()
+            if text and self._output.streams:
+                self._shown.append(text)
+                self._output.add(text)
         self._has_finished = self._has_finished or isinstance(event, RunFinished)
         if self._shown and self._output.breaks_lines:
             self._held_events.append(event)
@@ -216,7 +226,10 @@ class Screen:
     def finish(self, result: RunResult) -> None:
         """Print the rest of the answer, its sources, and the summary."""
         review = result.answer.review
-        self._write_rest(result.answer.text)
+        streamed_text = "".join(self._shown).rstrip()
+        rest = find_rest(streamed_text, result.answer.text)  # the last fact has the whole answer
+        if not streamed_text or rest.strip():
+            print_answer(rest)
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         print_answered(result.answer.answered)
         if is_tty():
@@ -238,7 +251,10 @@ class Screen:
             print_result_summary(end.iterations, end.seconds, tokens, urls, cost=cost, figures=figures, calls=end.model_calls)
 
     def _show_progress(self, event: Event) -> None:
-        if isinstance(event, Warned) and not self._is_said_by_figures(event):
+        if isinstance(event, Warned) and not (
+            # the verification line below the answer, or the summary, says the same
+            event.code in ("unsupported", "left_out") and is_tty() and self._sums_up and not self._quiet
+        ):
             if event.message not in self._warned:  # researchers meet the same trouble, which is said once
                 self._held_warnings.append(f"researcher {event.agent}: {event.message}" if event.agent else event.message)
             self._warned.add(event.message)
@@ -247,39 +263,7 @@ class Screen:
                     self._print_warnings()
         self._progress.show_event(event)
 
-    def _is_said_by_figures(self, event: Warned) -> bool:
-        """Whether the verification line below the answer, or the summary, says the same."""
-        return event.code in ("unsupported", "left_out") and is_tty() and self._sums_up and not self._quiet
-
     def _print_warnings(self) -> None:
         warnings, self._held_warnings = self._held_warnings, []
         for message in warnings:
             print_warning(message)
-
-    def _stream_text(self, text: str) -> None:
-        if not self._shown:
-            text = text.lstrip()
-        if text and self._output.streams:
-            self._shown.append(text)
-            self._output.add(text)
-
-    def _write_rest(self, answer: str) -> None:
-        """Print what was not streamed; the last fact has the whole answer."""
-        shown = "".join(self._shown).rstrip()
-        rest = find_rest(shown, answer)
-        if not shown or rest.strip():
-            from nexi.output._messages import print_answer
-
-            print_answer(rest)
-
-
-def _choose_progress(verbose: bool, quiet: bool, clock: Callable[[], float]) -> ProgressDisplay:
-    if quiet and not verbose:
-        return ProgressDisplay()
-    if takes_colors(sys.stderr):
-        return _StatusLine(verbose, clock)
-    return ProgressLines(verbose)
-
-
-def _choose_output(progress: ProgressDisplay) -> _AnswerOutput:
-    return _MarkdownOutput(progress) if takes_colors(sys.stdout) else _PlainOutput(progress)

@@ -60,9 +60,9 @@ class RunTally:
 
     def status_line(self, seconds: float) -> str:
         """The status line: current activity and counts."""
-        done = ((self.searches, "searches"), (self.pages, "pages"), (self.tokens, "tokens"))
-        counts = [f"{count:,} {_pluralise(count, noun)}" for count, noun in done if count]
-        return " · ".join([self.status, *counts, f"{seconds:.0f} s"])
+        counts = ((self.searches, "searches"), (self.pages, "pages"), (self.tokens, "tokens"))
+        parts = [f"{count:,} {_pluralise(count, noun)}" for count, noun in counts if count]
+        return " · ".join([self.status, *parts, f"{seconds:.0f} s"])
 
 
 def _pluralise(count: int, plural: str) -> str:
@@ -101,10 +101,10 @@ def status_of(event: Event) -> str:
 def _string_arguments(arguments: str, name: str) -> list[str]:
     """A list of strings in the arguments of a tool call, if the model wrote one."""
     try:
-        found = json.loads(arguments)[name]
+        items = json.loads(arguments)[name]
     except (ValueError, KeyError, TypeError, RecursionError):
         return []
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 def progress_of(event: Event) -> str:
@@ -119,8 +119,8 @@ def progress_of(event: Event) -> str:
         case SearchFinished(query=query, reason=reason) if reason:  # it is said once, with the answer or instead of one
             return f'Could not search "{query[:60]}"'
         case SearchFinished(query=query, hits=hits, backend=backend):
-            found = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
-            return f'Searched "{query[:60]}": {found}'
+            results = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
+            return f'Searched "{query[:60]}": {results}'
         case SourceNumbered(source=source):  # a page that was only prefetched is not read yet
             return f"Read {source.title or source.url[:100]} ({site_of(source.url)})"
         case _:
@@ -141,8 +141,8 @@ def detail_of(event: Event) -> tuple[str, str]:
         case ToolStarted():
             return f"   {event.name} {event.arguments[:MAX_ARGUMENT_CHARS]}", "dim"
         case ToolFinished():
-            ended = "ok" if event.ok else "failed"
-            return f"   {event.name} {ended}, {len(event.text)} characters, {event.seconds:.2f} s", "dim"
+            outcome = "ok" if event.ok else "failed"
+            return f"   {event.name} {outcome}, {len(event.text)} characters, {event.seconds:.2f} s", "dim"
         case SearchDelayed():
             return f"   Retrying {event.backend} in {event.seconds:g} s ({event.code})", "dim"
         case PageFailed():

@@ -77,9 +77,15 @@ def write_raw(text: str, stream: Any) -> None:
     if stream is None:  # closed before the start
         return
     try:
-        _write_encoded(text, stream)
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            encoding = stream.encoding or "ascii"
+            stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
     except OSError as error:
-        _redirect_to_null(stream)
+        with suppress(OSError, ValueError):  # Python can flush at exit without errors
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if stream is sys.stderr:
             return
         if isinstance(error, BrokenPipeError):
@@ -87,21 +93,6 @@ def write_raw(text: str, stream: Any) -> None:
         raise StoreError(
             "could not write the output", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
         ) from error
-
-
-def _write_encoded(text: str, stream: Any) -> None:
-    try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
-    stream.flush()
-
-
-def _redirect_to_null(stream: Any) -> None:
-    """Let Python flush at exit without errors."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _StreamProxy:

@@ -132,10 +132,10 @@ def _date_of(row: Row, cell: Cell) -> str:
 
 
 def _place(row: Row, cell: Cell) -> str:
-    told = [f"page {cell.page}"] if cell.page else []
-    told += [f"under “{clean_line(cell.heading)}”"] if cell.heading else []
-    told += [date] if (date := _date_of(row, cell)) else []
-    return f" ({', '.join(told)})" if told else ""
+    page = f"page {cell.page}" if cell.page else ""
+    heading = f"under “{clean_line(cell.heading)}”" if cell.heading else ""
+    place = ", ".join(filter(None, (page, heading, _date_of(row, cell))))
+    return f" ({place})" if place else ""
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -169,10 +169,8 @@ def _workbook_parts(sheets: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> It
         f'{_XML}<Relationships xmlns="{_TYPES}/relationships">'
         f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
     )
-    listed = "".join(
-        f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, (name, _) in zip(numbers, sheets, strict=True)
-    )
-    yield "xl/workbook.xml", f'{_XML}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
+    names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, (name, _) in zip(numbers, sheets, strict=True))
+    yield "xl/workbook.xml", f'{_XML}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>'
     targets = "".join(
         f'<Relationship Id="rId{n}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>' for n in numbers
     )

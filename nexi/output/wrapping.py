@@ -19,10 +19,6 @@ def wrap_text(text: str, columns: int) -> str:
     return wrapper.feed(text) + wrapper.finish()
 
 
-def _width_of(text: str) -> int:
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-
 class WordWrapper:
     """Wraps text that arrives in parts; holds back the last word until it is complete."""
 
@@ -36,17 +32,22 @@ class WordWrapper:
         """Add text; return what can be written now."""
         if not self._columns:
             return text
-        written: list[str] = []
+        out: list[str] = []
         for piece in _PIECE.findall(text):
             if not piece.isspace():
                 self._word += piece
                 continue
-            written.append(self._place_word())
-            if piece == "\n":
-                written.append(self._end_line())
-            else:
+            out.append(self._place_word())
+            if piece != "\n":
                 self._blanks += piece
-        return "".join(written)
+                continue
+            if self._line.lstrip().startswith(("```", "~~~")):
+                self._in_code = not self._in_code
+            out.append(self._blanks if self._column + len(self._blanks) <= self._columns else "")
+            out.append("\n")
+            self._line = self._blanks = ""
+            self._column = self._indent = 0
+        return "".join(out)
 
     def finish(self) -> str:
         """Return what is held back."""
@@ -57,27 +58,17 @@ class WordWrapper:
     def _place_word(self) -> str:
         if not self._word:
             return ""
-        placed, blanks = self._word, self._blanks
+        word, blanks = self._word, self._blanks
         self._word = self._blanks = ""
         is_first = not self._line.strip()
-        self._line += blanks + placed
-        width = _width_of(placed)
-        if is_first or self._keeps_line() or self._column + len(blanks) + width <= self._columns:
+        self._line += blanks + word
+        keeps_line = self._in_code or self._line.lstrip().startswith(("|", "```", "~~~"))
+        width = sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in word)
+        if is_first or keeps_line or self._column + len(blanks) + width <= self._columns:
             self._column += len(blanks) + width
-            return blanks + placed
+            return blanks + word
         if not self._indent:
-            found = _INDENT.match(self._line)
-            self._indent = found.end() if found and found.end() <= self._columns // 3 else 0
+            indent = _INDENT.match(self._line)
+            self._indent = indent.end() if indent and indent.end() <= self._columns // 3 else 0
         self._column = self._indent + width
-        return "\n" + " " * self._indent + placed
-
-    def _keeps_line(self) -> bool:
-        return self._in_code or self._line.lstrip().startswith(("|", "```", "~~~"))
-
-    def _end_line(self) -> str:
-        if self._line.lstrip().startswith(("```", "~~~")):
-            self._in_code = not self._in_code
-        blanks = self._blanks if self._column + len(self._blanks) <= self._columns else ""
-        self._line = self._blanks = ""
-        self._column = self._indent = 0
-        return blanks + "\n"
+        return "\n" + " " * self._indent + word

@@ -48,34 +48,35 @@ class CrawledPage(Struct, frozen=True):
 async def crawl_site(request: CrawlRequest, read: ReadPages) -> list[CrawledPage]:
     """The pages that could be read, level by level. Raises the FetchError of the first page, and QuestionError."""
     rules = LinkRules(request)
-    found: list[CrawledPage] = []
-    level, seen, tried = [request.url], {hit_key(request.url)}, 0
+    pages: list[CrawledPage] = []
+    level, keys, attempts = [request.url], {hit_key(request.url)}, 0
     for depth in range(request.max_depth + 1):
-        level = level[: request.limit - tried]
-        tried += len(level)
-        outcomes = await read(level) if level else ()
-        if depth == 0 and isinstance(outcomes[0], FetchError):
-            raise outcomes[0]
-        pages = [CrawledPage(url, page) for url, page in zip(level, outcomes, strict=True) if isinstance(page, Page)]
-        found += pages
-        level = rules.links_of(pages, seen)
-    return found
+        level = level[: request.limit - attempts]
+        attempts += len(level)
+        new = await _read_level(level, read, depth)
+        pages += new
+        level = rules.links_of(new, keys)
+    return pages
 
 
 async def map_site(request: CrawlRequest, read: ReadPages) -> list[str]:
     """The URLs a crawl would reach; the last level is not read. Raises the FetchError of the first page, and QuestionError."""
     rules = LinkRules(request)
-    level, seen, urls = [request.url], {hit_key(request.url)}, [request.url]
+    level, keys, urls = [request.url], {hit_key(request.url)}, [request.url]
     for depth in range(request.max_depth):
         if not level or len(urls) >= request.limit:
             break
-        outcomes = await read(level)
-        if depth == 0 and isinstance(outcomes[0], FetchError):
-            raise outcomes[0]
-        pages = [CrawledPage(url, page) for url, page in zip(level, outcomes, strict=True) if isinstance(page, Page)]
-        level = rules.links_of(pages, seen)
+        level = rules.links_of(await _read_level(level, read, depth), keys)
         urls += level
     return urls[: request.limit]
+
+
+async def _read_level(urls: Sequence[str], read: ReadPages, depth: int) -> list[CrawledPage]:
+    """The pages of a level that could be read; without the first page there is no crawl."""
+    outcomes = await read(urls) if urls else ()
+    if depth == 0 and isinstance(outcomes[0], FetchError):
+        raise outcomes[0]
+    return [CrawledPage(url, page) for url, page in zip(urls, outcomes, strict=True) if isinstance(page, Page)]
 
 
 class LinkRules:
@@ -89,16 +90,17 @@ class LinkRules:
         self._hosts = [compile_pattern(text) for text in request.select_domains]
         self._not_hosts = [compile_pattern(text) for text in request.exclude_domains]
 
-    def links_of(self, pages: Sequence[CrawledPage], seen: set[str]) -> list[str]:
-        """The next level: links that were not seen, at most `max_breadth` of each page. They count as seen from now on."""
+    def links_of(self, pages: Sequence[CrawledPage], keys: set[str]) -> list[str]:
+        """The next level: links whose key is not in `keys` yet, at most `max_breadth` of each page. Theirs are added."""
         links: list[str] = []
-        for crawled in pages:
-            if not self._is_inside(host_of(crawled.page.final_url or crawled.url)):
+        for source in pages:
+            if not self._is_inside(host_of(source.page.final_url or source.url)):
                 continue
-            new = [url for url in map(_without_fragment, crawled.page.links) if self.allows(url) and hit_key(url) not in seen]
-            chosen = list({hit_key(url): url for url in reversed(new)}.values())[::-1][: self._request.max_breadth]
-            seen.update(map(hit_key, chosen))
-            links += chosen
+            urls = (link.partition("#")[0] for link in source.page.links)
+            new = [url for url in urls if self.allows(url) and hit_key(url) not in keys]
+            new = list({hit_key(url): url for url in reversed(new)}.values())[::-1][: self._request.max_breadth]
+            keys.update(map(hit_key, new))
+            links += new
         return links
 
     def allows(self, url: str) -> bool:
@@ -134,7 +136,3 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 def _matches_any(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
     return any(pattern.search(text[:MAX_MATCHED_CHARS]) for pattern in patterns)
-
-
-def _without_fragment(url: str) -> str:
-    return url.partition("#")[0]

@@ -22,8 +22,26 @@ def excerpt_text(text: str, query: str, room: int) -> str:
     if len(text) <= room:
         return text
     paragraphs = [p for p in (piece.strip() for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
-    chosen = _choose_paragraphs(paragraphs, query, room)
-    return _join_paragraphs(paragraphs, chosen)[:room] if chosen else cut_at_word(text, room)
+    fits = _score_paragraphs(paragraphs, query)
+    # The best first, as long as there is room for them and for the marks of the gaps.
+    pieces: dict[int, str] = {}
+    free = room
+    for place in sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i)):
+        own = free - len(GAP) - 4
+        if not fits[place] or own < LEAST_PIECE:
+            break
+        pieces[place] = cut_at_word(paragraphs[place], own)
+        free -= len(pieces[place]) + len(GAP) + 4
+    if not pieces:
+        return cut_at_word(text, room)
+    parts: list[str] = []
+    last = -1
+    for place in sorted(pieces):
+        if place != last + 1:
+            parts.append(GAP)
+        parts.append(pieces[place])
+        last = place
+    return "\n\n".join(parts)[:room]
 
 
 def best_paragraphs(text: str, query: str, count: int, room: int) -> list[str]:
@@ -45,33 +63,8 @@ def cut_at_word(text: str, room: int) -> str:
     return (head[:space] if space > room * 0.6 else head).rstrip() + "…"
 
 
-def _choose_paragraphs(paragraphs: list[str], query: str, room: int) -> dict[int, str]:
-    """Paragraphs by place: the best first, as long as there is room for them and for the marks of the gaps."""
-    fits = _score_paragraphs(paragraphs, query)
-    chosen: dict[int, str] = {}
-    left = room
-    for place in sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i)):
-        own = left - len(GAP) - 4
-        if not fits[place] or own < LEAST_PIECE:
-            break
-        chosen[place] = cut_at_word(paragraphs[place], own)
-        left -= len(chosen[place]) + len(GAP) + 4
-    return chosen
-
-
 def _score_paragraphs(paragraphs: list[str], query: str) -> list[float]:
     """How much each paragraph has of the query, itself and by its neighbours."""
     weights = weights_of(query)
     own = [0.0, *(covered_share(weights, covered_roots(weights, p)) for p in paragraphs), 0.0]
     return [fit + BESIDE * max(before, after) for before, fit, after in zip(own, own[1:], own[2:], strict=False)]
-
-
-def _join_paragraphs(paragraphs: list[str], chosen: dict[int, str]) -> str:
-    parts: list[str] = []
-    last = -1
-    for place in sorted(chosen):
-        if place != last + 1:
-            parts.append(GAP)
-        parts.append(chosen[place])
-        last = place
-    return "\n\n".join(parts)

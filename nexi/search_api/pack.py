@@ -70,25 +70,39 @@ def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Out
         "created_utc": outcome.at,
         "producer": {"name": PRODUCER, "version": __version__},
         "request": echo,
-        "meta": _build_meta(request, outcome),
+        "meta": {
+            "backend_used": outcome.backend,
+            "fallback_used": outcome.fallback,
+            "pick_applied": outcome.picks is not None,
+            "pick_ids": list(outcome.picks or ()),
+            "mode_used": request.mode,
+            "timing_ms": {
+                "search": round(outcome.search_s * 1000),
+                "fetch": round(outcome.fetch_s * 1000),
+                "total": round(outcome.total_s * 1000),
+            },
+            "failures": [
+                {"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures
+            ],
+        },
         "usage": {
             "results_returned": len(outcome.results),
             "context_chars": len(text),
-            "fetch_pages_used": sum(found.page is not None for found in outcome.results),
+            "fetch_pages_used": sum(result.page is not None for result in outcome.results),
         },
     }
     if request.wants_items:
         relevance = Relevance(request.text)
-        pack["items"] = [_build_item(found, relevance, outcome.backend) for found in outcome.results]
+        pack["items"] = [_build_item(result, relevance, outcome.backend) for result in outcome.results]
     if request.wants_text:
         pack["rendered_text"] = text
     return pack
 
 
 def rendered_text(request: SearchRequest, outcome: Outcome) -> str:
-    shown = [RenderedItem(_title_of(f), f.hit.url, f.hit.snippet, _content_of(f)) for f in outcome.results]
+    items = [RenderedItem(_title_of(r), r.hit.url, r.hit.snippet, _content_of(r)) for r in outcome.results]
     return render_items(
-        shown, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars
+        items, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars
     )
 
 
@@ -96,47 +110,27 @@ def format_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _item_id(url: str) -> str:
-    """The id of a result; one of this machine is no web page and goes by its own address."""
-    try:
-        return page_id(url)
-    except ValueError:
-        return "web:sha256:" + hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _build_meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "backend_used": outcome.backend,
-        "fallback_used": outcome.fallback,
-        "pick_applied": outcome.picks is not None,
-        "pick_ids": list(outcome.picks or ()),
-        "mode_used": request.mode,
-        "timing_ms": {
-            "search": round(outcome.search_s * 1000),
-            "fetch": round(outcome.fetch_s * 1000),
-            "total": round(outcome.total_s * 1000),
-        },
-        "failures": [{"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures],
-    }
-
-
-def _build_item(found: RankedHit, relevance: Relevance, backend: str) -> dict[str, Any]:
-    hit = found.hit
+def _build_item(result: RankedHit, relevance: Relevance, backend: str) -> dict[str, Any]:
+    hit = result.hit
     engine = hit.backend or backend
+    try:
+        item_id = page_id(hit.url)
+    except ValueError:  # a result of this machine is no web page and goes by its own address
+        item_id = "web:sha256:" + hashlib.sha256(hit.url.encode("utf-8", "surrogatepass")).hexdigest()
     item: dict[str, Any] = {
-        "id": _item_id(hit.url),
+        "id": item_id,
         "type": "web_result",
-        "title": _title_of(found),
+        "title": _title_of(result),
         "url": hit.url,
-        "retrieved_utc": found.read_at or found.found_at,
+        "retrieved_utc": result.read_at or result.found_at,
         "engine": engine,
         "snippet": hit.snippet,
-        "score": {"rank": found.place + 1, "relevance": relevance.of(hit), "method": f"{engine}_snippet"},
-        "fetch": _describe_fetch(found.page),
+        "score": {"rank": result.place + 1, "relevance": relevance.of(hit), "method": f"{engine}_snippet"},
+        "fetch": _describe_fetch(result.page),
     }
     if hit.published:
         item["published"] = hit.published
-    if content := _content_of(found):
+    if content := _content_of(result):
         item["content"] = content
     return item
 
@@ -153,19 +147,24 @@ def _describe_fetch(page: Page | FetchError | None) -> dict[str, Any]:
         }
     reason = REASONS[page.reason] if page else None
     status = "failed" if reason and reason not in NOT_TRIED else "skipped"
-    kind = (page.content_type if page else "") or None
-    nothing: dict[str, Any] = {"content_type": kind, "downloaded_bytes": 0, "truncated": False, "extracted_chars": 0}
-    told = {"message": str(page)} if page else {}
-    return {"status": status, "skip_reason": reason, **nothing, **told}
+    return {
+        "status": status,
+        "skip_reason": reason,
+        "content_type": (page.content_type if page else "") or None,
+        "downloaded_bytes": 0,
+        "truncated": False,
+        "extracted_chars": 0,
+        **({"message": str(page)} if page else {}),
+    }
 
 
-def _title_of(found: RankedHit) -> str:
-    page = found.page
-    return found.hit.title or (page.title if isinstance(page, Page) else "")
+def _title_of(result: RankedHit) -> str:
+    page = result.page
+    return result.hit.title or (page.title if isinstance(page, Page) else "")
 
 
-def _content_of(found: RankedHit) -> str:
-    return found.page.text if isinstance(found.page, Page) else ""
+def _content_of(result: RankedHit) -> str:
+    return result.page.text if isinstance(result.page, Page) else ""
 
 
 def pick_results(results: Sequence[RankedHit], picks: Sequence[int]) -> tuple[RankedHit, ...]:

@@ -23,8 +23,8 @@ class Relevance:
         if not self._total:
             return 0.0
         text = fold_text(f"{hit.title} {hit.snippet} {hit.url}")
-        held = sum(weight for root, weight, anywhere in self._roots if _holds_root(text, root, anywhere))
-        return round(held / self._total, 2)
+        share = sum(weight for root, weight, anywhere in self._roots if _holds_root(text, root, anywhere)) / self._total
+        return round(share, 2)
 
 
 def _holds_root(text: str, root: str, anywhere: bool) -> bool:

@@ -46,17 +46,22 @@ class RenderedItem(Struct, frozen=True):
 def render_items(items: Sequence[RenderedItem], *, backend: str, mode: str, query: str, room: int) -> str:
     """At most `room` characters; empty where not even the wrapper fits."""
     head = _render_head(backend, mode, query)
-    left = room - len(_join_blocks(head, []))
-    if left < 0:
+    free = room - len(_join_blocks(head, []))
+    if free < 0:
         return ""
     blocks: list[str] = []
     for number, item in enumerate(items, 1):
-        block = _render_item(number, item, left - 2)
+        block = _render_item(number, item, free - 2)
         if not block:
             break
         blocks.append(block)
-        left -= len(block) + 2
-    _add_contents(blocks, items, query, left)
+        free -= len(block) + 2
+    # The pages that were read share what room there is, in order; what one leaves is the next one's.
+    places = [place for place in range(len(blocks)) if items[place].content.strip()]
+    for index, place in enumerate(places):
+        content = _render_content(items[place].content, query, free // (len(places) - index))
+        blocks[place] += content
+        free -= len(content)
     return _join_blocks(head, blocks)
 
 
@@ -71,8 +76,8 @@ def _escape_markers(text: str) -> str:
 
 
 def _render_head(backend: str, mode: str, query: str) -> str:
-    asked = json.dumps(one_line(query, MAX_QUERY), ensure_ascii=False)
-    return f"{OPENING}\nrequest:\n  backend={one_line(backend, 40)}\n  mode={mode}\n  query={asked}"
+    query = json.dumps(one_line(query, MAX_QUERY), ensure_ascii=False)
+    return f"{OPENING}\nrequest:\n  backend={one_line(backend, 40)}\n  mode={mode}\n  query={query}"
 
 
 def _join_blocks(head: str, blocks: Sequence[str]) -> str:
@@ -83,39 +88,22 @@ def _render_item(number: int, item: RenderedItem, room: int) -> str:
     """The lines of one item; the snippet is cut to the room, and an item without room for its address is left out."""
     title = one_line(item.title or item.url, MAX_TITLE)
     lines = f"{number}. Title: {title}\n{INDENT}URL: {_escape_markers(item.url)}"
-    left = room - len(lines)
-    if left < 0:
+    if len(lines) > room:
         return ""
     label = f"\n{INDENT}Snippet: "
-    snippet = one_line(item.snippet, min(MAX_SNIPPET, left - len(label)))
-    whole = len(snippet) >= min(LEAST_SNIPPET, len(" ".join(item.snippet.split())))
-    return f"{lines}{label}{snippet}" if snippet and whole else lines
-
-
-def _add_contents(blocks: list[str], items: Sequence[RenderedItem], query: str, left: int) -> None:
-    """Share what room is left among the pages that were read, in order; what one leaves is the next one's."""
-    read = [place for place in range(len(blocks)) if items[place].content.strip()]
-    for done, place in enumerate(read):
-        share = left // (len(read) - done)
-        added = _render_content(items[place].content, query, share)
-        blocks[place] += added
-        left -= len(added)
+    snippet = one_line(item.snippet, min(MAX_SNIPPET, room - len(lines) - len(label)))
+    is_enough = len(snippet) >= min(LEAST_SNIPPET, len(" ".join(item.snippet.split())))
+    return f"{lines}{label}{snippet}" if snippet and is_enough else lines
 
 
 def _render_content(text: str, query: str, room: int) -> str:
     label = f"\n{INDENT}Content:\n"
     own = room - len(label)
-    if own < LEAST_CONTENT:
-        return ""
-    kept = own
-    while kept >= LEAST_CONTENT:
-        shown = _indent_text(_escape_markers(excerpt_text(text, query, kept)))
-        if len(shown) <= own:
-            return label + shown
-        kept -= max(1, len(shown) - own)  # the indent of every line costs room too
+    size = own
+    while size >= LEAST_CONTENT:
+        lines = _escape_markers(excerpt_text(text, query, size)).splitlines()
+        content = "\n".join(f"{INDENT}  {line.rstrip()}" for line in lines if line.rstrip())
+        if len(content) <= own:
+            return label + content
+        size -= max(1, len(content) - own)  # the indent of every line costs room too
     return ""
-
-
-def _indent_text(text: str) -> str:
-    lines = (line.rstrip() for line in text.splitlines())
-    return "\n".join(f"{INDENT}  {line}" for line in lines if line)

@@ -75,19 +75,18 @@ class SearchService:
 
     async def run(self, request: SearchRequest, query: Query | None = None) -> Outcome:
         """What a request comes to; `query` may narrow the search by more than a request can say."""
-        started = self._clock.monotonic()
-        asked = query or Query(request.text, language=request.language)
-        found = await self._find_results(request, asked)
-        searched = self._clock.monotonic()
-        deadline = asyncio.get_running_loop().time() + max(0.0, request.limits.total_s - (searched - started))
-        results = await self._with_pages(found.results, request, deadline)
+        start = self._clock.monotonic()
+        outcome = await self._find_results(request, query or Query(request.text, language=request.language))
+        search_end = self._clock.monotonic()
+        deadline = asyncio.get_running_loop().time() + max(0.0, request.limits.total_s - (search_end - start))
+        results = await self._with_pages(outcome.results, request, deadline)
         now = self._clock.monotonic()
         return replace(
-            found,
+            outcome,
             results=results,
-            search_s=searched - started if request.seeds is None else 0.0,
-            fetch_s=now - searched if request.limits.pages else 0.0,
-            total_s=now - started,
+            search_s=search_end - start if request.seeds is None else 0.0,
+            fetch_s=now - search_end if request.limits.pages else 0.0,
+            total_s=now - start,
             at=pack.format_utc(self._clock.now()),
         )
 
@@ -153,19 +152,24 @@ class SearchService:
     async def _search_backends(self, request: SearchRequest, query: Query) -> Outcome:
         chain = self._ports.chain(request.backend)
         names = [backend.name for backend in chain]
-        wanted = request.backend or "".join(names[:1])
         limits = request.limits
-        query = replace(query, count=_hits_to_ask(request, query.count))
+        # As many as the request wants, and enough for its highest pick.
+        picks = [p for p in request.picks or () if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < MAX_ITEMS]
+        query = replace(query, count=min(MAX_ITEMS, max(query.count, limits.results, *(p + 1 for p in picks), 1)))
         try:
             async with asyncio.timeout(limits.total_s + LAST_WORDS_S):
-                found = await self._ports.search(query, chain, limits)
+                outcome = await self._ports.search(query, chain, limits)
         except TimeoutError:
             late = Failure("search", "timeout", "no backend answered in the time of this request", "raise its time limits")
-            found = SearchOutcome(query.text, failures=(late,))
+            outcome = SearchOutcome(query.text, failures=(late,))
         at = pack.format_utc(self._clock.now())
-        results = tuple(RankedHit(hit, place, at) for place, hit in enumerate(found.hits[: query.count]))
-        failures = (*_missing_backend(request.backend, names), *found.failures)
-        return Outcome(results, found.backend, bool(found.backend) and found.backend != wanted, failures=failures)
+        results = tuple(RankedHit(hit, place, at) for place, hit in enumerate(outcome.hits[: query.count]))
+        failures = outcome.failures
+        if request.backend and request.backend not in names:  # others answer for it, if any may
+            fix = f"ask for {', '.join(names)}, or for none" if names else "set it up, see nexi doctor"
+            failures = (Failure(request.backend[:40], "not_set_up", "this server has no such backend", fix), *failures)
+        first = request.backend or "".join(names[:1])
+        return Outcome(results, outcome.backend, bool(outcome.backend) and outcome.backend != first, failures=failures)
 
     async def _with_pages(
         self, results: tuple[RankedHit, ...], request: SearchRequest, deadline: float
@@ -173,27 +177,13 @@ class SearchService:
         first = results[: request.limits.pages]
         if not first:
             return results
-        pages = await self.read_all([f.hit.url for f in first], request.limits.page, deadline)
+        pages = await self.read_all([result.hit.url for result in first], request.limits.page, deadline)
         at = pack.format_utc(self._clock.now())
-        read = tuple(
-            replace(found, page=page, read_at=at if isinstance(page, Page) else "")
-            for found, page in zip(first, pages, strict=True)
+        with_pages = tuple(
+            replace(result, page=page, read_at=at if isinstance(page, Page) else "")
+            for result, page in zip(first, pages, strict=True)
         )
-        return read + results[len(first) :]
-
-
-def _missing_backend(wanted: str, names: Sequence[str]) -> tuple[Failure, ...]:
-    """That a backend was asked for which is not there; others answer for it, if any may."""
-    if not wanted or wanted in names:
-        return ()
-    fix = f"ask for {', '.join(names)}, or for none" if names else "set it up, see nexi doctor"
-    return (Failure(wanted[:40], "not_set_up", "this server has no such backend", fix),)
-
-
-def _hits_to_ask(request: SearchRequest, least: int) -> int:
-    """How many hits to ask for: what is wanted, and enough for the highest pick."""
-    picks = [p for p in request.picks or () if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < MAX_ITEMS]
-    return min(MAX_ITEMS, max(least, request.limits.results, *(p + 1 for p in picks), 1))
+        return with_pages + results[len(first) :]
 
 
 def _too_late(url: str) -> FetchError:
