@@ -20,8 +20,6 @@ _ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
 
 
 class Arxiv(Struct, frozen=True):
-    """The dialect."""
-
     timeout_s: float = 15.0
     base_url: str = "https://export.arxiv.org/api/query"
     name: str = NAME

@@ -14,8 +14,6 @@ NAME = "brave"
 
 
 class Brave(Struct, frozen=True):
-    """The dialect."""
-
     api_key: str = ""
     timeout_s: float = 10.0
     base_url: str = "https://api.search.brave.com/res/v1"

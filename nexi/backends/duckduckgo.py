@@ -27,6 +27,7 @@ Ask = Callable[..., Sequence[dict[str, Any]]]
 class DuckDuckGo:
     """The SearchBackend port over ddgs. `ask` stands for the library's call in tests."""
 
+    name = NAME
     filters = frozenset({"site", "time", "language"})
 
     def __init__(self, *, timeout_s: float = 10.0, proxy: str = "", certificates: str = "", ask: Ask | None = None) -> None:
@@ -34,10 +35,6 @@ class DuckDuckGo:
         self._proxy = proxy
         self._certificates = certificates
         self._ask = ask or self._with_library
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     async def search(self, query: Query) -> list[Hit]:
         # DuckDuckGo filters by country and language together; a language alone means its largest country there.

@@ -15,8 +15,6 @@ NAME = "exa"
 
 
 class Exa(Struct, frozen=True):
-    """The dialect."""
-
     api_key: str = ""
     timeout_s: float = 10.0
     base_url: str = "https://api.exa.ai"

@@ -15,8 +15,6 @@ NAME = "firecrawl"
 
 
 class Firecrawl(Struct, frozen=True):
-    """The dialect."""
-
     api_key: str = ""
     timeout_s: float = 10.0
     base_url: str = "https://api.firecrawl.dev/v2"

@@ -16,8 +16,6 @@ _LINE = re.compile(r"^\[(\d+)\] (Title|URL Source|Description|Date|Published Tim
 
 
 class Jina(Struct, frozen=True):
-    """The dialect."""
-
     api_key: str = ""
     timeout_s: float = 30.0
     base_url: str = "https://s.jina.ai"

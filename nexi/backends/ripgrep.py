@@ -144,6 +144,7 @@ def to_hits(matches: Sequence[Match], count: int, texts: Sequence[str] = ()) -> 
 class Ripgrep:
     """The SearchBackend port over one folder."""
 
+    name = NAME
     local = True
     filters = frozenset[str]()
 
@@ -151,10 +152,6 @@ class Ripgrep:
         self._root = Path(root).expanduser()
         self._timeout_s = timeout_s
         self._program = program
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     async def search(self, query: Query) -> list[Hit]:
         """Files with the pattern, else with the text as it is written, else with its words."""

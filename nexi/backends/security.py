@@ -1,6 +1,6 @@
 """Known vulnerabilities from NVD, CISA KEV, GitHub Advisories and OSV, merged by their ids. No key is needed.
 
-Each source is two pure functions, a request (or None when it cannot answer such a query) and a parse into Records; the
+Each source is two pure functions, a request (or None when it cannot answer such a query) and a parse into vulnerabilities; the
 backend asks them together through the shared sender. A source that fails is named, and the others still answer. NVD takes
 words and CVE ids and lists the oldest first, so its last page is read too; GitHub and OSV take ids and packages, written as
 `pkg:pypi/jinja2@2.4.1`, `pypi:jinja2@2.4.1` or by name alone, which OSV looks up in every ecosystem; KEV is one list, read
@@ -366,6 +366,7 @@ def _read_day(value: object) -> str:
 class Security:
     """The SearchBackend port over the four sources."""
 
+    name = NAME
     filters = frozenset[str]()
 
     def __init__(self, sender: Sender, *, timeout_s: float = 10.0, api_key: str = "") -> None:
@@ -374,10 +375,6 @@ class Security:
         self._api_key = api_key
         self._kev: list[Vulnerability] | None = None
         self._kev_lock = asyncio.Lock()
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     async def search(self, query: Query) -> list[Hit]:
         subject = read_query(query.text)

@@ -16,8 +16,6 @@ _PERIODS = {"d": "day", "w": "week", "m": "month", "y": "year"}
 
 
 class Tavily(Struct, frozen=True):
-    """The dialect."""
-
     api_key: str = ""
     timeout_s: float = 10.0
     base_url: str = "https://api.tavily.com"

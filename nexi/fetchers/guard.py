@@ -1,8 +1,8 @@
 """The boundary between strangers' URLs and our network: which addresses a page may be fetched from.
 
-`forbidden` is the rule about addresses, `Guard` adds the operator's exceptions, and `GuardedBackend` enforces both at the
-only place where it cannot be talked around: in the connect call, on the literal address that is then connected to. A
-name is resolved once and the answer is pinned, so redirects, rebinding and odd spellings all end here.
+`forbidden_reason` is the rule about addresses, `AddressGuard` adds the operator's exceptions, and `GuardedBackend` enforces
+both at the only place where it cannot be talked around: in the connect call, on the literal address that is then connected
+to. A name is resolved once and the answer is pinned, so redirects, rebinding and odd spellings all end here.
 
 This file knows no HTTP, no pages and no configuration file. Endpoints the operator configured do not pass through it.
 """

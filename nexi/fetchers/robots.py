@@ -66,8 +66,8 @@ class Robots:
         entry = self._entries.get(url.origin)
         if entry is None or entry.expires <= self._clock.monotonic():
             if len(self._entries) >= MAX_ORIGINS:
-                done = [origin for origin, other in self._entries.items() if other.reading.done()]
-                for origin in done[: MAX_ORIGINS // 4]:
+                origins = [origin for origin, other in self._entries.items() if other.reading.done()]
+                for origin in origins[: MAX_ORIGINS // 4]:
                     del self._entries[origin]
             entry = _Entry(asyncio.create_task(self._fetch_rules(url.origin)), self._clock.monotonic() + KEPT_S)
             self._entries[url.origin] = entry

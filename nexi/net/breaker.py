@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 __all__ = ["State", "Suspension", "after_failure", "after_success", "current_standing", "format_duration", "try_admit"]
 
@@ -61,9 +62,9 @@ def current_standing(state: State, now: float) -> Standing:
     """Where a backend stands. A clock that was set back ends a rest rather than making it endless."""
     if state is None:
         return "closed"
-    resting = state.since <= now < state.until
-    on_trial = state.trial_until - TRIAL_S <= now < state.trial_until
-    return "open" if resting or on_trial else "half_open"
+    is_resting = state.since <= now < state.until
+    is_on_trial = state.trial_until - TRIAL_S <= now < state.trial_until
+    return "open" if is_resting or is_on_trial else "half_open"
 
 
 def try_admit(state: State, now: float) -> tuple[bool, State]:
@@ -71,7 +72,7 @@ def try_admit(state: State, now: float) -> tuple[bool, State]:
     where = current_standing(state, now)
     if state is None or where == "open":
         return state is None, state
-    return True, _change_state(state, trial_until=now + TRIAL_S)
+    return True, replace(state, trial_until=now + TRIAL_S)
 
 
 def after_success(state: State) -> State:
@@ -84,7 +85,7 @@ def after_failure(
 ) -> State:
     """The state after a failure. Failures of requests that were under way together count as one."""
     if code in NO_FAULT:
-        return state if state is None else _change_state(state, trial_until=0.0)
+        return state if state is None else replace(state, trial_until=0.0)
     together = state is not None and state.since <= now < state.until
     errors = (state.errors if state else 0) + (0 if together else 1)
     until = now + rest_seconds(code, errors, retry_after)
@@ -109,7 +110,3 @@ def format_duration(seconds: float) -> str:
     if whole < 120:
         return f"{whole} s"
     return f"{math.ceil(whole / 60)} min" if whole < 2 * HOUR else f"{math.ceil(whole / HOUR)} h"
-
-
-def _change_state(state: Suspension, *, trial_until: float) -> Suspension:
-    return Suspension(state.since, state.until, state.code, state.reason, state.fix, state.errors, trial_until)

@@ -128,22 +128,21 @@ def _no_data(title: str, body: bytes) -> BackendError:
         )
     words = plain_line(body[:300].decode("utf-8", "replace"))
     if _RATE.search(words):
-        fix = "wait; other services are asked meanwhile"
-        return BackendError(
-            f"{title} limits how often it may be asked", code="rate_limit", cause=words, fix=fix, retryable=True
-        )
+        return _rate_error(title, words)
     cause = f"it is no JSON: {words or 'it is empty'}"
     return BackendError(f"{title} sent an answer that cannot be read", code="bad_json", cause=cause, fix="try again later")
+
+
+def _rate_error(title: str, words: str) -> BackendError:
+    fix = "wait; other services are asked meanwhile"
+    return BackendError(f"{title} limits how often it may be asked", code="rate_limit", cause=words, fix=fix, retryable=True)
 
 
 def _wrong_shape(title: str, data: Any, path: str) -> BackendError:
     """An error inside a 200, or an answer of another version."""
     words = service_message(json.dumps(data)[:5000].encode() if isinstance(data, dict) else b"{}", default="")
     if _RATE.search(words):
-        fix = "wait; other services are asked meanwhile"
-        return BackendError(
-            f"{title} limits how often it may be asked", code="rate_limit", cause=words, fix=fix, retryable=True
-        )
+        return _rate_error(title, words)
     if words:
         return BackendError(f"{title} reports an error", code="error_inside", cause=words, fix="change the query, or try later")
     return BackendError(

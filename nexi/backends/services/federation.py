@@ -29,16 +29,13 @@ RateMeaning = Callable[[str], Mapping[str, float]]  # how much a question is of 
 class OpenServices:
     """The SearchBackend port over members that are built when they are first asked."""
 
+    name = NAME
     filters = frozenset({"site", "time", "language", "focus"})  # each member says for itself what it ignores
 
     def __init__(self, builders: Mapping[str, Callable[[], SearchBackend]], rate_meaning: RateMeaning | None = None) -> None:
         self._builders = builders
         self._rate_meaning = rate_meaning
         self._members: dict[str, SearchBackend] = {}
-
-    @property
-    def name(self) -> str:
-        return NAME
 
     @property
     def services(self) -> Collection[str]:
