@@ -22,13 +22,13 @@ from msgspec.structs import replace
 
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
-from nexi.checking.origins import are_copies, group_origins
+from nexi.checking.origins import are_copies, group_origins, merge_copies
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Value, list_dates
 from nexi.text.plain import fold_text
-from nexi.text.references import MAX_LEAD_CHARS, find_namesakes
+from nexi.text.references import MAX_LEAD_CHARS, find_namesakes, name_subject
 from nexi.text.scope import DocumentScope, is_newer
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
@@ -86,7 +86,8 @@ def find_conflicts(
     about = {number: _subject_terms(page, titles.get(number, "")) for number, page in pages.items()}
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
-    namesakes = find_namesakes(question, [(titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers])
+    leads = [(titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers]
+    namesakes = merge_copies(find_namesakes(question, leads), [pages[n].text for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
     groups = [
         group for claim in claims[:MAX_CLAIMS] for group in _find_disagreements(claim, pages, about, question_terms, scopes)
@@ -197,19 +198,25 @@ def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str]
 
 
 def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
-    """The words that two sentences have in one place, where they are the same word for word otherwise, articles aside."""
+    """The words that two sentences of copies have in one place, where they are the same word for word otherwise.
+
+    Articles count for nothing. Several places may differ where they hold names and values alone; the first one is shown.
+    """
     one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
     matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
-    edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
-    if len(edits) != 1 or edits[0][0] != "replace":
+    edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal" and (edit[0] == "replace" or edit[1])]
+    common = sum(block.size for block in matcher.get_matching_blocks())
+    if common < MIN_COMMON_WORDS or common < MIN_SAME_WORDS * min(len(one), len(two)):
         return None
-    _, a, b, c, d = edits[0]
-    spans = (one[a:b], two[c:d])
-    is_short = max(b - a, d - c) <= MAX_EXCHANGED_WORDS and len(one) - (b - a) >= MIN_COMMON_WORDS
-    tells = all(any(w.term for w in span) and not any(w.value or is_negation(w) for w in span) for span in spans)
-    if not (is_short and tells) or {w.term for w in spans[0]} & {w.term for w in spans[1]}:
-        return None
-    return ours.text.text[one[a].start : one[b - 1].end], theirs.text.text[two[c].start : two[d - 1].end]
+    spans = [(one[a:b], two[c:d]) for tag, a, b, c, d in edits if tag == "replace"]
+    firm = [pair for pair in spans if all(all(w.is_name or w.value or w.flat in PARTICLES for w in span) for span in pair)]
+    most = MAX_NAME if firm else MAX_EXCHANGED_WORDS
+    for mine, other in firm or (spans if len(edits) == 1 else []):
+        tells = all(any(w.term or w.value for w in span) and not any(map(is_negation, span)) for span in (mine, other))
+        is_other = not {w.term or w.flat for w in mine} & {w.term or w.flat for w in other}
+        if tells and is_other and max(len(mine), len(other)) <= most:
+            return ours.text.text[mine[0].start : mine[-1].end], theirs.text.text[other[0].start : other[-1].end]
+    return None
 
 
 def _add(group: Group, statement: Statement) -> None:
@@ -297,12 +304,13 @@ def _sentences_near(sentence: ParsedText, page: Snapshot) -> list[ParsedText]:
     counts: Counter[int] = Counter()
     for term in sentence.terms:
         counts.update(page.places.get(term, ()))
-    return [page.parse_between(at, at) for at, shared in counts.most_common(MAX_NEAR) if shared >= MIN_SHARED]
+    least = min(MIN_SHARED, len(sentence.terms))
+    return [page.parse_between(at, at) for at, shared in counts.most_common(MAX_NEAR) if shared >= least > 1]
 
 
 def _subject_terms(page: Snapshot, title: str) -> frozenset[str]:
     """What a page is about, by its title without the name of the site, or by its first line."""
-    title = _SITE.split(title)[0] or (page.words_between(0, 0) if page.bounds else "")
+    title = _SITE.split(name_subject(title, page.text))[0] or (page.words_between(0, 0) if page.bounds else "")
     return frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations, takewhile
 from types import MappingProxyType
 
 from nexi.checking.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
 
 SHINGLE_WORDS = 5
 COPIED_SHARE = 0.5  # share of the shorter page's shingles that stand in the other
+ALTERED_SHARE = 0.7  # of copies in which the name was changed: texts about two towns may have half in common
 MIN_SHINGLES = 8
 MAX_CHARS = 200_000
 
@@ -49,6 +51,33 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
 def are_copies(one: str, other: str) -> bool:
     """Whether two texts are one, whatever somebody has changed in a part of it."""
     return is_copy(shingles(one), shingles(other))
+
+
+def merge_copies(about: Mapping[int, str], texts: Sequence[str]) -> dict[int, str]:
+    """What texts are about by their place, where copies are about one thing, whatever somebody has changed in its name.
+
+    A copy of a text that has a name has it too.
+    """
+    prints = [shingles(text) for text in texts] if about else []
+    names = dict(about)
+    for one, other in combinations(range(len(prints)), 2):
+        shorter = min(len(prints[one]), len(prints[other]))
+        if shorter < MIN_SHINGLES or len(prints[one] & prints[other]) < ALTERED_SHARE * shorter:
+            continue
+        both = [name for name in (names.get(one, ""), names.get(other, "")) if name]
+        if both:
+            joined = _join_names(both[0], both[-1])
+            names |= {place: joined for place, name in names.items() if name in both} | {one: joined, other: joined}
+    return names
+
+
+def _join_names(one: str, other: str) -> str:
+    """What two names begin with, without a bracket that stays open."""
+    if one == other:
+        return one
+    words = [a for a, b in takewhile(lambda pair: pair[0] == pair[1], zip(one.split(), other.split(), strict=False))]
+    start = " ".join(words)
+    return (start if "(" not in start or ")" in start else start.partition("(")[0]).rstrip(" ,") or one
 
 
 def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:

@@ -142,6 +142,33 @@ def test_where_as_many_pages_give_one_value_as_another_the_answer_says_that_they
     assert all("Sources disagree" not in conflict.subject for conflict in answer.conflicts)
 
 
+TALK_SHOW = (
+    "Talk Show ({0} album) Talk Show is the first and only album by R&B singer {0}, released on January 26, 1999 through Uptown "
+    "Records. Though it was met with good reviews, the album was a commercial failure and left the charts after one week."
+)
+
+
+def test_a_copy_of_a_page_with_another_name_in_it_is_a_disagreement_and_no_other_thing_of_the_name() -> None:
+    files = {
+        "a.txt": TALK_SHOW.format("Shae Jones"),
+        "b.txt": TALK_SHOW.format("Beyoncé"),
+        "c.txt": "Talk Show (The Go-Go's album) Talk Show is the third album by the American rock band the Go-Go's.",
+    }
+    answer = ask(files, 'Who is the artist of the album "Talk Show"?')
+    own = [line for line in answer.text.splitlines() if line.startswith("- ")]
+    assert sorted(line.partition(": ")[0] for line in own) == ["- Talk Show", "- Talk Show (The Go-Go's album)"]
+    assert [sorted(r.value for r in conflict.readings) for conflict in answer.conflicts] == [["Beyoncé", "Shae Jones"]]
+
+
+def test_copies_of_a_page_with_another_number_are_a_disagreement_also_where_the_sentence_names_nothing() -> None:
+    text = (
+        "Sandusk Township lies in the west of Zorbia county. As of the 2010 census the population was {}. It has two schools."
+    )
+    answer = ask({"a.txt": text.format("459"), "b.txt": text.format("1,234")}, "What is the population of Sandusk Township?")
+    assert "Sources disagree on “As of the 2010 census the population was …”: " in answer.text
+    assert [sorted(r.value for r in conflict.readings) for conflict in answer.conflicts] == [["1,234", "459"]]
+
+
 def test_a_question_about_now_says_the_date_of_its_newest_source() -> None:
     answer = ask({"b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}, "What is the current tax rate for small firms in Zorbia?")
     assert "\n\n**As of 1 February 2025, " in answer.text

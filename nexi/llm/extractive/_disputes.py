@@ -1,46 +1,72 @@
 """Which of several values to quote where pages give different ones for the same thing: the one that most pages give.
 
 Above `_evidence` and the comparison of sentences, below `_readings` and `composition`. Where as many pages give the one as the
-other, both are quoted, because nothing here can tell which is right.
+other, all of them are quoted, because nothing here can tell which is right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import groupby
+
+from msgspec import Struct
 
 from nexi.checking.conflicts import find_difference
 from nexi.checking.origins import are_copies
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
-from nexi.llm.extractive._limits import MAX_COMPARED
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES
 from nexi.llm.extractive._outdated import has_same_subject
 from nexi.llm.extractive._quotation import quote_sentence
 
 __all__ = ["Settled", "settle_values"]
 
-# The sentences that no better supported one contradicts, and the two of a dispute that is not settled.
-Settled = tuple[list[Scored], list[Scored]]
+
+class Settled(Struct, frozen=True):
+    """The sentence that no better supported one contradicts, or all of a dispute that is not settled; and those set aside."""
+
+    chosen: tuple[Scored, ...]
+    aside: tuple[Scored, ...] = ()
+
+    @property
+    def is_disputed(self) -> bool:
+        return len(self.chosen) > 1
 
 
-def settle_values(ranking: SentenceRanking, sentences: Sequence[Scored], about: str = "") -> Settled:
-    """Sentences, best first, without those whose value fewer pages give than another; and two that nothing decides between."""
-    outvoted: list[Scored] = []
-    for place, one in enumerate(sentences[:MAX_COMPARED]):
-        for other in sentences[place + 1 : MAX_COMPARED]:
-            if one.page == other.page or one in outvoted or other in outvoted or not has_same_subject(ranking, one, other):
-                continue
-            subject = about or ranking.subjects[one.page] or ranking.question.text
-            texts = ranking.pages[one.page].text, ranking.pages[other.page].text
-            quotes = quote_sentence(ranking, one), quote_sentence(ranking, other)
-            values = find_difference(*quotes, subject, partial(are_copies, *texts))
-            if values is None:
-                continue
-            ours, theirs = (_count_pages(ranking, value) for value in values)
-            if ours == theirs:
-                return [s for s in sentences if s not in outvoted], [one, other]
-            outvoted.append(other if ours > theirs else one)
-    return [s for s in sentences if s not in outvoted], []
+def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored], about: str = "") -> Settled:
+    """A sentence beside those of other pages that say the same thing with another value.
+
+    `usable` are the sentences that hold for the time asked for and are not about another thing of the name.
+    """
+    subject = about or ranking.subjects[s.page] or ranking.question.text
+    own = quote_sentence(ranking, s)
+    support: dict[str, int] = {}
+    others: dict[str, list[Scored]] = {}
+    for page, sentences in groupby(sorted(usable, key=lambda o: o.page), key=lambda o: o.page):
+        if page == s.page:
+            continue
+        is_same_text = partial(are_copies, ranking.pages[s.page].text, ranking.pages[page].text)
+        for other in _find_alike(ranking, s, sentences):
+            if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text):
+                support |= {value: _count_pages(ranking, value) for value in values}
+                others.setdefault(values[1], []).append(other)
+                own_value = values[0]
+                break
+    if not others:
+        return Settled((s,))
+    most = max(support.values())
+    best = [s] if support[own_value] == most else []
+    best += [group[0] for value, group in others.items() if support[value] == most]
+    chosen = tuple(best[:MAX_ALTERNATIVES])
+    return Settled(chosen, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in chosen))
+
+
+def _find_alike(ranking: SentenceRanking, s: Scored, sentences: Iterable[Scored]) -> list[Scored]:
+    """The sentences that have most words in common with this one, those with the most first."""
+    own = ranking.stems_of(s.page, s.place)
+    alike = [other for other in sentences if has_same_subject(ranking, s, other)]
+    return sorted(alike, key=lambda o: -len(own & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]
 
 
 def _count_pages(ranking: SentenceRanking, value: str) -> int:

@@ -26,5 +26,6 @@ MIN_SENTENCE_WORDS = 6  # fewer are seldom a statement, and a question in fewer 
 MIN_SUMMARY_WORDS = 5  # of a sentence that stands for its section
 MIN_NAME_CHARS = 4  # a shorter one may mean anything
 
+CERTAIN = 0.9  # the chance from which nothing is added
 ENOUGH = 0.4  # the share of what was asked, or of the best score, from which a text bears on a question
 SAME = 0.7  # the share of common words or letters from which two texts or words are taken for the same

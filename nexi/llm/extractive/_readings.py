@@ -8,18 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from nexi.llm.extractive._choice import Compare, rate_candidates
-from nexi.llm.extractive._comparison import tells_life, tells_life_day
+from msgspec import Struct
+
+from nexi.checking.origins import merge_copies
+from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
+from nexi.llm.extractive._comparison import tells_life_day
 from nexi.llm.extractive._disputes import settle_values
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted
-from nexi.llm.extractive._limits import MAX_ALTERNATIVES
+from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, scope_of
 from nexi.text.references import find_namesakes
 from nexi.text.scope import asks_for_now, asks_for_past, find_periods
 
 __all__ = ["Reading", "find_readings"]
 
-Reading = tuple[str, tuple[Scored, ...]]  # a name and its sentence; two where pages give different values
+
+class Reading(Struct, frozen=True):
+    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree."""
+
+    label: str
+    sentences: tuple[Scored, ...]
+    is_disputed: bool = False
 
 
 @lru_cache(maxsize=2)
@@ -38,20 +47,29 @@ def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> l
 def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:
     """The things of one name that pages are about, each with the sentence that says what was asked of it."""
     about = find_namesakes(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
+    about = merge_copies(about, [page.text for page in ranking.pages])
     readings: list[Reading] = []
     for label in dict.fromkeys(about.values()):
-        asked = ranking.question.weights.keys() - frozenset(ranking.words.stems(label))
         own = [s for s in usable if about.get(s.page) == label]
-        if ranking.wants in ("date", "number", "place", "person"):
-            own = [s for s in own if holds_wanted(ranking, s.sentence)]
-        own = [s for s in own if s.covered & asked or tells_life(ranking.question, s.sentence.text)] or own
-        own = [s for s in own if tells_life_day(ranking.question, s.sentence.text)] or own
         if own:
-            rated = [c.scored for c in rate_candidates(ranking, own, compare)]
-            best, disputed = settle_values(ranking, rated, label)
-            is_disputed = bool(disputed) and rated[0] in disputed
-            readings.append((label, tuple(disputed) if is_disputed else (best[0],)))
+            rest = [s for s in usable if about.get(s.page, label) == label]
+            readings.append(_answer_reading(ranking, rest, rate_candidates(ranking, own, compare), label))
     return readings
+
+
+def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], rated: Sequence[Candidate], label: str) -> Reading:
+    """The sentence that answers most likely for a reading, or all of a dispute; and a second one while that is not certain."""
+
+    if ranking.wants in ("date", "number", "place", "person"):
+        rated = [c for c in rated if holds_wanted(ranking, c.scored.sentence)] or rated
+    rated = [c for c in rated if tells_life_day(ranking.question, c.scored.sentence.text)] or rated
+    settled = settle_values(ranking, rated[0].scored, usable, label)
+    if settled.is_disputed:
+        return Reading(label, settled.chosen, is_disputed=True)
+    taken = {(s.page, s.place) for s in (*settled.chosen, *settled.aside)}
+    room = MAX_WORDS - len(settled.chosen[0].sentence.text.split())
+    more = [c.scored for c in rated if (c.scored.page, c.scored.place) not in taken and rated[0].chance < CERTAIN]
+    return Reading(label, (*settled.chosen, *[s for s in more if len(s.sentence.text.split()) <= room][:1]))
 
 
 def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:
@@ -67,4 +85,4 @@ def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Re
         if scope.is_of_family(scopes[first.page]) and not scope.standing and has_same_subject(ranking, s, first):
             of_period.setdefault(scope.periods[:1], s)
     named = [(periods[0], s) for periods, s in of_period.items() if periods]
-    return [(str(period), (s,)) for period, s in sorted(named, key=lambda pair: pair[0].end, reverse=True)]
+    return [Reading(str(period), (s,)) for period, s in sorted(named, key=lambda pair: pair[0].end, reverse=True)]

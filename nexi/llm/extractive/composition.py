@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.checking.conflicts import DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
@@ -28,6 +29,7 @@ from nexi.llm.extractive._evidence import (
 )
 from nexi.llm.extractive._lexicon import RELATIONS
 from nexi.llm.extractive._limits import (
+    CERTAIN,
     ENOUGH,
     MAX_BLOCK_WORDS,
     MAX_CANDIDATES,
@@ -59,7 +61,6 @@ from nexi.types import Answered, Hit, PageView
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_PAGES = 2
 ONE_PAGE = 0.65  # the share of the question that a page must say to answer it alone
-CERTAIN = 0.9  # the chance from which nothing is added
 MIN_CHANCE = 0.1  # of a sentence that is added
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
@@ -114,12 +115,14 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
     question, candidates = evidence.question, rate_choices(evidence, compare)
     best, is_unit = candidates[0], candidates[0].scored.last > 0
     if not is_unit:
-        settled, disputed = settle_values(evidence, [c.scored for c in candidates])
-        if best.scored in disputed:
-            return Draft(best, _quote_lines(evidence, disputed), DISAGREE.strip())
-        if outvoted := {(c.scored.page, c.scored.place) for c in candidates if c.scored not in settled}:
-            candidates = [c for c in candidates if c.scored in settled]
-            usable = [s for s in usable if (s.page, s.place) not in outvoted]
+        settled = settle_values(evidence, best.scored, usable)
+        if settled.is_disputed:
+            return Draft(best, _quote_lines(evidence, settled.chosen, MAX_BLOCK_WORDS), DISAGREE.strip())
+        outvoted = {(s.page, s.place) for s in settled.aside}
+        if (best.scored.page, best.scored.place) in outvoted:
+            candidates = [replace(best, scored=settled.chosen[0]), *candidates[1:]]
+        candidates = [c for c in candidates if (c.scored.page, c.scored.place) not in outvoted]
+        usable = [s for s in usable if (s.page, s.place) not in outvoted]
     if compare and question.sets_side_by_side and (sides := choose_sides(evidence, compare, as_units=is_unit)):
         return Draft(best, _quote_sides(evidence, candidates, sides))
     if is_unit:
@@ -176,12 +179,12 @@ def _quote_sides(
 def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
     """A line for each reading; where pages give different values, with both of them."""
     lines: list[tuple[str, int]] = []
-    for label, sentences in readings:
-        quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_WORDS) for s in sentences]
-        numbers = [evidence.pages[s.page].number for s in sentences]
+    for reading in readings:
+        quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_WORDS) for s in reading.sentences]
+        numbers = [evidence.pages[s.page].number for s in reading.sentences]
         cited = [f"{quote} [{number}] " for quote, number in zip(quotes[:-1], numbers, strict=False)]
-        lead = DISAGREE if cited else ""
-        lines.append((f"- {label}: {lead}{''.join(cited)}{quotes[-1]}", numbers[-1]))
+        lead = DISAGREE if reading.is_disputed else ""
+        lines.append((f"- {reading.label}: {lead}{''.join(cited)}{quotes[-1]}", numbers[-1]))
     return tuple(lines)
 
 
