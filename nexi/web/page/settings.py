@@ -39,9 +39,9 @@ class SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
     default_effort: Text = UNSET
     api_key: Text = UNSET
     jina_key: Text = UNSET
-    max_cost: float | None | UnsetType = UNSET
-    max_tokens: int | None | UnsetType = UNSET
-    time_target: float | None | UnsetType = UNSET
+    max_cost: float | UnsetType | None = UNSET
+    max_tokens: int | UnsetType | None = UNSET
+    time_target: float | UnsetType | None = UNSET
 
 
 def routes() -> list[Route]:
