@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_failed_web
+from nexi.answers.answered import NOTHING_ANSWERS
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
@@ -219,6 +220,8 @@ class AnswerChecker:
         """Add an answer to the conversation; it gets links into its sources and a rating."""
         self.context.session.messages.append(Message("assistant", text))
         sources, answered = await self._link_sources(self._list_cited(text), review), await self._rate_answer(review)
+        if answered in ("yes", "likely") and NOTHING_ANSWERS in text:
+            answered = "no"
         if answered and self._find_open_reference():
             answered = "depends"
         return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, answered)

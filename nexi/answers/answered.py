@@ -6,8 +6,9 @@ import re
 
 from nexi.types import Answered
 
-__all__ = ["SEVERAL_READINGS", "describe_answered", "list_readings", "narrow_question"]
+__all__ = ["NOTHING_ANSWERS", "SEVERAL_READINGS", "describe_answered", "list_readings", "narrow_question"]
 
+NOTHING_ANSWERS = "None of the pages that were read answers this question"  # how a text without an answer begins
 SEVERAL_READINGS = "The question can mean several things; there is a section on each:"
 _READING = re.compile(r"^- ([^\n]{2,100}?): .*\[\d{1,3}\]", re.MULTILINE)
 _SECTION = re.compile(r"^## ([^\n]{2,100})$", re.MULTILINE)

@@ -10,10 +10,11 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
+from nexi.agent.context import RatePages
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs
-from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
+from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages, rate_report
 from nexi.app.pages import long_page_limits
 from nexi.budget import Meter
 from nexi.checking.answer import Verifier
@@ -244,9 +245,9 @@ class RunComponents:
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
         """How a report, which was written elsewhere, is checked and released."""
-        return AnswerChecker(self.build_context(stop), self.build_verifier(), drops_repeats=True)
+        return AnswerChecker(self.build_context(stop, rate_report), self.build_verifier(), drops_repeats=True)
 
-    def build_context(self, stop: asyncio.Event) -> RunContext:
+    def build_context(self, stop: asyncio.Event, rate: RatePages = rate_pages) -> RunContext:
         answering = self.metered_llm("answer")
         return RunContext(
             question=self.question,
@@ -254,7 +255,7 @@ class RunComponents:
             session=self.session,
             meter=self.meter,
             emit=self.emit,
-            rate_pages=rate_pages,
+            rate_pages=rate,
             choose_passages=choose_passages,
             adds_answer=adds_answer,
             clock=self.ports.clock,

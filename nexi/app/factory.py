@@ -698,6 +698,17 @@ def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
     return rate(question, pages, compare_texts)
 
 
+def rate_report(question: str, pages: Sequence[PageView]) -> Answered:
+    """Whether pages answer the parts of a question: all of them, some, or none."""
+    from nexi.research.planner import split_question
+
+    parts = split_question(question)
+    ratings = {rate_pages(part, pages) for part in parts}
+    if len(ratings) == 1 or "depends" in ratings:
+        return "depends" if "depends" in ratings else ratings.pop()
+    return "likely"
+
+
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:
     """What of the pages a small model is given; "" where it should not be asked."""
     from nexi.llm.extractive.guidance import choose_passages as choose

@@ -186,7 +186,8 @@ def split_question(question: str) -> list[str]:
     """
     asking = _list_asking(question)
     sentences = [s.strip() for asked in asking for s in _SENTENCE.findall(asked) if _count_content_words(s)]
-    parts = [part for sentence in sentences for part in _split_conjunctions(sentence)]
+    topic = sentences[0] if len(asking) > 1 and find_names(f"of {sentences[0]}") == [sentences[0]] else ""
+    parts = [part for sentence in sentences[bool(topic) :] for part in _split_conjunctions(sentence)]
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
         return [sides[1].strip(), sides[2].strip()]
     questions = [part for part in parts if _count_content_words(part)]

@@ -210,3 +210,30 @@ def test_a_sentence_that_refers_back_stands_after_all_it_refers_to_or_after_noth
     )
     text = write_read_report("Describe the yield of the salt works.", ["The yield of the salt works"], [page], ["yield"])
     assert text.split("\n\n")[1].startswith("Brine stands in flat basins")
+
+
+def test_the_system_of_one_country_is_not_a_sentence_with_the_word_system_about_another() -> None:
+    east = PageView(
+        "https://east.example/",
+        1,
+        "Eastland",
+        "Eastland has a system of schools and universities that is paid for by the provinces and their towns.\n\n"
+        "Eastland is a republic whose president is elected for seven years and names the government.",
+    )
+    west = PageView(
+        "https://west.example/",
+        2,
+        "Westland",
+        "Westland stayed neutral in the war, and its political parties were forbidden until the peace.\n\n"
+        "Westland is a monarchy in which a parliament of two houses makes the laws.",
+    )
+    parts = ["Describe the political system of Eastland.", "Describe the political system of Westland."]
+    text = write_read_report(
+        "Compare the political systems of Eastland and Westland.", parts, [east, west], ["republic", "monarchy"]
+    )
+    assert text == (
+        "# The political systems of Eastland and Westland\n\n## The political system of Eastland\n\n"
+        "Eastland is a republic whose president is elected for seven years and names the government. [1]\n\n"
+        "## The political system of Westland\n\n"
+        "Westland is a monarchy in which a parliament of two houses makes the laws. [2]"
+    )

@@ -103,7 +103,7 @@ from nexi.research.planner import split_question
         ),
         (
             "Write a brief on Zorb Motors. Cover the revenue of 2025. Name the launch date of the Z-4.",
-            ["Zorb Motors", "The revenue of 2025 (Zorb Motors)", "The launch date of the Z-4 (Zorb Motors)"],
+            ["The revenue of 2025 (Zorb Motors)", "The launch date of the Z-4 (Zorb Motors)"],
         ),
         ("What is Norman law and Norman art known for?", ["What is Norman law known for?", "What is Norman art known for?"]),
     ],

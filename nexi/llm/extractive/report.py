@@ -16,7 +16,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from nexi.answers.answered import SEVERAL_READINGS
+from nexi.answers.answered import NOTHING_ANSWERS, SEVERAL_READINGS
 from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._choice import READING, Compare
 from nexi.llm.extractive._evidence import find_page_subject
@@ -47,9 +47,11 @@ __all__ = ["TOO_BROAD", "write_report"]
 
 # The weights of what speaks for a stretch, and the points that it needs; without and with a reading model.
 WORDS, READ = "report-words.json", "report.json"
+MIN_SPECIFIC_WORDS = 3  # of a part; a stretch that says them all answers it wherever it stands
+ALL_SAID = 0.99
 MAX_CONTEXT = 2  # sentences before one that refers back to them
-TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
-NOT_ANSWERED = "None of the pages that were read answers this question."
+TOO_BROAD = f"{NOTHING_ANSWERS} part by part; they begin as follows:"
+NOT_ANSWERED = f"{NOTHING_ANSWERS}."
 
 _WEAK = frozenset(
     map(
@@ -196,8 +198,15 @@ class ReportWriter:
     def _rate_part(self, part: int) -> list[_Quotation]:
         """The stretches that answer a part, with their scores."""
         known = load_weights(self._file)
-        rated = [_Quotation(sum_points(row, known), part, stretch) for stretch, row in self.describe_part(part)]
-        return [quotation for quotation in rated if quotation.score >= known["least"]]
+        is_specific = len(set(self.words.stems(self.parts[part]))) >= MIN_SPECIFIC_WORDS
+        quotations = []
+        for stretch, row in self.describe_part(part):
+            score = sum_points(row, known)
+            if self._file == WORDS and is_specific and row["own"] > ALL_SAID:
+                score = max(score, known["least"])
+            if score >= known["least"]:
+                quotations.append(_Quotation(score, part, stretch))
+        return quotations
 
     def describe_part(self, part: int) -> list[tuple[Stretch, dict[str, float]]]:
         """The stretches that say most of a part by their rare words and by all of them, and what speaks for each."""
