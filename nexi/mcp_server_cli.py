@@ -34,7 +34,11 @@ MOST_PORT = 65535
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; the exit code is 0, 1 for a failure, 2 for wrong use, 130 for Ctrl-C."""
-    arguments = _build_parser().parse_args(argv)
+    parser = argparse.ArgumentParser(prog="python -m nexi.mcp_server_cli", description="nexi for MCP clients.")
+    parser.add_argument("transport", nargs="?", choices=["stdio", "http"], default="stdio")
+    parser.add_argument("host", nargs="?", default=HOST, help="the address to listen on (http)")
+    parser.add_argument("port", nargs="?", type=_parse_port, default=PORT, help="the port to listen on (http)")
+    arguments = parser.parse_args(argv)
     try:
         if arguments.transport == "http":
             serve_http(arguments.host, arguments.port)
@@ -46,14 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_CANCELLED
     return 0
-
-
-def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m nexi.mcp_server_cli", description="nexi for MCP clients.")
-    parser.add_argument("transport", nargs="?", choices=["stdio", "http"], default="stdio")
-    parser.add_argument("host", nargs="?", default=HOST, help="the address to listen on (http)")
-    parser.add_argument("port", nargs="?", type=_parse_port, default=PORT, help="the port to listen on (http)")
-    return parser
 
 
 def _parse_port(text: str) -> int:

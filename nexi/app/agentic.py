@@ -30,34 +30,34 @@ if TYPE_CHECKING:
 ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
-async def _search_with_web(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def _search_with_web(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
     """The four stages; every model call, search and page is metered, logged and not paid for twice."""
     from nexi.knowledge.agentic import Web
 
     ports = components.ports
     if ports.is_offline:
-        return await _search_store_alone(components, asked)
+        return await _search_store_alone(components, options)
     judge = None if ports.config.endpoint("judge").is_extractive else components.metered_llm("judge")
     web = Web(ports.searcher(components.emit, components.replay).search, components.reader.read)
-    return await _run_search(components, asked, judge, web)
+    return await _run_search(components, options, judge, web)
 
 
-async def _search_store_alone(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def _search_store_alone(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
     """What the store holds now, at once: nothing is fetched, and no model is waited for."""
     from nexi.knowledge.agentic import Web
 
-    async def find(wanted: Query) -> SearchOutcome:
-        return SearchOutcome(wanted.text)
+    async def find(query: Query) -> SearchOutcome:
+        return SearchOutcome(query.text)
 
-    return await _run_search(components, {**asked, "max_iterations": 1}, None, Web(find, components.reader.read))
+    return await _run_search(components, {**options, "max_iterations": 1}, None, Web(find, components.reader.read))
 
 
-async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
+async def _run_search(components: RunComponents, options: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     from nexi.knowledge.agentic import agentic_search as search
     from nexi.knowledge.judge import KnowledgeJudge
 
     config = components.ports.config
-    settings = replace(_agentic_settings(config, asked), follows_pages=_has_details(components.environment))
+    settings = replace(_agentic_settings(config, options), follows_pages=_has_details(components.environment))
     async with _open_knowledge(components) as knowledge:
         return await search(
             components.question,
@@ -86,7 +86,7 @@ async def _open_knowledge(components: RunComponents) -> AsyncIterator[Knowledge]
         yield knowledge
 
 
-def _agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSettings:
+def _agentic_settings(config: Config, options: Mapping[str, Any]) -> KnowledgeSettings:
     """The settings of one call. Raises ConfigError for one that is switched off or unknown."""
     settings = settings_of(config)
     if not settings.enabled:
@@ -95,13 +95,13 @@ def _agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSett
             cause="agentic_search_enabled is false",
             fix="nexi config set agentic_search_enabled true, and unset AGENTIC_SEARCH_ENABLED",
         )
-    unknown = sorted(set(asked) - set(ASKED))
+    unknown = sorted(set(options) - set(ASKED))
     if unknown:
         raise ConfigError(f"agentic_search has no {unknown[0]}", fix=f"it takes {', '.join(ASKED)}")
-    wrong = [name for name in settings.__struct_fields__ if isinstance(asked.get(name), str)]
+    wrong = [name for name in settings.__struct_fields__ if isinstance(options.get(name), str)]
     if wrong:
-        raise ConfigError(f"{wrong[0]} must be a number, or true or false", cause=f"it is {asked[wrong[0]]!r}")
-    return replace(settings, **{name: value for name, value in asked.items() if value is not None})
+        raise ConfigError(f"{wrong[0]} must be a number, or true or false", cause=f"it is {options[wrong[0]]!r}")
+    return replace(settings, **{name: value for name, value in options.items() if value is not None})
 
 
 def _has_details(environment: RunEnvironment) -> bool:
@@ -138,18 +138,23 @@ class AgenticEngine:
     async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
         environment, reason = self._environment, StopReason.FINAL_ANSWER
         components = RunComponents(environment, tasks)
-        stopped = tasks.create_task(environment.stop.wait())
+        stopping = tasks.create_task(environment.stop.wait())
         searching = tasks.create_task(catch_error(_search_with_web(components, self._asked)))
-        await asyncio.wait((searching, stopped), timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+        deadline = environment.meter.deadline
+        seconds_left = None if deadline is None else max(0.0, deadline - environment.ports.clock.monotonic())
+        await asyncio.wait((searching, stopping), timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
         if not searching.done():
             reason = StopReason.CANCELLED if environment.stop.is_set() else StopReason.TIME_TARGET
             searching.cancel()
             await asyncio.wait((searching,))
-        outcome = await self._outcome(components, searching)
+        if searching.cancelled():
+            outcome = await catch_error(_search_store_alone(components, self._asked))
+        else:
+            outcome = searching.result()
         if not isinstance(outcome, NexiError):
             self._add_details(components, outcome)
         components.reader.cancel()
-        stopped.cancel()
+        stopping.cancel()
         return Answer(json.dumps(raise_error(outcome), ensure_ascii=False), stop=reason)
 
     def _add_details(self, components: RunComponents, response: dict[str, Any]) -> None:
@@ -167,14 +172,3 @@ class AgenticEngine:
             "searches": sum(step["action"] == "web_search" for step in response["search_history"]),
             "pages_read": sum(len(step["urls"]) for step in response["search_history"] if step["action"] == "crawl"),
         }
-
-    async def _outcome(
-        self, components: RunComponents, searching: asyncio.Task[dict[str, Any] | NexiError]
-    ) -> dict[str, Any] | NexiError:
-        if not searching.cancelled():
-            return searching.result()
-        return await catch_error(_search_store_alone(components, self._asked))
-
-    def _seconds_left(self) -> float | None:
-        deadline = self._environment.meter.deadline
-        return None if deadline is None else max(0.0, deadline - self._environment.ports.clock.monotonic())

@@ -48,24 +48,24 @@ def choose_approach(config: Config, model: LocalModel | None = None) -> tuple[Ap
     return kept_approach(config) or ("passages" if is_small else ""), is_small
 
 
-def is_small_model(name: str, described: LocalModel | None = None) -> bool:
+def is_small_model(name: str, model: LocalModel | None = None) -> bool:
     """Whether a model has at most about 9 billion parameters, by its server's word or by its name."""
-    named = [float(size) / (1 if unit in "bB" else 1000) for size, unit in _SIZE.findall(name)]
-    billions = (described.billions if described else None) or max(named, default=0.0)
+    sizes = [float(size) / (1 if unit in "bB" else 1000) for size, unit in _SIZE.findall(name)]
+    billions = (model.billions if model else None) or max(sizes, default=0.0)
     return 0 < billions <= MAX_SMALL_BILLIONS
 
 
 def kept_approach(config: Config) -> Approach:
     """What a test of this model at this server showed; "" without one."""
-    kept = read_json_object(_kept_path(config)).get(config.endpoint("answer").label)
-    return kept if kept in ("tools", "passages") else ""
+    approach = read_json_object(_kept_path(config)).get(config.endpoint("answer").label)
+    return approach if approach in ("tools", "passages") else ""
 
 
 def keep_approach(config: Config, approach: Approach) -> None:
     """Remember the result of a test. Raises StoreError."""
     path = _kept_path(config)
-    kept = {**read_json_object(path), config.endpoint("answer").label: approach}
-    write_json_object(path, dict(list(kept.items())[-MAX_ENTRIES:]), "How a model is used could not be kept")
+    approaches = {**read_json_object(path), config.endpoint("answer").label: approach}
+    write_json_object(path, dict(list(approaches.items())[-MAX_ENTRIES:]), "How a model is used could not be kept")
 
 
 async def probe_tool_use(config: Config, llm: LLM) -> Approach:
@@ -78,8 +78,8 @@ async def probe_tool_use(config: Config, llm: LLM) -> Approach:
 
 async def _can_use_tools(llm: LLM, config: Config) -> bool:
     messages = [Message("system", get_system_prompt("s", config=config)), Message("user", _TEST_QUESTION)]
-    wanted: tuple[tuple[ToolSpec, dict[str, Any]], ...] = ((WEB_SEARCH, _TEST_HITS), (WEB_GET, _TEST_PAGE), (FINAL_ANSWER, {}))
-    for spec, result in wanted:
+    steps: tuple[tuple[ToolSpec, dict[str, Any]], ...] = ((WEB_SEARCH, _TEST_HITS), (WEB_GET, _TEST_PAGE), (FINAL_ANSWER, {}))
+    for spec, result in steps:
         reply = await llm.complete(messages, SPECS, max_tokens=MAX_TEST_TOKENS, temperature=0.0)
         call = next((c for c in reply.tool_calls if c.name == spec.name), None)
         if call is None or not _is_sound(call, spec):

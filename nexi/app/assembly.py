@@ -211,14 +211,14 @@ class Nexi:
             return request
         if request.model not in ("", self.config.model):
             own = await asyncio.to_thread(state.list_models)
-            offered = (self.config.team_models or None) if own is None else own
-            if offered is not None and request.model not in offered:
-                fix = f"use one of {', '.join(offered)}, or leave it out" if offered else "leave it out"
+            models = (self.config.team_models or None) if own is None else own
+            if models is not None and request.model not in models:
+                fix = f"use one of {', '.join(models)}, or leave it out" if models else "leave it out"
                 raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")
-        left = await asyncio.to_thread(state.take_run, is_queued=is_queued)
-        asked = budget_for(self.config, request.limits)
-        tokens, cost = _least(asked.max_tokens, left.tokens), _least(asked.max_cost, left.cost)
-        is_quota = (tokens, cost) != (asked.max_tokens, asked.max_cost)
+        quota = await asyncio.to_thread(state.take_run, is_queued=is_queued)
+        budget = budget_for(self.config, request.limits)
+        tokens, cost = _least(budget.max_tokens, quota.tokens), _least(budget.max_cost, quota.cost)
+        is_quota = (tokens, cost) != (budget.max_tokens, budget.max_cost)
         limits = replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota)
         return replace(request, limits=limits)
 
@@ -240,8 +240,8 @@ class Nexi:
 
         def find() -> str:
             summaries = runs.list_runs(1) if run_id == LAST_RUN else runs.read_summaries([run_id])
-            known = [space.address for space in spaces.list_all()] if any(run.space for run in summaries) else []
-            return next((run.space for run in summaries if run.space in known), "")
+            addresses = [space.address for space in spaces.list_all()] if any(run.space for run in summaries) else []
+            return next((run.space for run in summaries if run.space in addresses), "")
 
         return await asyncio.to_thread(find)
 
@@ -323,13 +323,13 @@ class Nexi:
                 return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
 
             try:
-                played = Replay(run_id, answer, await RunOpening(prepare).drive())
+                outcome = Replay(run_id, answer, await RunOpening(prepare).drive())
             except NexiError as error:
                 await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts, error)
                 raise
-        if not played.is_same:
+        if not outcome.is_same:
             await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts)
-        return played
+        return outcome
 
     async def answer(self, question: str | RunRequest, *, session: Session | None = None) -> RunResult:
         """Search to the end. Raises NexiError when there is no answer."""

@@ -33,7 +33,14 @@ _PAGE = re.compile(r"pages/([0-9a-f]{64})\.txt")
 
 def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[str]) -> int:
     """Pack a run into a new file and return how many pages are in it. Raises StoreError."""
-    _refuse_damage(runs, run_id)
+    read = runs.open_log(run_id)
+    if read.has_ended and (damage := describe_damage(runs.pages, read.bare_facts)):
+        raise StoreError(
+            f"The bundle of run {run_id} could not be replayed, so it was not written",
+            cause=damage,
+            fix=f"Restore the files from a backup; `nexi export {run_id} --format md` saves the answer without its evidence.",
+            code="damaged_evidence",
+        )
     keys = [key for key in secrets if key]
     try:
         log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
@@ -42,24 +49,14 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
         with os.fdopen(fd, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             _add_file(archive, "log.jsonl", _redacted_log(log, keys))
             for digest, text in pages:
-                _add_file(archive, f"pages/{digest}.txt", _redact_keys(text, keys).encode("utf-8", "surrogatepass"))
+                for form in (form for key in keys for form in _key_spellings(key)):
+                    text = text.replace(form, REDACTED)
+                _add_file(archive, f"pages/{digest}.txt", text.encode("utf-8", "surrogatepass"))
     except FileExistsError as error:
         raise StoreError(f"{path} is not overwritten", cause="it exists", fix="name another file with -o") from error
     except OSError as error:
         raise store_error("Could not write the bundle", path, error) from error
     return len(pages)
-
-
-def _refuse_damage(runs: RunDirectory, run_id: str) -> None:
-    """Raise StoreError, before anything is written, for an ended run that could not be replayed from its bundle."""
-    log = runs.open_log(run_id)
-    if log.has_ended and (damage := describe_damage(runs.pages, log.bare_facts)):
-        raise StoreError(
-            f"The bundle of run {run_id} could not be replayed, so it was not written",
-            cause=damage,
-            fix=f"Restore the files from a backup; `nexi export {run_id} --format md` saves the answer without its evidence.",
-            code="damaged_evidence",
-        )
 
 
 def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> str:
@@ -78,38 +75,30 @@ def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, m
 
 
 def _unpack_archive(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int, max_files: int) -> str:
-    run_id, left = "", max_bytes
+    run_id, bytes_left = "", max_bytes
     for count, member in enumerate(archive):
-        left -= member.size
-        if count >= max_files or left < 0:
+        bytes_left -= member.size
+        if count >= max_files or bytes_left < 0:
             raise ValueError("it is larger than a run can be")
         source = archive.extractfile(member) if member.isfile() else None
         if source is None:
             continue
         if member.name == "log.jsonl":
-            run_id = _keep_log(source.read(), runs)
+            log = source.read()
+            run_id = str(unseal_line(log.split(b"\n", 1)[0])["run"])
+            if not RUN_ID.fullmatch(run_id):
+                raise ValueError("its log has no id")
+            make_private_directory(runs.runs_dir / run_id)
+            (runs.runs_dir / run_id / "log.jsonl").write_bytes(log)
         elif page := _PAGE.fullmatch(member.name):
-            _keep_page(page[1], source.read(), runs.pages)
+            data, path = source.read(), runs.pages.path_of(page[1])
+            # a page whose text was redacted no longer is what its name says, and is left out
+            if content_digest(data.decode("utf-8", "surrogatepass")) == page[1]:
+                make_private_directory(path.parent)
+                path.write_bytes(data)
     if not run_id:
         raise ValueError("it has no log")
     return run_id
-
-
-def _keep_log(data: bytes, runs: RunDirectory) -> str:
-    run_id = str(unseal_line(data.split(b"\n", 1)[0])["run"])
-    if not RUN_ID.fullmatch(run_id):
-        raise ValueError("its log has no id")
-    folder = runs.runs_dir / run_id
-    make_private_directory(folder)
-    (folder / "log.jsonl").write_bytes(data)
-    return run_id
-
-
-def _keep_page(digest: str, data: bytes, pages: FilePages) -> None:
-    """A page whose text was redacted no longer is what its name says, and is left out."""
-    if content_digest(data.decode("utf-8", "surrogatepass")) == digest:
-        make_private_directory(pages.path_of(digest).parent)
-        pages.path_of(digest).write_bytes(data)
 
 
 def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
@@ -122,8 +111,8 @@ def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
 
 def _redacted_log(log: bytes, keys: list[str]) -> bytes:
     """The log without keys; lines that held one are sealed anew, and one that was cut off is left out."""
-    written = [_escape_json(form) for key in keys for form in _key_spellings(key)]
-    if not any(form.encode() in log for form in written):
+    spellings = [_escape_json(form) for key in keys for form in _key_spellings(key)]
+    if not any(form.encode() in log for form in spellings):
         return log
     lines = []
     for line in log.splitlines():
@@ -133,17 +122,10 @@ def _redacted_log(log: bytes, keys: list[str]) -> bytes:
             break
         record.pop("sum", None)
         text = json.dumps(record)
-        for form in written:
+        for form in spellings:
             text = text.replace(form, REDACTED)
         lines.append(seal_record(json.loads(text)))
     return b"".join(lines)
-
-
-def _redact_keys(text: str, keys: list[str]) -> str:
-    for key in keys:
-        for form in _key_spellings(key):
-            text = text.replace(form, REDACTED)
-    return text
 
 
 def _key_spellings(key: str) -> list[str]:

@@ -32,7 +32,7 @@ from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Hit, Page, ToolCall, ToolSpec
+from nexi.types import Hit, Page, ToolCall
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
@@ -104,36 +104,27 @@ class RunComponents:
     def _fetchers(self) -> tuple[ContentFetcher, ...]:
         """Stored pages and files of the project are read where they lie, before the web, or instead of it if the scope is
         local."""
-        chain = (*self._code_fetchers(), *self.ports.fetchers())
+        chain = self.ports.fetchers()
+        if root := self.ports.config.grep_root:
+            from nexi.fetchers.code import CodeFetcher
+
+            chain = (CodeFetcher(root, self.ports.clock), *chain)
         if not self.has_knowledge:
             return chain
         from nexi.app.local import LocalFetcher
 
         return (LocalFetcher(self.knowledge, None if self.request.is_local else self.session.stored_urls), *chain)
 
-    def _code_fetchers(self) -> tuple[ContentFetcher, ...]:
-        root = self.ports.config.grep_root
-        if not root:
-            return ()
-        from nexi.fetchers.code import CodeFetcher
-
-        return (CodeFetcher(root, self.ports.clock),)
-
     @property
     def knowledge(self) -> Knowledge:
         return self.environment.knowledge
 
-    def _build_searcher(self) -> Searcher:
-        if not self.request.is_local:
-            return self.ports.searcher(self.emit, self.replay, backends=self._in_focus)
-        return self.local_searcher()
-
     def _in_focus(self) -> tuple[SearchBackend, ...]:
         """The chain; under a focus first who keeps it, then the service that knows nothing else, then the others."""
         chain, focus = self.ports.backends(), FOCUSES.get(self.request.query.focus)
-        named = focus.backend if focus else ""
-        is_allowed = named and not self.request.services and named not in {b.name for b in chain}
-        own = self.ports.extra_backend(named) if is_allowed else None
+        name = focus.backend if focus else ""
+        is_allowed = name and not self.request.services and name not in {b.name for b in chain}
+        own = self.ports.extra_backend(name) if is_allowed else None
         keep = [b for b in chain if "focus" in getattr(b, "filters", ())]
         return (*keep, own, *(b for b in chain if b not in keep)) if own else chain
 
@@ -168,10 +159,18 @@ class RunComponents:
         return self.gate.open_llm(role, has_window=not is_extractive or not self.environment.chooses_passages)
 
     def build_toolbox(self, extractor: LLM) -> Toolbox:
-        config, lookup = self.ports.config, self._build_lookup()
+        config, lookup, local_spec = self.ports.config, self._build_lookup(), LOCAL_SEARCH
+        if self.environment.attached and (about := self.environment.attached.about):
+            local_spec = replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}")
+        is_local = self.request.is_local
+        # what the extract model can take in of a page beside its instructions and its summary
+        window = config.endpoint("extract").max_context
+        room = max(1000, window - MAX_SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN
         return Toolbox(
             session=self.session,
-            searcher=self._build_searcher(),
+            searcher=(
+                self.local_searcher() if is_local else self.ports.searcher(self.emit, self.replay, backends=self._in_focus)
+            ),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
@@ -182,16 +181,12 @@ class RunComponents:
             prompts_folder=config.prompts_dir,
             secrets=secrets_of(config),
             deadline=self.meter.deadline,
-            extract_bytes=self._extract_bytes(),
-            specs=((self._local_spec(),) if lookup else ()) + list_extra_specs(config, self._extra_searchers) + SPECS,
+            extract_bytes=min(MAX_EXTRACT_BYTES, room),
+            specs=((local_spec,) if lookup else ()) + list_extra_specs(config, self._extra_searchers) + SPECS,
             extra_searchers=self._extra_searchers,
             lookup=lookup,
             chooses_passages=self.environment.chooses_passages,
         )
-
-    def _local_spec(self) -> ToolSpec:
-        about = self.environment.attached.about if self.environment.attached else ""
-        return replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}") if about else LOCAL_SEARCH
 
     def build_verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to rewrite."""
@@ -248,7 +243,22 @@ class RunComponents:
         return AnswerChecker(self.build_context(stop, rate_report), self.build_verifier(), drops_repeats=True)
 
     def build_context(self, stop: asyncio.Event, rate: RatePages = rate_pages) -> RunContext:
-        answering = self.metered_llm("answer")
+        config, answering = self.ports.config, self.metered_llm("answer")
+        settings = AgentSettings(
+            self.request.limits.max_output_tokens or config.max_output_tokens,
+            CompactionSettings(
+                answering.max_context,
+                config.auto_compact_thresh,
+                config.compact_target_words,
+                config.preserve_last_n_messages,
+                config.tokenizer_encoding,
+                config.prompts_dir,
+            ),
+            config.prompts_dir,
+            final_answer_s=config.llm_timeout,
+            approach=self.environment.approach,
+            archives_results=self.environment.is_small_model,
+        )
         return RunContext(
             question=self.question,
             llm=answering,
@@ -260,40 +270,15 @@ class RunComponents:
             adds_answer=adds_answer,
             clock=self.ports.clock,
             counter=self.gate.counter,
-            settings=self._agent_settings(answering.max_context),
+            settings=settings,
             stop=stop,
             repeats=RepeatedCalls(MAX_CALL_RUNS if self.environment.chooses_passages else None),
-        )
-
-    def _agent_settings(self, window: int) -> AgentSettings:
-        config = self.ports.config
-        compaction = CompactionSettings(
-            window,
-            config.auto_compact_thresh,
-            config.compact_target_words,
-            config.preserve_last_n_messages,
-            config.tokenizer_encoding,
-            config.prompts_dir,
-        )
-        most = self.request.limits.max_output_tokens or config.max_output_tokens
-        return AgentSettings(
-            most,
-            compaction,
-            config.prompts_dir,
-            final_answer_s=config.llm_timeout,
-            approach=self.environment.approach,
-            archives_results=self.environment.is_small_model,
         )
 
     def urls_of(self, call: ToolCall) -> list[str]:
         from nexi.tools.specs import WEB_GET, parse_arguments
 
         return list(parse_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
-
-    def _extract_bytes(self) -> int:
-        """Bytes of a page that the extract model can take in beside its instructions and its summary."""
-        window = self.ports.config.endpoint("extract").max_context
-        return min(MAX_EXTRACT_BYTES, max(1000, window - MAX_SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
 
     def _page_text_room(self) -> int:
         """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""
@@ -310,12 +295,8 @@ def secrets_of(config: Config) -> tuple[str, ...]:
     keys += [k for name in (*config.api_keys, *config.origin.env_keys, "jina") for k in config.keys_for(name)]
     addresses = [config.searxng_url, config.qdrant_url, config.embedding_base_url, config.http_proxy, config.https_proxy]
     addresses += [config.endpoint(role).base_url for role in ("answer", "extract", "judge")]
-    keys += [password for address in addresses for password in _passwords_in(address)]
+    for address in addresses:
+        user, _, place = address.rpartition("@")
+        password = user.rpartition("//")[2].partition(":")[2] if place else ""
+        keys += [password, unquote(password)]  # as it is written, and as it is meant
     return tuple({k for k in (*keys, config.token) if len(k) >= MIN_SECRET_CHARS})
-
-
-def _passwords_in(address: str) -> tuple[str, ...]:
-    """As it is written, and as it is meant."""
-    user, _, place = address.rpartition("@")
-    password = user.rpartition("//")[2].partition(":")[2] if place else ""
-    return (password, unquote(password)) if password else ()

@@ -48,7 +48,13 @@ async def load_conversation_after(runs: RunStore, run_id: str) -> Session:
 
 
 async def _build_session(runs: RunStore, exchanges: Sequence[_PastExchange]) -> Session:
-    session = Session(message for exchange in reversed(exchanges) for message in _to_messages(exchange))
+    messages = []
+    for exchange in reversed(exchanges):
+        urls = {s.number: s.url for s in exchange.sources}
+        citations = format_citations_section(urls, url_to_title={s.url: s.title for s in exchange.sources})
+        answer = f"{exchange.answer}\n\n{citations}".strip()
+        messages += [Message("user", exchange.question), Message("assistant", answer)]
+    session = Session(messages)
     session.last_run = exchanges[0].id
     await restore_sources(session, runs, exchanges[0].sources)
     return session
@@ -58,7 +64,10 @@ async def restore_sources(session: Session, runs: RunStore, sources: Sequence[So
     """Add the sources of an earlier session to this one, with their numbers and texts."""
     session.book = CitationBook(hit_key, sources)
     for source in sources:
-        await _restore_source(session, runs, source)
+        session.allow_urls([source.url])
+        text = await runs.pages.get(source.digest)
+        if text is not None:
+            session.add_page(source.url, Page(source.url, text, title=source.title, final_url=source.url))
 
 
 def cited_sources(runs: RunStore, entry: HistoryEntry) -> tuple[Source, ...]:
@@ -76,14 +85,14 @@ def cited_sources(runs: RunStore, entry: HistoryEntry) -> tuple[Source, ...]:
 
 def _iterate_exchanges(runs: RunStore, exchange: _PastExchange) -> Iterator[_PastExchange]:
     """Iterate over an exchange and those it continued, newest first, as far back as there are logs."""
-    seen = {exchange.id}
+    ids = {exchange.id}
     yield exchange
-    while exchange.continues and exchange.continues not in seen and len(seen) < MAX_EXCHANGES:
+    while exchange.continues and exchange.continues not in ids and len(ids) < MAX_EXCHANGES:
         earlier = _load_exchange(runs, exchange.continues)
         if earlier is None:
             return
         exchange = earlier
-        seen.add(exchange.id)
+        ids.add(exchange.id)
         yield exchange
 
 
@@ -101,17 +110,3 @@ def _load_exchange(runs: RunStore, run_id: str) -> _PastExchange | None:
 def _exchange_from_history(entry: HistoryEntry) -> _PastExchange:
     """The history keeps URLs in the order of their numbers."""
     return _PastExchange(entry.id, entry.query, entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)))
-
-
-def _to_messages(exchange: _PastExchange) -> tuple[Message, Message]:
-    urls = {s.number: s.url for s in exchange.sources}
-    listed = format_citations_section(urls, url_to_title={s.url: s.title for s in exchange.sources})
-    return Message("user", exchange.question), Message("assistant", f"{exchange.answer}\n\n{listed}".strip())
-
-
-async def _restore_source(session: Session, runs: RunStore, source: Source) -> None:
-    """Allow the page to be fetched, and add its stored text if there is one."""
-    session.allow_urls([source.url])
-    text = await runs.pages.get(source.digest)
-    if text is not None:
-        session.add_page(source.url, Page(source.url, text, title=source.title, final_url=source.url))

@@ -63,9 +63,9 @@ class Skipped(Struct, frozen=True):
 
 def files_in(folder: Path) -> Iterator[Path | Skipped]:
     """The regular files below a folder in the order of their names; what is passed over comes with its reason."""
-    waiting = [folder]
-    while waiting:
-        here = waiting.pop()
+    folders_left = [folder]
+    while folders_left:
+        here = folders_left.pop()
         try:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name)
         except OSError as error:
@@ -81,9 +81,13 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
                     yield Skipped(path, "an ignored folder")
                 else:
                     folders.append(path)
-            else:
-                yield path if not (reason := _find_unfitness(entry)) else Skipped(path, reason)
-        waiting += reversed(folders)
+            elif not entry.is_file(follow_symlinks=False):
+                yield Skipped(path, "no regular file")
+            elif is_store_file(path):
+                yield Skipped(path, OWN_STORE)
+            else:  # a report must not become a source of the next answer
+                yield Skipped(path, "a report by nexi") if is_report_name(entry.name) else path
+        folders_left += reversed(folders)
 
 
 def folders_in(folder: Path) -> Iterator[Path]:
@@ -91,15 +95,6 @@ def folders_in(folder: Path) -> Iterator[Path]:
     for place, names, _ in os.walk(folder):
         names[:] = [name for name in names if name not in IGNORED]
         yield from (Path(place, name) for name in names)
-
-
-def _find_unfitness(entry: os.DirEntry[str]) -> str:
-    """Why an entry is not taken; "" if it is. A report must not become a source of the next answer."""
-    if not entry.is_file(follow_symlinks=False):
-        return "no regular file"
-    if is_store_file(Path(entry.path)):
-        return OWN_STORE
-    return "a report by nexi" if is_report_name(entry.name) else ""
 
 
 class TwinFiles:
@@ -118,7 +113,8 @@ class TwinFiles:
 
     def in_order(self) -> list[Path]:
         """The files, those in the preferred form of several before the others."""
-        return sorted(self._files, key=lambda path: path in self._shared and _form_rank(path))
+        ranks = {form: rank for rank, form in enumerate(FORMS)}
+        return sorted(self._files, key=lambda path: path in self._shared and ranks.get(path.suffix.lower(), len(FORMS)))
 
     def find_twin(self, path: Path, text: str) -> Path | None:
         """The file that was read before with the same text."""
@@ -126,8 +122,8 @@ class TwinFiles:
         if key is None:
             return None
         words = frozenset(find_words(text.casefold()))
-        known, held = self._words.setdefault(key, (path, words))
-        return known if known != path and len(words & held) >= SAME_WORDS * len(words) else None
+        first, first_words = self._words.setdefault(key, (path, words))
+        return first if first != path and len(words & first_words) >= SAME_WORDS * len(words) else None
 
 
 def _twin_key(path: Path) -> tuple[str, ...]:
@@ -136,11 +132,6 @@ def _twin_key(path: Path) -> tuple[str, ...]:
     while (suffix := Path(name).suffix).lower() in FORMS:
         name = name.removesuffix(suffix)
     return (*(folder for folder in folders if folder not in SOURCE_FOLDERS), name.casefold())
-
-
-def _form_rank(path: Path) -> int:
-    suffix = path.suffix.lower()
-    return FORMS.index(suffix) if suffix in FORMS else len(FORMS)
 
 
 async def read_documents(path: Path, url: str, ocr_languages: str = "", whose: Hashable = "") -> list[Page]:
@@ -174,26 +165,26 @@ async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Ha
 
 
 async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable) -> tuple[Page, tuple[Part, ...]]:
-    data, found = await asyncio.to_thread(_read_file, path)
-    if isinstance(found, str):
+    data, document = await asyncio.to_thread(_read_file, path)
+    if isinstance(document, str):
         from nexi.fetchers.apart import read_apart
 
-        found = await read_apart(data, found, MAX_CHARS, origin="file", languages=ocr_languages, whose=whose)
-    kind = _content_type(path)
-    text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
+        document = await read_apart(data, document, MAX_CHARS, origin="file", languages=ocr_languages, whose=whose)
+    kind = path.suffix.lstrip(".").lower()
+    text = in_fences(document.text, CODE[kind]) if kind in CODE else document.text
     content_type = "application/pdf" if kind == "pdf" else ""
     page = page_of(
         url,
-        found,
+        document,
         max_chars=MAX_CHARS,
         text=text,
-        title=path.name if kind in CODE else found.title or path.name,
+        title=path.name if kind in CODE else document.title or path.name,
         content_type=content_type,
         links=(),  # the user did not ask to read what a file links to
         fetcher="file",
         downloaded_bytes=len(data),
     )
-    return page, tuple(part for part in found.parts if part.start < len(page.text))
+    return page, tuple(part for part in document.parts if part.start < len(page.text))
 
 
 def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
@@ -206,10 +197,6 @@ def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
     if not is_readable(kind):
         raise refuse_format(kind)
     return data, kind if find_format(kind) else to_text(data, name=path.name)
-
-
-def _content_type(path: Path) -> str:
-    return path.suffix.lstrip(".").lower()
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -154,8 +154,8 @@ class RunEnvironment(Struct, frozen=True):
 
     def page_indexer(self, tasks: asyncio.TaskGroup) -> PageIndexer:
         """What stores the pages of this run; a run without a log stores none."""
-        wanted = self.config.knowledge and self.request.keeps_log and not self.is_local and not self.is_replay
-        return PageIndexer(self.gate(), tasks, is_enabled=wanted)
+        may_index = self.config.knowledge and self.request.keeps_log and not self.is_local and not self.is_replay
+        return PageIndexer(self.gate(), tasks, is_enabled=may_index)
 
 
 def has_store(ports: PortFactory, request: RunRequest, recorded: RecordedRun, attached: Knowledge | None) -> bool:

@@ -42,8 +42,8 @@ def wanted_tools(environment: RunEnvironment) -> list[str]:
     config = environment.config
     if environment.is_small_model or environment.approach == "passages" or config.endpoint("answer").is_extractive:
         return []
-    named, backends = {*config.search_chain(), "ripgrep", *config.tools}, _list_backends(config)
-    return [tool for tool in usable_tools(environment) if backends[tool] in named or config.keys_for(backends[tool])]
+    names, backends = {*config.search_chain(), "ripgrep", *config.tools}, _list_backends(config)
+    return [tool for tool in usable_tools(environment) if backends[tool] in names or config.keys_for(backends[tool])]
 
 
 def list_extra_specs(config: Config, tools: Iterable[str]) -> tuple[ToolSpec, ...]:
@@ -77,5 +77,5 @@ def _list_backends(config: Config) -> dict[str, str]:
 
 
 def _recorded_tools(environment: RunEnvironment) -> list[str]:
-    recorded, known = environment.recorded.settings.get("tools"), _list_backends(environment.config)
-    return [name for name in recorded if name in known] if isinstance(recorded, list) else []
+    recorded, backends = environment.recorded.settings.get("tools"), _list_backends(environment.config)
+    return [name for name in recorded if name in backends] if isinstance(recorded, list) else []

@@ -139,8 +139,8 @@ class PortFactory:
 
     def has_given_llm(self, role: EndpointRole) -> bool:
         """Whether the model of that role was given by the caller, for this very endpoint."""
-        endpoint, given = self.config.endpoint(role), self.shared.config.endpoint(role)
-        return role in self.shared.given_llms and (endpoint.base_url, endpoint.model) == (given.base_url, given.model)
+        endpoint, original = self.config.endpoint(role), self.shared.config.endpoint(role)
+        return role in self.shared.given_llms and (endpoint.base_url, endpoint.model) == (original.base_url, original.model)
 
     def llm(self, role: EndpointRole) -> LLM:
         if self.has_given_llm(role):
@@ -150,12 +150,12 @@ class PortFactory:
     def backends(self) -> tuple[SearchBackend, ...]:
         if self.is_offline:
             return ()
-        names, built = self.config.search_chain(), self.shared.backends
+        names, chains = self.config.search_chain(), self.shared.backends
         if self.shared.given_backends is not None:
-            chosen = self.config.search_backend
-            is_narrowed = chosen and chosen != self.shared.config.search_backend
+            service = self.config.search_backend
+            is_narrowed = service and service != self.shared.config.search_backend
             return tuple(b for b in self.shared.given_backends if not is_narrowed or b.name in names)
-        if (key := (names, self.config.service_names())) not in built:
+        if (key := (names, self.config.service_names())) not in chains:
             from nexi.backends import create_backend
             from nexi.backends.sender import Sender
 
@@ -164,8 +164,8 @@ class PortFactory:
                 connections["no_proxy"] += ("127.0.0.1",)
             sender = self.shared.close_later(Sender(user_agent=self._user_agent(), **connections))
             chain = self._search_chain().items()
-            built[key] = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
-        return built[key]
+            chains[key] = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
+        return chains[key]
 
     def extra_backend(self, name: str) -> SearchBackend | None:
         """A backend that a researcher's own tool asks, whatever the chain is; None where it cannot be used."""
@@ -195,10 +195,10 @@ class PortFactory:
         from nexi.backends.services.records import find_record
 
         try:
-            chosen = self._open_services()
+            services = self._open_services()
         except ConfigError:
             return None  # `nexi doctor` says so; a page is read without its record
-        names = [name for name in RECORD_SERVICES if self.can_use_extra(name) and name in chosen]
+        names = [name for name in RECORD_SERVICES if self.can_use_extra(name) and name in services]
         backends = [backend for name in names if (backend := self.extra_backend(name))]
         return await find_record(doi, backends) if backends else None
 
@@ -265,8 +265,8 @@ class PortFactory:
         """What fetches pictures; None where pages are read by others, who would have to be asked for them."""
         if self.is_offline or not self.config.show_pictures:
             return None
-        if (given := self.shared.given_fetchers) is not None:
-            can_fetch: list[Any] = [fetcher for fetcher in given if hasattr(fetcher, "fetch_picture")]
+        if (fetchers := self.shared.given_fetchers) is not None:
+            can_fetch: list[Any] = [fetcher for fetcher in fetchers if hasattr(fetcher, "fetch_picture")]
             return can_fetch[0] if can_fetch else None
         if "http" not in self._fetch_chain():
             return None
@@ -295,16 +295,15 @@ class PortFactory:
 
     def embedder(self) -> Embedder | None:
         """What makes vectors: the endpoint or library that is named, else MiniLM or static vectors where installed."""
-        config, opened = self.config, self.shared.embedders
-        key = (config.embedding_endpoint(), config.embedding_library)
+        opened, key = self.shared.embedders, (self.config.embedding_endpoint(), self.config.embedding_library)
         if key not in opened:
-            made = self._make_embedder()
-            opened[key] = self.shared.close_later(made) if made else None
+            new_embedder = self._make_embedder()
+            opened[key] = self.shared.close_later(new_embedder) if new_embedder else None
         return opened[key]
 
     def _make_embedder(self) -> Embedder | None:
-        config, endpoint = self.config, self.config.embedding_endpoint()
-        if endpoint:
+        config = self.config
+        if endpoint := config.embedding_endpoint():
             from nexi.llm.embeddings import OpenAIEmbedder
             from nexi.llm.openai.prices import price_table
 
@@ -318,25 +317,20 @@ class PortFactory:
                 proxy=self.proxy_for(endpoint.base_url),
                 trust=config.trust,
             )
-        loaded = self.shared.local_embedders
-        if config.embedding_library not in loaded:
-            loaded[config.embedding_library] = self._load_embedder()
-        return loaded[config.embedding_library]
-
-    def _load_embedder(self) -> Embedder | None:
-        """An embedder on this machine; it keeps nothing of what it is given, so that people may share it."""
         from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
         from nexi.stores.embedders.static import StaticEmbedder
 
-        config = self.config
-        if config.embedding_library:
-            return LibraryEmbedder(config.embedding_library, config.cache_dir / "models")
-        if has_minilm():
-            return LibraryEmbedder(MINILM, config.cache_dir / "models")
-        try:
-            return StaticEmbedder()
-        except StoreError:
-            return None  # words alone; `nexi doctor` says so
+        # one on this machine keeps nothing of what it is given, so that people may share it
+        library, loaded = config.embedding_library, self.shared.local_embedders
+        if library not in loaded:
+            if library or has_minilm():
+                loaded[library] = LibraryEmbedder(library or MINILM, config.cache_dir / "models")
+            else:
+                try:
+                    loaded[library] = StaticEmbedder()
+                except StoreError:
+                    loaded[library] = None  # words alone; `nexi doctor` says so
+        return loaded[library]
 
     def local_model(self) -> InstalledPairModel:
         """The cross-encoder that is installed on this machine, where there is one."""
@@ -356,7 +350,13 @@ class PortFactory:
             self._fetch_chain()
         self.config.trust.check()
         check_webhook(self.config)
-        self._check_tokens()
+        if self.config.tokenizer_encoding not in BUNDLED_ENCODINGS:
+            from nexi.token_counter import get_encoding
+
+            try:
+                get_encoding(self.config.tokenizer_encoding)
+            except ValueError as error:
+                raise ConfigError("tokenizer_encoding cannot be used", cause=str(error), fix="set it to cl100k_base") from error
         self._check_price()
 
     def _search_chain(self) -> dict[str, BackendSettings]:
@@ -420,23 +420,13 @@ class PortFactory:
 
     def _container(self) -> ContainerOptions | None:
         """The SearXNG to start at the first search; an instance that is named by its URL always wins."""
-        wanted = self.config.searxng_autostart and not self.config.searxng_urls()
-        return container_options(self.config) if wanted else None
+        starts_one = self.config.searxng_autostart and not self.config.searxng_urls()
+        return container_options(self.config) if starts_one else None
 
     def _fetch_chain(self) -> list[str]:
         from nexi.fetchers import is_available
 
         return [n for n in self.config.fetch_chain() if self.config.content_fetcher or is_available(n)]
-
-    def _check_tokens(self) -> None:
-        if self.config.tokenizer_encoding in BUNDLED_ENCODINGS:
-            return
-        from nexi.token_counter import get_encoding
-
-        try:
-            get_encoding(self.config.tokenizer_encoding)
-        except ValueError as error:
-            raise ConfigError("tokenizer_encoding cannot be used", cause=str(error), fix="set it to cl100k_base") from error
 
     def _check_price(self) -> None:
         """A cost limit that cannot be kept is refused; a server on this machine costs nothing, OpenRouter reports its cost."""
@@ -446,8 +436,8 @@ class PortFactory:
         from nexi.llm.openai.prices import price_of, price_table
 
         host = host_of(endpoint.base_url)
-        known = price_of(endpoint.model, price_table(self.config.prices)) is not None
-        if not known and host != "openrouter.ai" and not is_loopback_host(host):
+        has_price = price_of(endpoint.model, price_table(self.config.prices)) is not None
+        if not has_price and host != "openrouter.ai" and not is_loopback_host(host):
             raise ConfigError(
                 f"max_cost cannot be kept for {endpoint.model}",
                 cause="its price is unknown",
@@ -562,17 +552,13 @@ class PortFactory:
             if len(opened) >= MAX_MODELS:
                 cause, fix = f"{MAX_MODELS} others are in use by this process", "use one of those, or restart nexi"
                 raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
-            opened[key] = self._limit_calls(endpoint, self.shared.close_later(self._connect(endpoint)))
+            llm, most, state = self.shared.close_later(self._connect(endpoint)), config.team_max_model_calls, self.shared.state
+            if most and state:
+                from nexi.app.limited_model import LimitedModel
+
+                llm = LimitedModel(llm, state.limit_calls(host_of(endpoint.base_url), most))
+            opened[key] = llm
         return opened[key]
-
-    def _limit_calls(self, endpoint: Endpoint, llm: LLM) -> LLM:
-        """The model, asked at most as often at once as a team has set for its server."""
-        most, state = self.config.team_max_model_calls, self.shared.state
-        if not (most and state):
-            return llm
-        from nexi.app.limited_model import LimitedModel
-
-        return LimitedModel(llm, state.limit_calls(host_of(endpoint.base_url), most))
 
     def _connect(self, endpoint: Endpoint) -> LLM:
         from nexi.llm.openai.client import OpenAICompatible
@@ -616,6 +602,9 @@ def container_options(config: Config) -> ContainerOptions:
     """The SearXNG container of this config: what is started, and where that is written down."""
     from nexi.backends.container import Options
 
+    keys_by_engine = {
+        name.removeprefix(ENGINE_KEY): config.keys_for(name) for name in config.api_keys if name.startswith(ENGINE_KEY)
+    }
     return Options(
         state_dir=config.state_dir,
         own_settings=config.searxng_settings,
@@ -623,14 +612,8 @@ def container_options(config: Config) -> ContainerOptions:
         tag=config.searxng_tag,
         port=config.searxng_port,
         proxies=tuple(p for p in (config.https_proxy or config.http_proxy,) if p),
-        engine_keys=_engine_keys_of(config),
+        engine_keys={engine: keys[0] for engine, keys in keys_by_engine.items() if engine and keys},
     )
-
-
-def _engine_keys_of(config: Config) -> dict[str, str]:
-    """The key of each engine of SearXNG: what `api_keys` has under `searxng:ENGINE`."""
-    found = {name.removeprefix(ENGINE_KEY): config.keys_for(name) for name in config.api_keys if name.startswith(ENGINE_KEY)}
-    return {engine: keys[0] for engine, keys in found.items() if engine and keys}
 
 
 def find_container_engine() -> str:

@@ -59,11 +59,11 @@ class FolderEvents:
         if self._descriptor < 0:
             await self._clock.sleep(LOOK_S)
             return
-        waiting = [asyncio.ensure_future(work) for work in (self._changed.wait(), self._clock.sleep(LOOK_ANYWAY_S))]
+        tasks = [asyncio.ensure_future(work) for work in (self._changed.wait(), self._clock.sleep(LOOK_ANYWAY_S))]
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in waiting:
+            for task in tasks:
                 task.cancel()
         if self._changed.is_set():
             await self._clock.sleep(SETTLE_S)

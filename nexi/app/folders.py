@@ -31,10 +31,13 @@ class Folders:
         `program` is the one whose vault `root` is; the name says so, since links to notes are made from their addresses.
         """
         mark = f"~{program}-" if program else ""
-        named = [(label, folder) for label, folder in self._folders.items() if mark in label and file.is_relative_to(folder)]
-        if not named:
-            named = [(self._name_root(root, program), root)]
-        label, folder = max(named, key=lambda pair: len(pair[1].parts))
+        roots = [(label, folder) for label, folder in self._folders.items() if mark in label and file.is_relative_to(folder)]
+        if not roots:
+            digest, plain = content_digest(str(root))[:6], re.sub(r"[^\w.-]+", "-", root.name)[:40] or "files"
+            label = f"{quote(normalize('NFC', root.name), safe='')}~{program}-{digest}" if program else f"{plain}~{digest}"
+            folders = merge_json_object(self._path, {label: str(root)}, "the folder could not be given a name")
+            self._folders, roots = _parse_folders(folders), [(label, root)]
+        label, folder = max(roots, key=lambda pair: len(pair[1].parts))
         return f"{SCHEME}{label}/{quote(file.relative_to(folder).as_posix())}"
 
     def path_of(self, url: str) -> Path | None:
@@ -44,14 +47,6 @@ class Folders:
         parts = PurePosixPath(unquote(rest)).parts
         return None if folder is None or ".." in parts else folder.joinpath(*parts)
 
-    def _name_root(self, root: Path, program: str) -> str:
-        digest = content_digest(str(root))[:6]
-        plain = re.sub(r"[^\w.-]+", "-", root.name)[:40] or "files"
-        label = f"{quote(normalize('NFC', root.name), safe='')}~{program}-{digest}" if program else f"{plain}~{digest}"
-        named = merge_json_object(self._path, {label: str(root)}, "the folder could not be given a name")
-        self._folders = _parse_folders(named)
-        return label
 
-
-def _parse_folders(named: Mapping[str, object]) -> dict[str, Path]:
-    return {label: Path(str(folder)) for label, folder in named.items()}
+def _parse_folders(folders: Mapping[str, object]) -> dict[str, Path]:
+    return {label: Path(str(folder)) for label, folder in folders.items()}

@@ -73,10 +73,10 @@ class ModelGate:
     def open_context_llm(self) -> LLM | None:
         """The model that puts chunks in context; None where there is only the built-in one."""
         config = self.ports.config
-        named, judge = config.contextual_embedding_model, config.endpoint("judge")
-        if not named or judge.is_extractive or not self.may_ask("judge"):
+        model_name, judge = config.contextual_embedding_model, config.endpoint("judge")
+        if not model_name or judge.is_extractive or not self.may_ask("judge"):
             return self.open_judge("context")
-        endpoint = replace_endpoint(judge, model=named)
+        endpoint = replace_endpoint(judge, model=model_name)
         return self._meter(self.ports.llm_at(endpoint), "context", endpoint.max_context)
 
     async def open_embedder(self) -> Embedder | None:

@@ -158,31 +158,28 @@ class RunRegistry:
         """A task that is to open and `drive` a run, and takes its place from now on."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._end_task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._room.set())
         return task
-
-    def _end_task(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._room.set()
 
     async def begin(self, opening: RunOpening, created: str) -> HostedRun:
         """Drive a run in a task of its own; its first fact is in its log when this returns. Raises what keeps it from that."""
-        begun: asyncio.Future[HostedRun] = asyncio.get_running_loop().create_future()
-        self.spawn(self._drive_alone(opening, created, begun))
-        return await asyncio.shield(begun)
+        ready: asyncio.Future[HostedRun] = asyncio.get_running_loop().create_future()
+        self.spawn(self._drive_alone(opening, created, ready))
+        return await asyncio.shield(ready)
 
-    async def _drive_alone(self, opening: RunOpening, created: str, begun: asyncio.Future[HostedRun]) -> None:
+    async def _drive_alone(self, opening: RunOpening, created: str, ready: asyncio.Future[HostedRun]) -> None:
         try:
-            await self.drive(opening, created, begun)
+            await self.drive(opening, created, ready)
         except asyncio.CancelledError:
-            begun.cancel()
+            ready.cancel()
         except Exception as error:
-            if begun.done():
-                log.exception("a run failed", extra={"run": begun.result().id})
+            if ready.done():
+                log.exception("a run failed", extra={"run": ready.result().id})
             else:
-                begun.set_exception(error)
+                ready.set_exception(error)
 
-    async def drive(self, opening: RunOpening, created: str = "", begun: asyncio.Future[HostedRun] | None = None) -> None:
+    async def drive(self, opening: RunOpening, created: str = "", ready: asyncio.Future[HostedRun] | None = None) -> None:
         """A run from its first fact to its last, in the task of the caller. Raises what is not in its facts as its end."""
         hosted: HostedRun | None = None
 
@@ -190,8 +187,8 @@ class RunRegistry:
             if hosted:
                 hosted.feed.put(event)
                 self._observe(event, hosted.run.mode)
-                if begun and hosted.feed.fact_count and not begun.done():
-                    begun.set_result(hosted)  # not before: a log without its first fact cannot be resumed after a kill
+                if ready and hosted.feed.fact_count and not ready.done():
+                    ready.set_result(hosted)  # not before: a log without its first fact cannot be resumed after a kill
 
         try:
             async with opening as run:
@@ -206,8 +203,8 @@ class RunRegistry:
             log.info("run cancelled", extra={"run": hosted.id if hosted else ""})
             raise
         else:
-            if begun and not begun.done():
-                begun.set_result(hosted)
+            if ready and not ready.done():
+                ready.set_result(hosted)
         finally:
             if hosted:
                 for fact in hosted.run.facts[hosted.feed.fact_count :]:
@@ -223,13 +220,13 @@ class RunRegistry:
         self.draining = True
         if self._tasks and patience_s > 0:
             await asyncio.wait(self._tasks, timeout=patience_s)
-        left = list(self._active.values())
-        for hosted in left:
+        runs = list(self._active.values())
+        for hosted in runs:
             if hosted.run.request.door == DOOR:
                 hosted.run.suspend()
                 log.info("run left open", extra={"run": hosted.id})
             hosted.task.cancel()
-        for hosted in left:
+        for hosted in runs:
             await wait_uninterrupted(hosted.task)
 
     async def close(self) -> None:
@@ -372,12 +369,12 @@ class RunHost(RunRegistry):
             self._resuming = asyncio.create_task(self._resume_left_runs())
 
     async def _resume_left_runs(self) -> None:
-        left: dict[str, str] = {}
+        runs: dict[str, str] = {}
         try:
-            left = await asyncio.to_thread(_find_left_runs, self.nexi.runs())
+            runs = await asyncio.to_thread(_find_left_runs, self.nexi.runs())
         finally:
-            self._left = left
-        for run_id, created in list(left.items()):
+            self._left = runs
+        for run_id, created in list(runs.items()):
             try:
                 while self.is_full and not self.draining:
                     self._room.clear()
@@ -389,7 +386,7 @@ class RunHost(RunRegistry):
             except NexiError as error:
                 log.warning("run not resumed", extra={"run": run_id, "why": str(error), "code": error.code})
             finally:
-                del left[run_id]
+                del runs[run_id]
 
     async def _watch_for_cancel(self, run: Run) -> None:
         """Another process of the same home asks with a file that a run of ours be cancelled."""
@@ -408,7 +405,7 @@ class RunHost(RunRegistry):
 
 def _find_left_runs(runs: RunStore) -> dict[str, str]:
     """The ids of the runs that a server began, left open and may go on with, and the times at which they began."""
-    left = {}
+    times = {}
     for summary in runs.list_runs(state="unfinished"):
         try:
             read = runs.open_log(summary.id)
@@ -418,5 +415,5 @@ def _find_left_runs(runs: RunStore) -> dict[str, str]:
         first = read.facts[0][1] if read.facts else None
         is_of_server = isinstance(first, RunStarted) and first.settings.get("door") == DOOR
         if is_of_server and read.resumes_without_progress < MAX_LOSSES:
-            left[summary.id] = read.header.created
-    return left
+            times[summary.id] = read.header.created
+    return times

@@ -140,9 +140,9 @@ class DocumentIndexing:
     # files
 
     async def _take_folder(self, folder: Path) -> None:
-        found = await asyncio.to_thread(lambda: list(files_in(folder)))
-        files = [item for item in found if isinstance(item, Path)]
-        for item in found:
+        items = await asyncio.to_thread(lambda: list(files_in(folder)))
+        files = [item for item in items if isinstance(item, Path)]
+        for item in items:
             if isinstance(item, Skipped):
                 self.taken.skip(str(item.path.relative_to(folder)), item.reason)
         self._twins = TwinFiles(files)
@@ -168,31 +168,24 @@ class DocumentIndexing:
             self.taken.skip(name, reason)
             return self._report_step(name, f"skipped: {reason}", total)
         if twin := self._twins.find_twin(file, page.text):
-            return await self._skip_twin(url, name, twin.name, total)
-        if page.url != url:
-            await self._forget_messages(url, {message.url for message in pages})
+            store = await self._knowledge.open_store()
+            if await store.source(url):  # it was stored before the file with the better form was there
+                await store.remove([url])
+            self.taken.skip(name, SAME_TEXT)
+            return self._report_step(name, f"skipped: {SAME_TEXT}, {twin.name}", total)
+        if page.url != url:  # a mailbox, once stored as one text: messages that are no longer in it are forgotten
+            current = {message.url for message in pages}
+            addresses = [source.url async for source in self._knowledge.sources() if source.url.partition("#")[0] == url]
+            await self._forget([address for address in addresses if address not in current])
         for one in (page, *others):
-            await self._queue_page(one, name if one.url == url else f"{name}: {one.title}", total)
+            self._waiting.append(_Read(one, name if one.url == url else f"{name}: {one.title}", total))
+            if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
+                await self._store_queued()
         return None
 
-    async def _forget_messages(self, url: str, taken: set[str]) -> None:
-        """Forget the messages of a mailbox that are no longer in it, and the mailbox as one text, as it once was stored."""
-        stored = [source.url async for source in self._knowledge.sources() if source.url.partition("#")[0] == url]
-        if gone := [address for address in stored if address not in taken]:
-            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
-
-    async def _queue_page(self, page: Page, name: str, total: int) -> None:
-        self._waiting.append(_Read(page, name, total))
-        if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
-            await self._store_queued()
-
-    async def _skip_twin(self, url: str, name: str, twin: str, total: int) -> None:
-        """Leave out a file whose text another one has in a better form, and forget it where it was stored before."""
-        store = await self._knowledge.open_store()
-        if await store.source(url):
-            await store.remove([url])
-        self.taken.skip(name, SAME_TEXT)
-        self._report_step(name, f"skipped: {SAME_TEXT}, {twin}", total)
+    async def _forget(self, urls: Sequence[str]) -> None:
+        if urls:
+            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(urls)
 
     def _address_of(self, file: Path, root: Path) -> str:
         vault = self._vault
@@ -200,15 +193,14 @@ class DocumentIndexing:
 
     async def _forget_what_is_gone(self, folder: Path) -> None:
         """What was indexed from this folder and is no longer there, or has another address since it became a vault."""
-        gone = []
+        obsolete = []
         async for source in self._knowledge.sources():
             path = self.folders.path_of(source.url) if source.url.startswith(SCHEME) else None
             if not path or not path.is_relative_to(folder):
                 continue
             if _is_gone(path) or self._address_of(path, folder) != source.url.partition("#")[0]:
-                gone.append(source.url)
-        if gone:
-            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
+                obsolete.append(source.url)
+        await self._forget(obsolete)
 
     async def watch(self, target: str) -> AsyncIterator[Intake]:
         """Take a folder, and again whatever changes in it, until the caller has enough. Raises NexiError."""
@@ -216,16 +208,16 @@ class DocumentIndexing:
         if not is_folder:
             raise NexiError(f"{target[:200]} cannot be watched", cause="it is no folder", fix="watch the folder it is in")
         with FolderEvents(self._nexi.clock) as events:
-            seen: dict[Path, tuple[int, int]] = {}
+            stamps: dict[Path, tuple[int, int]] = {}
             is_first = True
             while True:
                 events.watch(await asyncio.to_thread(lambda: [folder, *folders_in(folder)]))
                 now = await asyncio.to_thread(_file_stamps, folder)
-                changed = [file for file, stamp in now.items() if seen.get(file) != stamp]
-                if is_first or changed or now.keys() != seen.keys():
-                    gone, seen, self.taken, self._done = seen.keys() - now.keys(), now, Intake(), 0
+                changed = [file for file, stamp in now.items() if stamps.get(file) != stamp]
+                if is_first or changed or now.keys() != stamps.keys():
+                    removals, stamps, self.taken, self._done = stamps.keys() - now.keys(), now, Intake(), 0
                     await (self._take_folder(folder) if is_first else self._take_files(changed, folder))
-                    if gone:
+                    if removals:
                         await self._forget_what_is_gone(folder)
                     yield self.taken
                 is_first = False
@@ -256,9 +248,8 @@ class DocumentIndexing:
                 urls.add(await self._take_attachment(file, item.title, library))
         await self._store_queued()
         prefix = self.folders.address_of(library.folder / library.base, library.folder, library.program)
-        gone = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/") and s.url not in urls]
-        if gone:
-            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
+        stored = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/")]
+        await self._forget([url for url in stored if url not in urls])
 
     async def _take_attachment(self, file: Path, title: str, library: Library) -> str:
         is_inside = file.is_relative_to(library.folder)
@@ -281,9 +272,11 @@ class DocumentIndexing:
             reason = _describe_refusal(error)
             self.taken.skip(url, reason)
             return self._report_step(url, f"skipped: {reason}", 1)
-        if _is_feed(page) and depth < SITEMAP_DEPTH:
+        kind = page.content_type.partition(";")[0].strip().lower()
+        is_xml = kind.endswith(("/xml", "+xml"))
+        if is_xml and "xhtml" not in kind and page.links and depth < SITEMAP_DEPTH:  # only the entries of a feed give links
             return await self._take_feed(url, page, depth)
-        if not _is_sitemap(url, page):
+        if not (is_xml and "sitemap" in url.rpartition("/")[2].lower()):
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
@@ -311,8 +304,8 @@ class DocumentIndexing:
             robots = await self._nexi.fetch(join(url, "/robots.txt"))
         except FetchError:
             robots = None
-        named = [line for line in robots.text.splitlines() if line.lower().startswith("sitemap:")] if robots else []
-        for sitemap in [found for line in named for found in find_urls(line)] or [join(url, "/sitemap.xml")]:
+        lines = [line for line in robots.text.splitlines() if line.lower().startswith("sitemap:")] if robots else []
+        for sitemap in [address for line in lines for address in find_urls(line)] or [join(url, "/sitemap.xml")]:
             await self._take_site(sitemap)
 
     # both
@@ -326,8 +319,20 @@ class DocumentIndexing:
             from nexi.app.local import full_error
 
             raise full_error(self._knowledge.config.knowledge_max_mb)
+        intake = self.taken
         for one, report in zip(read, await self._index_pages([one.page for one in read]), strict=True):
-            self._count_outcome(one, report)
+            intake.warnings += [f for f in report.failures if f not in intake.warnings]
+            if report.outcome == "empty":
+                intake.skip(one.name, "no text in it")
+            else:
+                if one.page.truncated:
+                    length = len(one.page.text)
+                    intake.warnings.append(f"{one.name} is too long: only its first {length:,} characters were indexed")
+                if one.page.unread:
+                    intake.warnings.append(f"{one.name}: {one.page.unread}")
+                intake.outcomes[report.outcome] += 1
+                intake.chunks += report.chunks if report.outcome == "stored" else 0
+            self._report_step(one.name, report.outcome, one.total)
 
     async def _index_pages(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
@@ -340,21 +345,6 @@ class DocumentIndexing:
             self.taken.warnings.append(f"{error}. {error.fix}".strip())
             self._embeds = False
             return await self._index_pages(pages)
-
-    def _count_outcome(self, read: _Read, report: IndexReport) -> None:
-        self.taken.warnings += [f for f in report.failures if f not in self.taken.warnings]
-        if read.page.truncated and report.outcome != "empty":
-            self.taken.warnings.append(
-                f"{read.name} is too long: only its first {len(read.page.text):,} characters were indexed"
-            )
-        if read.page.unread and report.outcome != "empty":
-            self.taken.warnings.append(f"{read.name}: {read.page.unread}")
-        if report.outcome == "empty":
-            self.taken.skip(read.name, "no text in it")
-        else:
-            self.taken.outcomes[report.outcome] += 1
-            self.taken.chunks += report.chunks if report.outcome == "stored" else 0
-        self._report_step(read.name, report.outcome, read.total)
 
     def _report_step(self, name: str, outcome: str, total: int) -> None:
         self._done += 1
@@ -385,9 +375,10 @@ def place_of(target: str) -> tuple[Path, bool]:
     try:
         path = Path(target).expanduser().resolve(strict=True)
     except (OSError, ValueError, RuntimeError) as error:
+        cause = getattr(error, "strerror", None) or "it is no path and no web address"
         raise NexiError(
             f"{target[:200]!r} cannot be read",
-            cause=_why_not(error),
+            cause="it is a link that leads back to itself" if isinstance(error, RuntimeError) else cause,
             fix="give a file, a folder, or a URL with http:// or https://",
             code="not_found",
         ) from error
@@ -398,12 +389,6 @@ def _describe_refusal(error: FetchError) -> str:
     """Why a document is not taken; for a format that is not read, also what to do."""
     reason = str(error).rstrip(".")
     return f"{reason}; {error.fix}" if error.reason == "content_type" and error.fix else reason
-
-
-def _why_not(error: Exception) -> str:
-    if isinstance(error, RuntimeError):
-        return "it is a link that leads back to itself"
-    return getattr(error, "strerror", None) or "it is no path and no web address"
 
 
 @asynccontextmanager
@@ -418,24 +403,9 @@ async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -
         for target in targets:
             await taking.take(target)
         if not sum(taking.taken.outcomes.values()):
-            raise _nothing_in(names, taking.taken)
+            why = "; ".join(f"{name}: {reason}" for name, reason in taking.taken.skipped[:5]) or "the folder is empty"
+            raise NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
         yield attached
-
-
-def _nothing_in(names: str, taken: Intake) -> NexiError:
-    why = "; ".join(f"{name}: {reason}" for name, reason in taken.skipped[:5]) or "the folder is empty"
-    return NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
-
-
-def _is_feed(page: Page) -> bool:
-    """Whether a page is a feed: of XML, only the entries of a feed give links."""
-    kind = page.content_type.partition(";")[0].strip().lower()
-    return kind.endswith(("/xml", "+xml")) and "xhtml" not in kind and bool(page.links)
-
-
-def _is_sitemap(url: str, page: Page) -> bool:
-    kind = page.content_type.partition(";")[0].strip().lower()
-    return kind.endswith(("/xml", "+xml")) and "sitemap" in url.rpartition("/")[2].lower()
 
 
 def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:

@@ -102,8 +102,8 @@ class Knowledge:
     async def open_store(self) -> KnowledgeStore:
         """The store, its libraries loaded off the event loop. Raises StoreError."""
         if self._store is None:
-            made = await asyncio.to_thread(self._make_store)
-            self._store = self._store or made
+            store = await asyncio.to_thread(self._make_store)
+            self._store = self._store or store
         return self._store
 
     def _make_store(self) -> KnowledgeStore:
@@ -167,14 +167,14 @@ class Knowledge:
         store, embedder = await self.open_store(), await gate.open_embedder()
         if afresh and embedder:
             await store.prepare_reembedding(embedder.name)
-        while embedder and (left := await store.list_unembedded(BATCH)):
+        while embedder and (passages := await store.list_unembedded(BATCH)):
             from nexi.knowledge.indexing import embedded_text
             from nexi.types import Chunk
 
-            texts = [embedded_text(p.title, Chunk(p.text, p.heading, p.context, p.code, p.start)) for p in left]
+            texts = [embedded_text(p.title, Chunk(p.text, p.heading, p.context, p.code, p.start)) for p in passages]
             vectors = (await embedder.embed(texts)).vectors
-            await store.add_vectors({p.id: v for p, v in zip(left, vectors, strict=True)}, embedder=embedder.name)
-            yield len(left)
+            await store.add_vectors({p.id: v for p, v in zip(passages, vectors, strict=True)}, embedder=embedder.name)
+            yield len(passages)
         self._vectors = None
 
     # pages out of it
@@ -192,10 +192,10 @@ class Knowledge:
 
     async def sources(self, scope: Scope = EVERYTHING) -> AsyncIterator[StoredSource]:
         store, skip = await self.open_store(), 0
-        while found := await store.sources(scope, count=SOURCES_AT_ONCE, skip=skip):
-            for source in found:
+        while batch := await store.sources(scope, count=SOURCES_AT_ONCE, skip=skip):
+            for source in batch:
                 yield source
-            skip += len(found)
+            skip += len(batch)
 
     async def is_full(self) -> bool:
         """Whether the store has reached its bound; Qdrant keeps its own."""
@@ -207,7 +207,10 @@ class Knowledge:
                 self._measure_at = self.clock.monotonic() + MEASURE_EVERY_S
                 self._size = (await (await self.open_store()).stats()).bytes
             return self._size > most * 1_000_000
-        return await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
+        from nexi.stores.salvage import size_of
+
+        path = self.config.knowledge_path
+        return await asyncio.to_thread(lambda: path.exists() and size_of(path) > most * 1_000_000)
 
 
 def title_with_owner(title: str, owner: str) -> str:
@@ -236,12 +239,6 @@ def join_passages(passages: list[Passage]) -> str:
         parts.append("\n" * max(0, min(2, passage.start - at)) + passage.text)
         at = passage.start + len(passage.text)
     return "".join(parts).strip()
-
-
-def _store_size(config: Config) -> int:
-    from nexi.stores.salvage import size_of
-
-    return size_of(config.knowledge_path) if config.knowledge_path.exists() else 0
 
 
 def _open_qdrant(config: Config, list_owners: Callable[[], Mapping[str, str]] = dict) -> Any:

@@ -79,8 +79,8 @@ class LocalBackend:
         family = [url for url, own in pages.items() if own.is_of_family(pages[best])]
         if len(family) < MANY_VERSIONS or asks_for_past(question) or find_periods(question):
             return ""
-        stored = {source.url: _read_scope(source) async for source in self._knowledge.sources(scope)}
-        versions = {url: own for url, own in {**pages, **stored}.items() if own.is_of_family(pages[best]) and not own.standing}
+        scopes = {source.url: _read_scope(source) async for source in self._knowledge.sources(scope)}
+        versions = {url: own for url, own in {**pages, **scopes}.items() if own.is_of_family(pages[best]) and not own.standing}
         newest = best if best in versions else ""
         for url, own in versions.items():
             newest = url if newest and is_newer(own, versions[newest]) else newest
@@ -127,27 +127,24 @@ def _hits_of(passages: Sequence[Passage], count: int, query: str = "") -> list[H
     pages: dict[str, list[Passage]] = {}
     for passage in passages:
         pages.setdefault(passage.url, []).append(passage)
-    found = list(pages.values())
-    scopes = [_read_scope(p[0]) for p in found]
-    best = [found[n] for n in order_versions(query, scopes)[:count]]
+    groups = list(pages.values())
+    scopes = [_read_scope(p[0]) for p in groups]
+    best = [groups[n] for n in order_versions(query, scopes)[:count]]
     return [
         Hit(p[0].url, title_with_owner(p[0].title, p[0].owner), _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME)
         for p in best
     ]
 
 
-def _read_scope(stored: Passage | StoredSource) -> DocumentScope:
-    return read_scope(stored.title, stored.url, "", (stored.updated or stored.published)[:10])
+def _read_scope(source: Passage | StoredSource) -> DocumentScope:
+    return read_scope(source.title, source.url, "", (source.updated or source.published)[:10])
 
 
 def _render_passages(passages: Sequence[Passage]) -> str:
     ordered = sorted(passages, key=lambda p: p.number)
-    return PASSAGE_GAP.join(p.text if _begins_with_it(p) else f"# {p.heading}\n\n{p.text}" for p in ordered)
-
-
-def _begins_with_it(passage: Passage) -> bool:
-    """Whether a passage names the heading it stands under itself."""
-    return passage.heading.rpartition(" > ")[2] in passage.text[:250]
+    names_heading = [p.heading.rpartition(" > ")[2] in p.text[:250] for p in ordered]
+    texts = [p.text if is_named else f"# {p.heading}\n\n{p.text}" for p, is_named in zip(ordered, names_heading, strict=True)]
+    return PASSAGE_GAP.join(texts)
 
 
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
@@ -166,10 +163,10 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
     try:
         urls = await asyncio.to_thread(earlier)
         store = await knowledge.open_store() if urls else None
-        found = [await store.source(url) for url in urls] if store else []
+        rows = [await store.source(url) for url in urls] if store else []
     except StoreError:
         return ()
-    sources = [source for source in found if source]
+    sources = [source for source in rows if source]
     oldest = knowledge.clock.now() - timedelta(seconds=knowledge.config.page_cache_ttl_s)
     if not sources or len(sources) < len(urls) or not all(_is_fresh(source, oldest) for source in sources):
         return ()
@@ -178,12 +175,12 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
 
 def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:
     """The same as a run was told of it, from its log; None where it had not asked yet."""
-    asked = [fact for fact in facts if isinstance(fact, ToolFinished) and fact.name == LOCAL_SEARCH.name]
-    if not asked:
+    searches = [fact for fact in facts if isinstance(fact, ToolFinished) and fact.name == LOCAL_SEARCH.name]
+    if not searches:
         return None
     try:
-        told = json.loads(asked[0].text)
-        pages = told["pages"] if told["note"] == ANSWERED_BEFORE_NOTE else ()
+        reply = json.loads(searches[0].text)
+        pages = reply["pages"] if reply["note"] == ANSWERED_BEFORE_NOTE else ()
         return tuple(Hit(str(page["url"]), str(page.get("title", "")), "", "", NAME) for page in pages)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ()

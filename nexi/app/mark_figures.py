@@ -75,21 +75,20 @@ def describe_mark(verdict: Verdict, judges: Sequence[JudgeFigure] = ()) -> str:
     """What a mark means and how often it is right, in plain text."""
     figures = [figure.describe() for figure in rule_figures() if figure.verdict is verdict]
     if verdict in (Verdict.SUPPORTED, Verdict.NOT_FOUND):
-        figures += map(_describe_test, judges)
+        figures += [
+            Notice(
+                "mark.tested",
+                "{judge} was right in {n} of a test of {m} labelled pairs.",
+                judge=judge.name,
+                n=f"{judge.accuracy:.0%}",
+                m=judge.pairs,
+            )
+            for judge in judges
+        ]
     meaning: str = MEANINGS[verdict]
     for figure in figures:
         meaning = Notice("joined.whole", "{first} {second}", first=meaning, second=figure)
     return meaning
-
-
-def _describe_test(judge: JudgeFigure) -> str:
-    return Notice(
-        "mark.tested",
-        "{judge} was right in {n} of a test of {m} labelled pairs.",
-        judge=judge.name,
-        n=f"{judge.accuracy:.0%}",
-        m=judge.pairs,
-    )
 
 
 def describe_marks(judges: Sequence[JudgeFigure] = ()) -> dict[str, str]:

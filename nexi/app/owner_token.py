@@ -73,11 +73,11 @@ class OwnerToken:
             raise StoreError("the token of the server cannot be read", cause=f"{error} ({self.path})", fix=fix) from error
         return self._token
 
-    def is_token(self, given: str) -> bool:
-        return _is_same(given, self.read())
+    def is_token(self, text: str) -> bool:
+        return _is_same(text, self.read())
 
-    def is_cookie(self, given: str) -> bool:
-        return _is_same(given, self.cookie)
+    def is_cookie(self, text: str) -> bool:
+        return _is_same(text, self.cookie)
 
     @property
     def cookie(self) -> str:
@@ -90,5 +90,5 @@ def _new_token() -> bytes:
     return secrets.token_urlsafe(TOKEN_BYTES).encode() + b"\n"
 
 
-def _is_same(given: str, secret: str) -> bool:
-    return bool(secret) and hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+def _is_same(text: str, secret: str) -> bool:
+    return bool(secret) and hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())

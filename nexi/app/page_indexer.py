@@ -27,18 +27,17 @@ class PageIndexer:
 
     def index_page(self, page: Page) -> None:
         """Queue a page; never waits."""
-        if self._is_enabled:
-            self._queue = self._queue or self._open_queue()
-            self._queue.offer(page)
+        if not self._is_enabled:
+            return
+        if self._queue is None:
+            from nexi.app.local import BackgroundIndexer
+            from nexi.knowledge.indexing import IndexQueue
+
+            gate = self._gate.for_indexing()
+            self._queue = IndexQueue(BackgroundIndexer(gate.ports.knowledge(), gate), tasks=self._tasks, emit=gate.emit)
+        self._queue.offer(page)
 
     async def close(self, *, at_once: bool = False) -> None:
         """Store what is queued, but not for long, and not at all when the user stopped the run."""
         if self._queue:
             await self._queue.drain(0 if at_once else DRAIN_S)
-
-    def _open_queue(self) -> IndexQueue:
-        from nexi.app.local import BackgroundIndexer
-        from nexi.knowledge.indexing import IndexQueue
-
-        gate = self._gate.for_indexing()
-        return IndexQueue(BackgroundIndexer(gate.ports.knowledge(), gate), tasks=self._tasks, emit=gate.emit)

@@ -44,8 +44,6 @@ from nexi.tasks import catch_error, raise_error, start_task
 from nexi.types import PairScore, content_digest
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from nexi.app.factory import PortFactory
     from nexi.app.gate import ModelGate
     from nexi.config import Config
@@ -156,12 +154,6 @@ async def _take_test(model: PairModel, quiz: Quiz, clock: Clock, deadline: float
     return replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat())
 
 
-def _estimate_tokens(quiz: Quiz) -> int:
-    """What a test of a judge takes, cautiously: the pairs, a reply for each, and the instructions."""
-    pairs = sum(len(p.premise) + len(p.hypothesis) for p in quiz.pairs) // MIN_CHARS_PER_TOKEN
-    return pairs + TOKENS_PER_CASE * len(quiz.pairs) + 700
-
-
 def _keep_grade(config: Config, key: str, grade: Grade) -> None:
     with suppress(StoreError):  # a grade that cannot be kept still holds for this run
         grade_book(config).put(key, grade)
@@ -182,7 +174,7 @@ async def install_model(
     folder: Path | None,
     *,
     mirror: str = "",
-    on_bytes: Callable[[int], None] = lambda done: None,
+    on_bytes: Callable[[int], None] = lambda count: None,
 ) -> tuple[ModelFolder, OnnxPairModel]:
     """Install a cross-encoder from a folder, or a published one by its name, once it was seen to work. Raises NexiError."""
     from nexi.pair_models.downloads import download_model, find_published
@@ -278,23 +270,24 @@ class RunJudge:
             grade, self._allowance = Grade.from_json(json.loads(recorded.items[0])), int(recorded.items[1])
         else:
             grade = raise_error(await self._test) if self._test else await self._kept_or_tested(deadline)
-            self._allowance = self._remaining_share()
+            # tokens for judging: a share of the limit, less a test, or without a limit of what else the run has spent
+            meter = self._llm.meter.root
+            if limit := meter.token_limit:
+                self._allowance = int(limit * self._share) - self._test_tokens
+            else:
+                self._allowance = max(self._min_tokens, int((meter.usage.total - self._test_tokens) * self._share))
         items = (json.dumps(grade.as_json()), str(self._allowance))
         await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, items))
         return grade
 
-    def _remaining_share(self) -> int:
-        """Tokens for judging: a share of the run's limit, less a test, or without a limit of what else the run has spent."""
-        meter = self._llm.meter.root
-        if limit := meter.token_limit:
-            return int(limit * self._share) - self._test_tokens
-        return max(self._min_tokens, int((meter.usage.total - self._test_tokens) * self._share))
-
     def _can_afford_test(self) -> bool:
         """Whether a test fits into the judge's share of the limits, and into what is left of them."""
-        meter, tokens = self._llm.meter, _estimate_tokens(packaged_quiz())
-        limit, left = meter.root.token_limit, meter.tokens_left
-        if (limit is not None and tokens > limit * self._share) or (left is not None and tokens > left):
+        meter, pairs = self._llm.meter, packaged_quiz().pairs
+        # cautiously: the pairs, a reply for each, and the instructions
+        tokens = sum(len(p.premise) + len(p.hypothesis) for p in pairs) // MIN_CHARS_PER_TOKEN
+        tokens += TOKENS_PER_CASE * len(pairs) + 700
+        limit, tokens_left = meter.root.token_limit, meter.tokens_left
+        if (limit is not None and tokens > limit * self._share) or (tokens_left is not None and tokens > tokens_left):
             return False
         return meter.can_make_calls(2)  # the test, and what it is for
 
@@ -319,7 +312,8 @@ class RunJudge:
         try:
             grade = await grade_judge(config, self._llm, self._clock, deadline=min(limit, deadline or limit))
         except NexiError as error:
-            await asyncio.to_thread(_keep_failure, book, key, error, now)
+            with suppress(StoreError):
+                await asyncio.to_thread(book.put_failure, key, error.cause or error.message, now)
             raise
         self._test_tokens = grade.tokens
         return grade
@@ -339,14 +333,16 @@ class RecordedPairModel:
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         recorded = self._replay.find_judgement(PASSAGES)
-        scores = dict(map(_decode_score, recorded.items)) if recorded else {}
-        missing = [pair for pair in pairs if _digest_pair(pair) not in scores]
-        if missing and self._model and not self._replay.is_replay_only:
-            made = await self._model.score(missing, deadline=deadline)
-            scores |= {_digest_pair(pair): score for pair, score in zip(missing, made, strict=True)}
+        items = recorded.items if recorded else ()
+        scores = dict(msgspec.json.decode(item, type=tuple[str, PairScore]) for item in items)
+        new_pairs = [pair for pair in pairs if _digest_pair(pair) not in scores]
+        if new_pairs and self._model and not self._replay.is_replay_only:
+            new_scores = await self._model.score(new_pairs, deadline=deadline)
+            scores |= {_digest_pair(pair): score for pair, score in zip(new_pairs, new_scores, strict=True)}
         gap = build_gap(f"{self.name} did not judge this passage when the run was recorded")
         result = [scores.get(_digest_pair(pair), gap) for pair in pairs]
-        items = tuple(_encode_score(pair, score) for pair, score in zip(pairs, result, strict=True))
+        rows = ((_digest_pair(pair), score) for pair, score in zip(pairs, result, strict=True))
+        items = tuple(msgspec.json.encode(row, enc_hook=str).decode() for row in rows)
         await self._emit(Judged(PASSAGES, self.name, 0.0, items))
         return result
 
@@ -372,19 +368,6 @@ def judge_of_run(facts: Sequence[Fact]) -> str:
 
 def _digest_pair(pair: tuple[str, str]) -> str:
     return content_digest("\0".join(pair))[:16]
-
-
-def _encode_score(pair: tuple[str, str], score: PairScore) -> str:
-    return msgspec.json.encode((_digest_pair(pair), score), enc_hook=str).decode()
-
-
-def _decode_score(item: str) -> tuple[str, PairScore]:
-    return msgspec.json.decode(item, type=tuple[str, PairScore])
-
-
-def _keep_failure(book: GradeBook, key: str, error: NexiError, now: datetime) -> None:
-    with suppress(StoreError):
-        book.put_failure(key, error.cause or error.message, now)
 
 
 class GapPairModel:
@@ -423,8 +406,8 @@ class InstalledPairModel:
         return self._graded
 
     async def _grade(self, folder: ModelFolder, model: PairModel, deadline: float | None) -> Grade:
-        kept = await asyncio.to_thread(kept_model_grade, self._config, folder)
-        return kept or await grade_model(self._config, folder, model, self._clock)
+        grade = await asyncio.to_thread(kept_model_grade, self._config, folder)
+        return grade or await grade_model(self._config, folder, model, self._clock)
 
     async def aclose(self) -> None:
         if self._opened:

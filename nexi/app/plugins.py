@@ -165,26 +165,23 @@ def list_plugins(config: Config) -> list[PluginInfo]:
 
     chains = {"backend": config.search_chain(), "fetcher": config.fetch_chain(), "tool": config.tools}
     own = {"backend": backends.BACKENDS, "fetcher": fetchers.FETCHERS, "tool": ()}
-    found = []
+    plugins = []
     for file in list_plugin_files(config.plugins_dir):
         offered = {"backend": file.searches, "fetcher": file.fetches, "tool": file.is_tool}
         kinds = tuple(kind for kind, is_offered in offered.items() if is_offered)
-        taken = [kind for kind in kinds if file.name in own[kind]]
-        error = f"nexi has a {taken[0]} of that name: rename the file" if taken else file.error
-        found.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
+        conflicts = [kind for kind in kinds if file.name in own[kind]]
+        error = f"nexi has a {conflicts[0]} of that name: rename the file" if conflicts else file.error
+        plugins.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
     for kind, group in (("backend", backends.ENTRY_POINTS), ("fetcher", fetchers.ENTRY_POINTS)):
         for entry in entry_points(group=group):
             origin = f"the package {entry.dist.name}" if entry.dist else entry.value
-            found.append(PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], _load_error(group, entry.name)))
-    return found
-
-
-def _load_error(group: str, name: str) -> str:
-    try:
-        _load_entry_point(group, name)
-    except ConfigError as error:
-        return str(error)
-    return ""
+            error = ""
+            try:
+                _load_entry_point(group, entry.name)
+            except ConfigError as failure:
+                error = str(failure)
+            plugins.append(PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], error))
+    return plugins
 
 
 def _connections() -> dict[str, Any]:

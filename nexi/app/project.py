@@ -16,15 +16,10 @@ def with_project(config: Config, folder: Path | None = None) -> Config:
     """The config with the project around a folder, by default the current one, as the code to search, unless one is named."""
     if config.grep_root or not config.grep_project:
         return config
-    root = _find_work_tree(folder)
-    return config.override(grep_root=str(root)) if root else config
-
-
-def _find_work_tree(folder: Path | None) -> Path | None:
-    """The nearest folder above with a `.git`; not the home folder or one above it, which hold more than a project."""
     try:
         current, home = (folder or Path.cwd()).resolve(), Path.home().resolve()
-        outside = {home, *home.parents}
-        return next((f for f in (current, *current.parents) if f not in outside and (f / ".git").exists()), None)
+        outside = {home, *home.parents}  # which hold more than a project
+        root = next((f for f in (current, *current.parents) if f not in outside and (f / ".git").exists()), None)
     except (OSError, RuntimeError):
-        return None
+        return config
+    return config.override(grep_root=str(root)) if root else config

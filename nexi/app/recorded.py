@@ -75,28 +75,28 @@ class RecordedRun(Struct, frozen=True):
         Calls in flight when the run was killed were paid for, too. A search also meets its recorded calls one by one, while
         research has restored them in its meter.
         """
-        known, calls, _ = self.usage_so_far(agents=False)
+        recorded_usage, calls, _ = self.usage_so_far(agents=False)
         usage, lost = self.lost_usage()
-        return (usage, lost) if mode == "research" else (usage + known, lost + calls)
+        return (usage, lost) if mode == "research" else (usage + recorded_usage, lost + calls)
 
     def lost_usage(self) -> tuple[Usage, int]:
         """An estimate of what the calls in flight at a kill cost, and how many there were: their intent is in the log alone."""
         ended = {f.call for f in self.facts if isinstance(f, ModelReplied | ModelFailed)}
-        asked = [f for f in self.facts if isinstance(f, ModelAsked)]
-        lost = [f for f in asked if f.call not in ended]
-        known, _, _ = self.usage_so_far(agents=False)
-        return _estimate_lost_calls(lost, [f for f in asked if f.call in ended], known), len(lost)
+        calls = [f for f in self.facts if isinstance(f, ModelAsked)]
+        lost = [f for f in calls if f.call not in ended]
+        usage, _, _ = self.usage_so_far(agents=False)
+        return _estimate_lost_calls(lost, [f for f in calls if f.call in ended], usage), len(lost)
 
 
-def _estimate_lost_calls(lost: Sequence[ModelAsked], ended: Sequence[ModelAsked], known: Usage) -> Usage:
+def _estimate_lost_calls(lost: Sequence[ModelAsked], ended: Sequence[ModelAsked], usage: Usage) -> Usage:
     """What calls without a known end cost, by their prompts and by what those that ended did cost."""
     prompts, known_prompts = (sum(f.prompt_tokens for f in calls) for calls in (lost, ended))
     if not lost:
         return Usage()
     scale = prompts / known_prompts if known_prompts else 0.0
-    tokens_in = round(known.input_tokens * scale) if known_prompts else prompts
-    cost = None if known.cost is None else known.cost * scale
-    return Usage(tokens_in, round(known.output_tokens * scale), estimated=True, cost=cost)
+    tokens_in = round(usage.input_tokens * scale) if known_prompts else prompts
+    cost = None if usage.cost is None else usage.cost * scale
+    return Usage(tokens_in, round(usage.output_tokens * scale), estimated=True, cost=cost)
 
 
 def read_recorded_run(
@@ -108,11 +108,11 @@ def read_recorded_run(
     seconds: float = 0.0,
     only: bool = False,
     pace: Pace | None = None,
-    begun: Mapping[str, float] | None = None,
+    beginnings: Mapping[str, float] | None = None,
 ) -> RecordedRun:
     """What a log tells of its run. `only` forbids asking for anything it does not hold."""
     day = datetime.fromisoformat(created).date().isoformat()
     recorded = [f for f in facts if not isinstance(f, RunResumed)]
     return RecordedRun(
-        run, tuple(facts), Recording(recorded, pace=pace, is_replay_only=only, start_offsets=begun), log, day, seconds
+        run, tuple(facts), Recording(recorded, pace=pace, is_replay_only=only, start_offsets=beginnings), log, day, seconds
     )

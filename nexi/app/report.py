@@ -77,11 +77,12 @@ def save_report(
     fields, body = _front_matter_fields(result, started, today), link_citations(linted.text, linted.sources)
     if vault:
         fields |= {"tags": "nexi", "sources": len(linted.sources)}
-    choose = pick or _any_pair
     for _ in range(ATTEMPTS):
-        path = folder / make_file_name(started.query, *choose())
+        first, second = os.urandom(2)
+        path = folder / make_file_name(started.query, *(pick() if pick else (first % 26, second % 10)))
         try:
-            _create_file(path, render_document(body, linted.sources, fields, "" if vault else str(path)))
+            text = clean_text(render_document(body, linted.sources, fields, "" if vault else str(path)))
+            create_private_file(path, text.encode("utf-8", "replace"))
         except FileExistsError:
             continue
         except OSError as error:
@@ -105,8 +106,8 @@ def front_matter_of(result: RunResult, started: RunStarted, today: str) -> str:
 
 def _front_matter_fields(result: RunResult, started: RunStarted, today: str) -> dict[str, Any]:
     """The front matter: what was asked of whom, when, what it cost, and how much of it was checked."""
-    end = result.finished
-    review = result.answer.review
+    end, review = result.finished, result.answer.review
+    last_round = next((f for f in reversed(result.facts) if isinstance(f, RoundEvaluated)), None)
     return {
         "question": started.query,
         "model": started.model,
@@ -118,25 +119,9 @@ def _front_matter_fields(result: RunResult, started: RunStarted, today: str) -> 
         "seconds": end.seconds,
         "pages_read": end.pages,
         "model_calls": end.model_calls,
-        "written_by": _writer_of(result),
+        "written_by": {"built-in": "passages"}.get(last_round.by, last_round.by) if last_round else None,
         "stopped_by": end.stop.value,
         "sentences_checked": len(review.proof.checked) if review else None,
         "sentences_found": review.proof.passed if review else None,
         "sentences_supported": review.proof.supported if review else None,
     }
-
-
-def _writer_of(result: RunResult) -> str | None:
-    """`model`, or `passages` for a report that was put together without one."""
-    judged = next((f for f in reversed(result.facts) if isinstance(f, RoundEvaluated)), None)
-    return None if judged is None else {"built-in": "passages"}.get(judged.by, judged.by)
-
-
-def _any_pair() -> tuple[int, int]:
-    first, second = os.urandom(2)
-    return first % 26, second % 10
-
-
-def _create_file(path: Path, text: str) -> None:
-    """A new file, whole; an existing one is never touched."""
-    create_private_file(path, clean_text(text).encode("utf-8", "replace"))

@@ -106,17 +106,17 @@ def request_of_run(started: RunStarted) -> RunRequest:
 
 def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Logs of version 0.1 spread the request over the settings of their first fact."""
-    asked = _as_mapping(settings.get("asked"))
-    is_local = settings.get("only_local") or asked.get("only_local")
+    options = _as_mapping(settings.get("asked"))
+    is_local = settings.get("only_local") or options.get("only_local")
     return {
-        "model": asked.get("model") or "",
+        "model": options.get("model") or "",
         "scope": "local" if is_local else "both",
-        "system_prompt": asked.get("system_prompt") or "",
+        "system_prompt": options.get("system_prompt") or "",
         "holds_plan": bool(settings.get("held")),
         "depth": int(settings.get("depth") or 0),
         "door": str(settings.get("door") or ""),
-        "limits": {name: asked.get(name) for name in ("time_target", "max_output_tokens", "max_cost")},
-        "query": _as_mapping(asked.get("query")),
+        "limits": {name: options.get(name) for name in ("time_target", "max_output_tokens", "max_cost")},
+        "query": _as_mapping(options.get("query")),
         "agentic": _as_mapping(settings.get("agentic")),
     }
 

@@ -91,9 +91,9 @@ class ResearchEngine:
         """How many researchers work at the same time; a resumed run goes on as it began."""
         environment = self._environment
         recorded = environment.recorded
-        wanted = recorded.settings.get("seats") if recorded.facts else environment.resolved.max_parallel_researchers
+        limit = recorded.settings.get("seats") if recorded.facts else environment.resolved.max_parallel_researchers
         most = MAX_PARALLEL_RESEARCHERS
-        return min(int(wanted), most) if isinstance(wanted, int) and wanted > 0 else most
+        return min(int(limit), most) if isinstance(limit, int) and limit > 0 else most
 
     def open_conversation(self) -> None:
         return None  # every researcher has a conversation of its own
@@ -186,16 +186,12 @@ class ResearchAssembly:
         session, meter = environment.session, environment.meter
         session.pages = dict(session.pages)
         self.shared = SharedResearchContext(book=session.book, pages=session.pages, private=session.private)
-        if environment.recorded.log:
-            self._restore_sources()
-        ledger = meter.child(Budget(), started=meter.started)  # recorded replies are already accounted for
-        self._lead = self._build("", session, ledger, environment.emit, environment.question)
-
-    def _restore_sources(self) -> None:
-        for fact in self._environment.recorded.facts:
+        for fact in environment.recorded.facts if environment.recorded.log else ():
             if isinstance(fact, SourceNumbered):
                 source = fact.source
                 self.shared.book.number_for(source.url, source.title, source.digest, source.imprint)
+        ledger = meter.child(Budget(), started=meter.started)  # recorded replies are already accounted for
+        self._lead = self._build("", session, ledger, environment.emit, environment.question)
 
     async def restore_pages(self, state: ResearchState) -> None:
         """The pages of researchers who have ended; those who still run meet theirs again one by one."""

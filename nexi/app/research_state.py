@@ -12,6 +12,6 @@ from nexi.research.state import MAX_TASKS, UNITS_PER_RESEARCHER, Researcher, Res
 __all__ = ["MAX_TASKS", "UNITS_PER_RESEARCHER", "ResearchState", "Researcher", "edit_tasks", "fold", "reduce"]
 
 
-def edit_tasks(tasks: tuple[str, ...], wanted: Sequence[str]) -> tuple[str, ...]:
+def edit_tasks(tasks: tuple[str, ...], new_tasks: Sequence[str]) -> tuple[str, ...]:
     """The tasks after a change by the user. Raises ResearchError for tasks that cannot be researched."""
-    return edit_agenda(Agenda(tasks, 1), wanted).tasks
+    return edit_agenda(Agenda(tasks, 1), new_tasks).tasks

@@ -87,7 +87,8 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
     endpoint = config.endpoint("answer")
     server = None if endpoint.is_extractive else await probe.server_at(endpoint.base_url)
     model = server.model(endpoint.model) if server else None
-    if model and model.context and not _has_chosen_window(config):
+    default = DEFAULT_CONFIG["max_context"]  # unless the user set another, the real window of a local model wins
+    if model and model.context and config.origin.file.get("max_context", default) == default:
         config = config.override(max_context=model.context)
     request = check_request(request, config)
     parallel = server.max_parallel if server else 0
@@ -128,9 +129,9 @@ def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) 
 def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str, ...]]:
     """The config under a request, and what the user should know about it. Raises ConfigError."""
     limits = request.limits
-    asked: dict[str, Any] = {"model": request.model or None, "strict": request.strict}
-    asked |= {"max_cost": limits.max_cost, "max_tokens": limits.max_tokens}
-    config = base.override(**{name: value for name, value in asked.items() if value is not None})
+    wishes: dict[str, Any] = {"model": request.model or None, "strict": request.strict}
+    wishes |= {"max_cost": limits.max_cost, "max_tokens": limits.max_tokens}
+    config = base.override(**{name: value for name, value in wishes.items() if value is not None})
     if request.scope == "web":
         config = config.override(knowledge=False)
     if request.services:
@@ -156,9 +157,3 @@ def budget_of_run(request: RunRequest, config: Config) -> Budget:
     """The limits of a run. Research counts its iterations for each researcher, not for the whole."""
     budget = budget_for(config, request.limits)
     return replace(budget, max_iterations=None) if request.mode == "research" else budget
-
-
-def _has_chosen_window(config: Config) -> bool:
-    """Whether the user set `max_context`; otherwise the real window of a local model wins over the default."""
-    default = DEFAULT_CONFIG["max_context"]
-    return bool(config.origin.file.get("max_context", default) != default)

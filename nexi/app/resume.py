@@ -43,7 +43,7 @@ from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
 from nexi.runs.repair import count_lost_facts, describe_damage
 from nexi.runs.session import Session
-from nexi.types import Message, Reply, Source, StopReason, ToolSpec
+from nexi.types import Message, Reply, StopReason, ToolSpec
 from nexi.urls import find_urls
 
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
@@ -54,13 +54,23 @@ def reopen_run(runs: RunStore, run_id: str, *, pace: Pace | None = None) -> tupl
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
     if log.has_ended:
-        _refuse_complete(run_id, log)
-        return started, read_recorded_run(run_id, _worth_keeping(log), log.header.created, pace=pace)
+        end = log.facts[-1][1]
+        if isinstance(end, RunFinished) and end.stop in (StopReason.FINAL_ANSWER, StopReason.PLAIN_ANSWER):
+            raise StoreError(
+                f"Run {run_id} is complete",
+                cause="it ended with its answer",
+                fix=f"nexi --show {run_id} shows it",
+                code="complete",
+            )
+        # what it learned: not how it ended, and not the limit that ended it
+        ending = (*TERMINAL, LimitNear, LimitApplied, LimitReached)
+        kept_facts = [fact for fact in log.bare_facts if not isinstance(fact, ending)]
+        return started, read_recorded_run(run_id, kept_facts, log.header.created, pace=pace)
     log, writer = runs.reopen(run_id)
     facts = log.bare_facts
-    created, begun = log.header.created, log.beginnings
+    created, beginnings = log.header.created, log.beginnings
     worked = max(0.0, log.seconds - sum(fact.seconds for fact in facts if isinstance(fact, AgendaSet)))
-    return started, read_recorded_run(run_id, facts, created, log=writer, seconds=worked, pace=pace, begun=begun)
+    return started, read_recorded_run(run_id, facts, created, log=writer, seconds=worked, pace=pace, beginnings=beginnings)
 
 
 def read_finished_run(runs: RunStore, run_id: str) -> tuple[RunStarted, RecordedRun, str]:
@@ -103,19 +113,6 @@ def _start_of(run_id: str, log: ReadLog) -> RunStarted:
     return first
 
 
-def _refuse_complete(run_id: str, log: ReadLog) -> None:
-    end = log.facts[-1][1]
-    if isinstance(end, RunFinished) and end.stop in (StopReason.FINAL_ANSWER, StopReason.PLAIN_ANSWER):
-        raise StoreError(
-            f"Run {run_id} is complete", cause="it ended with its answer", fix=f"nexi --show {run_id} shows it", code="complete"
-        )
-
-
-def _worth_keeping(log: ReadLog) -> list[Fact]:
-    """What an ended run learned: not how it ended, and not the limit that ended it."""
-    return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitNear, LimitApplied, LimitReached))]
-
-
 async def session_of(started: RunStarted, runs: RunStore, facts: Sequence[Fact] = ()) -> Session:
     """The conversation a run belonged to, word for word where that is kept, else as questions and answers.
 
@@ -123,25 +120,22 @@ async def session_of(started: RunStarted, runs: RunStore, facts: Sequence[Fact] 
     """
     before = str(started.settings.get("continues") or "")
     session = await load_conversation_after(runs, before) if before else Session()
-    if not session.has_evidence and (known := _known_at_first(facts)):
-        await restore_sources(session, runs, known)
-    if said := await _said_before(started, runs):
-        session.messages[:] = said
-        for message in said:
-            found = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
-            session.allow_urls(found if message.role in ("tool", "user") else ())
+    # the sources that were numbered before the run did anything
+    first = takewhile(lambda fact: isinstance(fact, RunStarted | SourceNumbered | Warned), facts)
+    sources = tuple(fact.source for fact in first if isinstance(fact, SourceNumbered))
+    if sources and not session.has_evidence:
+        await restore_sources(session, runs, sources)
+    if messages := await _said_before(started, runs):
+        session.messages[:] = messages
+        for message in messages:
+            urls = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
+            session.allow_urls(urls if message.role in ("tool", "user") else ())
     return session
 
 
-def _known_at_first(facts: Sequence[Fact]) -> tuple[Source, ...]:
-    """The sources that were numbered before the run did anything."""
-    first = takewhile(lambda fact: isinstance(fact, RunStarted | SourceNumbered | Warned), facts)
-    return tuple(fact.source for fact in first if isinstance(fact, SourceNumbered))
-
-
 async def _said_before(started: RunStarted, runs: RunStore) -> list[Message]:
-    kept = started.settings.get("conversation")
-    text = await runs.pages.get(str(kept.get("digest"))) if isinstance(kept, Mapping) else None
+    reference = started.settings.get("conversation")
+    text = await runs.pages.get(str(reference.get("digest"))) if isinstance(reference, Mapping) else None
     try:
         return [Message.from_dict(form) for form in json.loads(text or "[]")]
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -150,9 +144,9 @@ async def _said_before(started: RunStarted, runs: RunStore) -> list[Message]:
 
 def config_of_run(started: RunStarted, config: Config) -> Config:
     """The config with the settings that shaped the requests of a run."""
-    told = started.settings.get("config")
-    known = {n: v for n, v in told.items() if n in RECORDED_SETTINGS} if isinstance(told, Mapping) else {}
-    return config.override(**known)
+    settings = started.settings.get("config")
+    changes = {n: v for n, v in settings.items() if n in RECORDED_SETTINGS} if isinstance(settings, Mapping) else {}
+    return config.override(**changes)
 
 
 def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunRequest:
@@ -162,11 +156,11 @@ def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunReq
     request = replace(request, limits=replace(request.limits, max_iterations=iterations))
     if changes is None:
         return replace(request, holds_plan=False, continues="")
-    given = {name: value for name, value in asdict(changes.limits).items() if value is not None}
+    new_limits = {name: value for name, value in asdict(changes.limits).items() if value is not None}
     return replace(
         request,
         model=changes.model or request.model,
-        limits=replace(request.limits, **given),
+        limits=replace(request.limits, **new_limits),
         holds_plan=request.holds_plan and bool(changes.door),  # a person who resumes by hand has decided
         continues="",
         door=changes.door,
@@ -176,8 +170,10 @@ def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunReq
 def resolve_replay(started: RunStarted, config: Config) -> ResolvedRun:
     """What a replay works with: nothing costs and no time passes, and the log says what limits decided."""
     request = request_to_resume(started, None)
-    asked = request.limits
-    limits = RunLimits(asked.max_iterations, max_output_tokens=asked.max_output_tokens, is_quota=asked.is_quota)
+    recorded_limits = request.limits
+    limits = RunLimits(
+        recorded_limits.max_iterations, max_output_tokens=recorded_limits.max_output_tokens, is_quota=recorded_limits.is_quota
+    )
     request = replace(request, limits=limits, model="", attachments=(), keeps_history=False, keeps_log=False)
     budget = Budget(max_iterations=None if request.mode == "research" else limits.max_iterations, is_quota=limits.is_quota)
     return ResolvedRun(request, config, budget)

@@ -31,23 +31,23 @@ class RetentionNotice:
         """Delete what a notice announced long enough ago; announce what is due now. Raises StoreError, OSError."""
         if self._runs.has_clock_jumped(keep_days):
             return
-        due, kept = self._runs.find_expired(keep_days, max_mb), self._read_notice()
-        shown, announced = str(kept.get("shown") or ""), set(kept.get("runs", ()))
-        if shown and announced and not self._is_old_enough(shown):
+        due, notice = self._runs.find_expired(keep_days, max_mb), self._read_notice()
+        shown_at, announced = str(notice.get("shown") or ""), set(notice.get("runs", ()))
+        if shown_at and announced and not self._is_old_enough(shown_at):
             return  # one notice at a time: what became due since is in the next one
-        may_go = [run for run in due if shown and run in announced]
+        may_go = [run for run in due if shown_at and run in announced]
         self._runs.prune(keep_days, max_mb, only=may_go)
-        left = [run for run in due if run not in may_go]
-        self._write_notice({"runs": left, "shown": ""} if left else {})
+        due_later = [run for run in due if run not in may_go]
+        self._write_notice({"runs": due_later, "shown": ""} if due_later else {})
 
     def take_message(self, keep_days: float) -> str:
         """What to tell the user, once for each notice; the time until the deletion starts now. "" if there is nothing."""
-        kept = self._read_notice()
-        if not kept.get("runs") or kept.get("shown"):
+        notice = self._read_notice()
+        if not notice.get("runs") or notice.get("shown"):
             return ""
         now = self._clock.now()
-        self._write_notice({**kept, "shown": now.isoformat()})
-        count, day = len(kept["runs"]), (now + timedelta(days=NOTICE_DAYS)).date().isoformat()
+        self._write_notice({**notice, "shown": now.isoformat()})
+        count, day = len(notice["runs"]), (now + timedelta(days=NOTICE_DAYS)).date().isoformat()
         values = {"n": count, "day": day, "days": f"{keep_days:g}"}
         if count == 1:
             return Notice(
@@ -63,18 +63,18 @@ class RetentionNotice:
             **values,
         )
 
-    def _is_old_enough(self, shown: str) -> bool:
+    def _is_old_enough(self, shown_at: str) -> bool:
         try:
-            return datetime.fromisoformat(shown) <= self._clock.now() - timedelta(days=NOTICE_DAYS)
+            return datetime.fromisoformat(shown_at) <= self._clock.now() - timedelta(days=NOTICE_DAYS)
         except (ValueError, TypeError):
             return False
 
     def _read_notice(self) -> dict[str, Any]:
         try:
-            found = json.loads(self._path.read_bytes())
+            notice = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) and isinstance(found.get("runs", []), list) else {}
+        return notice if isinstance(notice, dict) and isinstance(notice.get("runs", []), list) else {}
 
     def _write_notice(self, notice: dict[str, Any]) -> None:
         if notice == self._read_notice():

@@ -10,6 +10,7 @@ import asyncio
 import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -228,7 +229,11 @@ class Run:
             await self._end_as_cancelled()
             raise
         except NexiError as error:
-            await self._fail(error, StopReason.CANCELLED if self._was_stopped(error) else StopReason.API_ERROR)
+            # a person may have ended the run before anything was read
+            is_stop = error.code in ("cancelled", "not_approved") or (
+                isinstance(error, NoEvidenceError) and self.stopping.is_set()
+            )
+            await self._fail(error, StopReason.CANCELLED if is_stop else StopReason.API_ERROR)
         except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
             await self._fail(await self._internal_error(error), StopReason.API_ERROR)
         finally:
@@ -242,24 +247,25 @@ class Run:
         if self.recorded.log:
             await self.emit(RunResumed(len(self.recorded.facts), self.recorded.seconds))
         else:
-            await self.emit(await self._start_fact())
+            request, settings = self.request, {**await self._settings(), **await self._conversation_before()}
+            model, most = self._ports.config.endpoint("answer").model, request.limits.max_iterations or 0
+            form = request_to_dict(request)
+            await self.emit(RunStarted(request.question, request.effort, model, request.mode, most, settings, form))
         if not self.environment.is_replay and not self.environment.is_local:
             self._ports.check()
         for notice in self.resolved.notices:
             await self.emit(Warned("model_not_asked", notice))
-        if self.request.keeps_log and not self.environment.is_replay and (notice := await self._take_retention_notice()):
-            await self.emit(Warned("runs_expire", notice))
+        if self.request.keeps_log and not self.environment.is_replay:
+            keep_days, message = self._ports.config.runs_keep_days, ""
+            with suppress(OSError):  # it is shown by a run that can note that it was
+                message = await asyncio.to_thread(self._ports.retention().take_message, keep_days)
+            if message:
+                await self.emit(Warned("runs_expire", message))
         if self._log_warning:
             await self.emit(self._log_warning)
         for source in self.session.book.sources:
             await self.emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
         self.engine.open_conversation()
-
-    async def _start_fact(self) -> RunStarted:
-        request, model = self.request, self._ports.config.endpoint("answer").model
-        settings = {**await self._settings(), **await self._conversation_before()}
-        most = request.limits.max_iterations or 0
-        return RunStarted(request.question, request.effort, model, request.mode, most, settings, request_to_dict(request))
 
     async def _settings(self) -> dict[str, Any]:
         """What a resumed run must know beside its request."""
@@ -269,11 +275,11 @@ class Run:
         door = {"door": self.request.door} if self.request.door else {}
         local = {"only_local": True} if self.request.is_local else {}
         use: dict[str, Any] = {"approach": self.environment.approach, "small_model": self.environment.is_small_model}
-        known = {"local": await self.environment.finds_knowledge(), "config": recorded_settings(config)}
+        context = {"local": await self.environment.finds_knowledge(), "config": recorded_settings(config)}
         use["chooses_passages"] = self.environment.chooses_passages
         use["looks_up_first"] = self.environment.looks_up_first
         numbers = {"orders_by_use": True} if self.session.book.orders_by_use else {}
-        return {**chains, **links, **door, **local, **use, **known, **numbers, **self.engine.settings()}
+        return {**chains, **links, **door, **local, **use, **context, **numbers, **self.engine.settings()}
 
     async def _conversation_before(self) -> dict[str, Any]:
         """The conversation this run goes on from, kept word for word: every request of a follow-up rests on it."""
@@ -315,6 +321,8 @@ class Run:
             await self.emit(warning)
         if answer.review:
             await self.emit(AnswerChecked(answer.review))
+        # faults beside the answer, such as a full disk: a door that shows only the end of a run shows them, too
+        faults = [fact.message for fact in self.emit.facts if isinstance(fact, Warned) and fact.cause]
         await self.emit(
             RunFinished(
                 answer.text,
@@ -325,15 +333,11 @@ class Run:
                 self._seconds(),
                 len(_list_read_pages(self.emit.facts)),
                 self.meter.model_calls + self._lost_calls,
-                (*answer.warnings, *self._list_faults()),
+                (*answer.warnings, *faults),
                 answer.conflicts,
                 answer.answered,
             )
         )
-
-    def _list_faults(self) -> list[str]:
-        """The faults beside the answer, such as a full disk: a door that shows only the end of a run tells them, too."""
-        return [fact.message for fact in self.emit.facts if isinstance(fact, Warned) and fact.cause]
 
     async def _fail(self, error: NexiError, stop: StopReason) -> None:
         if any(isinstance(f, TERMINAL) for f in self.emit.facts):
@@ -341,20 +345,9 @@ class Run:
         usage, iterations = self.meter.usage + self._lost_usage, self.meter.iterations
         await self.emit(RunFailed(error.code, error.message, error.cause, error.fix, stop, iterations, usage, self._seconds()))
 
-    def _was_stopped(self, error: NexiError) -> bool:
-        """Whether a person ended the run, be it before anything was read."""
-        return error.code in ("cancelled", "not_approved") or (isinstance(error, NoEvidenceError) and self.stopping.is_set())
-
     async def _end_as_cancelled(self) -> None:
         await self._fail(StoppedError(Notice("run.cancelled", "the search was cancelled")), StopReason.CANCELLED)
         await self.emit.log.close()
-
-    async def _take_retention_notice(self) -> str:
-        keep_days = self._ports.config.runs_keep_days
-        try:
-            return await asyncio.to_thread(self._ports.retention().take_message, keep_days)
-        except OSError:
-            return ""  # it is shown by a run that can note that it was
 
     async def _internal_error(self, error: BaseException) -> NexiError:
         name = self._ports.config.runs_dir / self.id / "traceback.txt"
@@ -463,8 +456,8 @@ def error_of(failed: RunFailed) -> NexiError:
     """The error a terminal fact stands for."""
     from nexi.errors import LLMError, VerificationError
 
-    known = (NoEvidenceError, VerificationError, ConfigError, QuestionError, StoppedError, InternalError)
-    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in known}
+    classes = (NoEvidenceError, VerificationError, ConfigError, QuestionError, StoppedError, InternalError)
+    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in classes}
     kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
     return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
 

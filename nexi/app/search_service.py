@@ -67,13 +67,13 @@ __all__ = [
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
 
 
-def settings_of(folder: Path, given: Path | None = None) -> SearcherSettings:
+def settings_of(folder: Path, file: Path | None = None) -> SearcherSettings:
     """What searcher.yaml says: the given file, which must be there, or the one in nexi's folder. Raises ConfigError."""
-    path = given or folder / FILE
+    path = file or folder / FILE
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        if given is None:
+        if file is None:
             return SearcherSettings()
         raise ConfigError(f"{path} is not there", fix="name a file that exists, or leave the option out") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -83,7 +83,10 @@ def settings_of(folder: Path, given: Path | None = None) -> SearcherSettings:
 
 def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:
     """The service over the ports of one `Nexi`."""
-    cache = _open_cache(ports, settings)
+    wish, config = settings.cache, ports.config
+    folder = Path(wish.dir).expanduser() if wish.dir and not config.is_for_guests else config.page_cache_dir
+    keep_expired_s = KEPT_EXPIRED_S if wish.ttl_s is None else 0.0  # a time that the operator names is the end of a page
+    cache = PageCache(folder, clock=ports.clock, ttl_s=wish.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
     fetchers = _choose_fetchers(ports, settings, cache)
 
     async def search(query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome:
@@ -93,17 +96,22 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
     async def read(url: str, limits: FetchLimits) -> Page:
         return await read_page(ports, url, limits, fetchers=fetchers, emit=emit)
 
+    def open_judge() -> LLM | None:
+        """The model for one call; None where there is none but the built-in one, which ranks nothing."""
+        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
+        return open_gate(ports, budget=budget, emit=emit).open_judge()
+
     return SearchService(
         Ports(
             search,
             Chains(ports, settings).get,
             read,
-            lambda: _judge_llm(ports, emit),
+            open_judge,
             ports.clock,
             emit,
             cache,
-            settings.cache.sweep_interval_s,
-            ports.config.prompts_dir,
+            wish.sweep_interval_s,
+            config.prompts_dir,
         )
     )
 
@@ -115,27 +123,21 @@ class Chains:
         self._ports = ports
         self._settings = settings
 
-    def get(self, wanted: str) -> tuple[SearchBackend, ...]:
-        usual = self._usual_chain()
-        first = self._first_backend(wanted, usual)
-        others = tuple(b for b in usual if b.name != wanted) if wanted else usual[1:]
+    def get(self, name: str) -> tuple[SearchBackend, ...]:
+        usual = self._ports.backends()
+        if names := self._settings.backends:
+            backends = {b.name: b for b in usual}
+            usual = tuple(b for n in names if (b := backends.get(n) or self._extra_backend(n)))
+        if name:
+            first = next((b for b in usual if b.name == name), None)
+            if first is None and name in OFFERED and not names:
+                first = self._extra_backend(name)
+        else:
+            first = usual[0] if usual else None
+        others = tuple(b for b in usual if b.name != name) if name else usual[1:]
         if first is None:
             return others if self._settings.fallback else ()
         return (first, *others) if self._settings.fallback else (first,)
-
-    def _usual_chain(self) -> tuple[SearchBackend, ...]:
-        names = self._settings.backends
-        if not names:
-            return self._ports.backends()
-        known = {b.name: b for b in self._ports.backends()}
-        return tuple(b for name in names if (b := known.get(name) or self._extra_backend(name)))
-
-    def _first_backend(self, wanted: str, usual: Sequence[SearchBackend]) -> SearchBackend | None:
-        if not wanted:
-            return usual[0] if usual else None
-        own = next((b for b in usual if b.name == wanted), None)
-        may_ask = wanted in OFFERED and not self._settings.backends
-        return own or (self._extra_backend(wanted) if may_ask else None)
 
     def _extra_backend(self, name: str) -> SearchBackend | None:
         """A backend outside the chain; None where it is not set up."""
@@ -145,33 +147,19 @@ class Chains:
             return None
 
 
-def _judge_llm(ports: PortFactory, emit: Emit) -> LLM | None:
-    """The model for one call; None where there is none but the built-in one, which ranks nothing."""
-    config = ports.config
-    budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
-    return open_gate(ports, budget=budget, emit=emit).open_judge()
-
-
-def _open_cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:
-    cache, config = settings.cache, ports.config
-    folder = Path(cache.dir).expanduser() if cache.dir and not config.is_for_guests else config.page_cache_dir
-    keep_expired_s = KEPT_EXPIRED_S if cache.ttl_s is None else 0.0  # a time that the operator names is the end of a page
-    return PageCache(folder, clock=ports.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
-
-
 def _choose_fetchers(
     ports: PortFactory, settings: SearcherSettings, cache: PageCache
 ) -> Callable[[], Sequence[ContentFetcher]]:
     """Nexi's own fetchers, unless the file has another word on caching."""
-    asked = settings.cache
-    if asked.enabled is None and not asked.dir and asked.ttl_s is None:
+    wish = settings.cache
+    if wish.enabled is None and not wish.dir and wish.ttl_s is None:
         return ports.fetchers
-    made: list[ContentFetcher] = []
+    fetchers: list[ContentFetcher] = []
 
     def chain() -> Sequence[ContentFetcher]:
-        if not made:
+        if not fetchers:
             bare = ports.uncached_fetchers()
-            made.extend(bare if asked.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare))
-        return made
+            fetchers.extend(bare if wish.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare))
+        return fetchers
 
     return chain

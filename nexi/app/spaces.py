@@ -83,11 +83,11 @@ async def remove_from_space(ports: PortFactory, space: Space, urls: Sequence[str
     store = await ports.knowledge().open_store()
     sources = [source for url in urls if (source := await store.source(url)) and space.tag in source.tags]
     for source in sources:
-        left = tuple(tag for tag in source.tags if tag != space.tag)
-        if deletes and not any(tag.startswith(SPACE_TAG) for tag in left):
+        other_tags = tuple(tag for tag in source.tags if tag != space.tag)
+        if deletes and not any(tag.startswith(SPACE_TAG) for tag in other_tags):
             await store.remove([source.url])
         else:
-            await store.link(replace(source, tags=left))
+            await store.link(replace(source, tags=other_tags))
     return len(sources)
 
 

@@ -63,8 +63,15 @@ async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> t
     llm = gate.open_judge("suggest")
     if llm is None and not nexi.config.endpoint("judge").is_extractive:
         return ()  # the scope keeps the model out
-    made = await _suggest_by_model(nexi, llm, run_id, started, finished) if llm else ()
-    return made or await _suggest_from_pages(nexi, facts, started, finished)
+    if llm:  # a model is asked once; it may have nothing usable to say
+        place = nexi.config.runs_dir / run_id / "suggestions.json"
+        questions = await asyncio.to_thread(_read_kept, place)
+        if questions is None:
+            questions = await _ask_model(nexi, llm, started.query, finished.answer)
+            await asyncio.to_thread(_write_kept, place, questions)
+        if questions:
+            return questions
+    return await _suggest_from_pages(nexi, facts, started, finished)
 
 
 async def _suggest_from_pages(nexi: Nexi, facts: Sequence[Fact], started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
@@ -78,20 +85,9 @@ async def _suggest_from_pages(nexi: Nexi, facts: Sequence[Fact], started: RunSta
     return await asyncio.to_thread(make_follow_ups, started.query, finished.answer, pages)
 
 
-async def _suggest_by_model(nexi: Nexi, llm: LLM, run_id: str, started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
-    """The questions of a model, which is asked once; none where it has nothing usable to say."""
-    place = nexi.config.runs_dir / run_id / "suggestions.json"
-    known = await asyncio.to_thread(_read_kept, place)
-    if known is not None:
-        return known
-    made = await _ask_model(nexi, llm, started.query, finished.answer)
-    await asyncio.to_thread(_write_kept, place, made)
-    return made
-
-
 async def _ask_model(nexi: Nexi, llm: LLM, question: str, answer: str) -> tuple[str, ...]:
-    told = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
-    messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", told)]
+    text = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
+    messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", text)]
     deadline = nexi.clock.monotonic() + PATIENCE_S
     schema = ranking.queries_schema(1, WANTED)
     try:
@@ -107,14 +103,14 @@ async def _ask_model(nexi: Nexi, llm: LLM, question: str, answer: str) -> tuple[
 
 def _read_kept(place: Path) -> tuple[str, ...] | None:
     try:
-        kept = json.loads(place.read_bytes())
+        lines = json.loads(place.read_bytes())
     except (OSError, ValueError):
         return None
-    return tuple(line for line in kept if isinstance(line, str))[:WANTED] if isinstance(kept, list) else None
+    return tuple(line for line in lines if isinstance(line, str))[:WANTED] if isinstance(lines, list) else None
 
 
-def _write_kept(place: Path, made: tuple[str, ...]) -> None:
+def _write_kept(place: Path, questions: tuple[str, ...]) -> None:
     try:
-        replace_file(place, json.dumps(made).encode())
+        replace_file(place, json.dumps(questions).encode())
     except OSError:
         return  # asked again next time

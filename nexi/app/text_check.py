@@ -79,10 +79,10 @@ class TextCheck:
             return await self._check_against_others(document)
         from nexi.checking.recheck import recheck
 
-        stored = await self._read_stored(document)
+        texts = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
         pages = await fetch_pages(document.sources, fetch_fresh) if is_fetched else None
-        return await recheck(document, stored, pages, judge=self._open_judge(), deadline=self._deadline())
+        return await recheck(document, texts, pages, judge=self._open_judge(), deadline=self._deadline())
 
     async def _read_document(self) -> Document:
         target, runs = self._request.target, self._nexi.runs()
@@ -110,7 +110,10 @@ class TextCheck:
                 return source
             async with limit:
                 paper = await self._ports.find_paper(doi)
-            return _with_record(source, paper) if paper else source
+            if not paper:
+                return source
+            title = mark_title(source.title, paper) if source.title else source.title
+            return replace(source, title=title, imprint=replace(source.imprint, paper=paper))
 
         looked_up, rest = document.sources[:MAX_AUDITED_PAGES], document.sources[MAX_AUDITED_PAGES:]
         async with asyncio.TaskGroup() as group:
@@ -183,7 +186,18 @@ class TextCheck:
             raise nothing_to_verify("no sentence of it states anything")
         evidence, basis = await self._gather(document, sentences)
         if not evidence.pages and not any(texts.values()):
-            raise self._no_evidence(evidence, basis)
+            if basis == "knowledge":
+                raise NoEvidenceError(
+                    "there is nothing to check this text against",
+                    cause="it cites no page, and the knowledge base has none that speaks of it",
+                    fix="name pages or files with --against, search with --web, or index some with nexi index",
+                )
+            reasons = "; ".join(str(error) for _, error in evidence.failures[:3]) or evidence.gap
+            raise NoEvidenceError(
+                "there is nothing to check this text against",
+                cause=reasons or "no page was found",
+                fix="name other pages or files with --against",
+            )
         states = [_state_of(source, texts[source.number]) for source in document.sources]
         first = max((source.number for source in document.sources), default=max(document.lost, default=0)) + 1
         for number, page in enumerate(evidence.pages, first):
@@ -199,9 +213,11 @@ class TextCheck:
 
     async def _gather(self, document: Document, sentences: Sequence[str]) -> tuple[_Evidence, Basis]:
         if self._request.against:
-            given = await self._read_given(sentences)
-            found = await self._search_web(document, sentences) if self._request.web else _Evidence()
-            return _Evidence((*given.pages, *found.pages), (*given.failures, *found.failures), found.gap), "given"
+            named_pages = await self._read_given(sentences)
+            from_web = await self._search_web(document, sentences) if self._request.web else _Evidence()
+            return _Evidence(
+                (*named_pages.pages, *from_web.pages), (*named_pages.failures, *from_web.failures), from_web.gap
+            ), "given"
         if self._request.web:
             return await self._search_web(document, sentences), "web"
         knowledge = self._ports.knowledge()
@@ -248,8 +264,8 @@ class TextCheck:
         for group in _group_sentences(sentences, MAX_KNOWN_QUERIES):
             hits = await backend.search(Query(" ".join(group)[:2_000], KNOWN_HITS))
             votes.update({hit.url: KNOWN_HITS - rank for rank, hit in enumerate(hits)})
-        stored = [await knowledge.page(url) for url, _ in votes.most_common(MAX_PAGES)]
-        return tuple(page for page in stored if page)
+        pages = [await knowledge.page(url) for url, _ in votes.most_common(MAX_PAGES)]
+        return tuple(page for page in pages if page)
 
     async def _search_web(self, document: Document, sentences: Sequence[str]) -> _Evidence:
         """The first pages of a search for each group of sentences, read."""
@@ -280,20 +296,6 @@ class TextCheck:
         why = f"searches failed: {'; '.join(dict.fromkeys(failures))}" if failures else ""
         return _Evidence(pages, unread, say_all(most, why))
 
-    def _no_evidence(self, evidence: _Evidence, basis: Basis) -> NoEvidenceError:
-        told = "; ".join(str(error) for _, error in evidence.failures[:3]) or evidence.gap
-        if basis == "knowledge":
-            return NoEvidenceError(
-                "there is nothing to check this text against",
-                cause="it cites no page, and the knowledge base has none that speaks of it",
-                fix="name pages or files with --against, search with --web, or index some with nexi index",
-            )
-        return NoEvidenceError(
-            "there is nothing to check this text against",
-            cause=told or "no page was found",
-            fix="name other pages or files with --against",
-        )
-
 
 async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
     limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
@@ -308,11 +310,6 @@ async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page
     async with asyncio.TaskGroup() as group:
         tasks = {source.number: group.create_task(one(source)) for source in sources}
     return {number: task.result() for number, task in tasks.items()}
-
-
-def _with_record(source: Source, paper: Paper) -> Source:
-    titled = mark_title(source.title, paper) if source.title else source.title
-    return replace(source, title=titled, imprint=replace(source.imprint, paper=paper))
 
 
 def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:

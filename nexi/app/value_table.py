@@ -71,12 +71,12 @@ class TableWork:
         llm = self._open_llm()
         places = asyncio.Semaphore(CALLS_AT_ONCE if llm else 1)
 
-        done = count(1)
+        numbers = count(1)
 
         async def fill(name: str, target: str | Path) -> Row:
             async with places:
                 row = await self._fill_row(name, target, llm)
-            self._on_step(Step(name, "skipped" if row.problem else "read", next(done), len(documents)))
+            self._on_step(Step(name, "skipped" if row.problem else "read", next(numbers), len(documents)))
             return row
 
         async with asyncio.TaskGroup() as tasks:
@@ -94,17 +94,17 @@ class TableWork:
         return self._gate.open_llm("answer", "extract")
 
     def _list_documents(self) -> list[tuple[str, str | Path]]:
-        found: dict[str, tuple[str, str | Path]] = {}
+        documents: dict[str, tuple[str, str | Path]] = {}
         for target in self._request.documents:
             if is_web_url(target):
                 if self._request.is_local:
                     raise QuestionError(
                         "a page cannot be fetched within the local scope", fix="leave it out, or name files only"
                     )
-                found.setdefault(target, (target, target))
+                documents.setdefault(target, (target, target))
                 continue
             if is_stored_address(target):
-                found.setdefault(target, (target.rpartition("/")[2], target))
+                documents.setdefault(target, (target.rpartition("/")[2], target))
                 continue
             if not self._request.reads_files:
                 raise QuestionError(
@@ -114,12 +114,12 @@ class TableWork:
             for file in files_in(path) if is_folder else [path]:
                 if isinstance(file, Path):
                     name = str(file.relative_to(path)) if is_folder else file.name
-                    found.setdefault(str(file), (name, file))
-        if not found:
+                    documents.setdefault(str(file), (name, file))
+        if not documents:
             raise QuestionError("there is no document to read", fix=NOTHING_TO_READ)
-        if len(found) > MAX_DOCUMENTS:
-            self._gaps[f"only the first {MAX_DOCUMENTS} of {len(found)} documents were read"] = None
-        return list(found.values())[:MAX_DOCUMENTS]
+        if len(documents) > MAX_DOCUMENTS:
+            self._gaps[f"only the first {MAX_DOCUMENTS} of {len(documents)} documents were read"] = None
+        return list(documents.values())[:MAX_DOCUMENTS]
 
     async def _fill_row(self, name: str, target: str | Path, llm: LLM | None) -> Row:
         url = str(target)
@@ -144,16 +144,16 @@ class TableWork:
     async def _ask_model(self, llm: LLM, page: Page, plain: Sequence[Cell]) -> Sequence[Cell]:
         """The row by a model; a cell that the document does not bear out is what was found without one."""
         prompt = render("table_row", folder=self._ports.config.prompts_dir)
-        asked = "\0".join((llm.name, prompt, page.digest, *(column.text for column in self._columns)))
-        place = self._ports.config.page_cache_dir.parent / "tables" / hashlib.sha256(asked.encode()).hexdigest()
-        if (kept := await asyncio.to_thread(_read_kept, place, len(plain))) is not None:
-            return kept
+        key = "\0".join((llm.name, prompt, page.digest, *(column.text for column in self._columns)))
+        place = self._ports.config.page_cache_dir.parent / "tables" / hashlib.sha256(key.encode()).hexdigest()
+        if (stored_cells := await asyncio.to_thread(_read_kept, place, len(plain))) is not None:
+            return stored_cells
         try:
-            given = await ask_row(llm, prompt, page, self._columns, self._gate.meter.deadline)
+            replies = await ask_row(llm, prompt, page, self._columns, self._gate.meter.deadline)
         except (LLMError, ValueError) as error:
             self._gaps[f"some rows were filled in without the model: {error}"] = None
             return plain
-        cells = [fallback if cell is None else cell for cell, fallback in zip(given, plain, strict=True)]
+        cells = [fallback if cell is None else cell for cell, fallback in zip(replies, plain, strict=True)]
         await asyncio.to_thread(_write_kept, place, cells)
         return cells
 

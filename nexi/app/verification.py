@@ -19,7 +19,7 @@ from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered, find_end, map_sources
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.log_format import DamagedLogError
-from nexi.types import HistoryEntry, Source, content_digest
+from nexi.types import Source, content_digest
 from nexi.urls import dedup_key, is_web_url
 
 if TYPE_CHECKING:
@@ -66,23 +66,22 @@ class PageArchive:
         if not is_web_url(source.url):
             return None
         digest = await asyncio.to_thread(self._last_digest, dedup_key(source.url))
-        kept = await self._runs.pages.get(digest) if digest else None
-        return kept if kept is not None else await asyncio.to_thread(self._cached_text, source)
+        stored_text = await self._runs.pages.get(digest) if digest else None
+        return stored_text if stored_text is not None else await asyncio.to_thread(self._cached_text, source)
 
     def _last_digest(self, key: str) -> str:
         """The digest under which a run fetched this page last; logs are read only as far as that takes."""
         while key not in self._known and (run := next(self._rest, "")):
             for fact in facts_of(self._runs, run):
-                self._record_fact(fact)
+                if isinstance(fact, PageFetched):
+                    addresses, digest = [fact.url, fact.final_url], fact.digest
+                elif isinstance(fact, SourceNumbered) and fact.source.digest:
+                    addresses, digest = [fact.source.url], fact.source.digest
+                else:
+                    continue
+                for url in filter(is_web_url, addresses):
+                    self._known.setdefault(dedup_key(url), digest)
         return self._known.get(key, "")
-
-    def _record_fact(self, fact: Fact) -> None:
-        if isinstance(fact, PageFetched):
-            for url in (fact.url, fact.final_url):
-                if is_web_url(url):
-                    self._known.setdefault(dedup_key(url), fact.digest)
-        elif isinstance(fact, SourceNumbered) and fact.source.digest and is_web_url(fact.source.url):
-            self._known.setdefault(dedup_key(fact.source.url), fact.source.digest)
 
     def _runs_to_read(self, first: str) -> Iterator[str]:
         """The run a document says it comes from, then all others, newest first."""
@@ -94,9 +93,9 @@ class PageArchive:
         from nexi.fetchers.cache import cache_key
 
         for name in self._fetchers if is_web_url(source.url) else ():
-            kept = self._cache.get(cache_key(name, source.url))
-            if kept and source.digest in ("", content_digest(kept.page.text)):
-                return kept.page.text
+            entry = self._cache.get(cache_key(name, source.url))
+            if entry and source.digest in ("", content_digest(entry.page.text)):
+                return entry.page.text
         return None
 
 
@@ -144,41 +143,28 @@ def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
         entries = {entry.id: entry for entry in reversed(history.read().entries) if entry.id.startswith(prefix)}
         matches = sorted({run.id for run in runs.list_runs() if run.id.startswith(prefix)} | set(entries))
         entry = entries.get(matches[0]) if matches else None
-    if len(matches) != 1:
-        raise _no_such_target(prefix, matches)
-    document = _document_from_log(matches[0], facts_of(runs, matches[0])) or _document_from_history(entry)
-    if document is None:
-        raise NexiError(f"run {matches[0]} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
-    return document
-
-
-def _document_from_log(run_id: str, facts: Sequence[Fact]) -> Document | None:
+    name = prefix[:80]
+    if not matches:
+        raise NexiError(
+            f"there is no file and no run called {name!r}",
+            cause="an id is six hexadecimal digits, such as 3fa9c1, or the first few of them",
+            fix="nexi --last 10 lists ids; - reads stdin",
+            code="not_found",
+        )
+    if len(matches) > 1:
+        several = ", ".join(matches[:10])
+        raise NexiError(f"{name!r} begins several ids", cause=several, fix="give more of the id", code="ambiguous")
+    run_id = matches[0]
+    facts = facts_of(runs, run_id)
     end = find_end(facts)
-    if not isinstance(end, RunFinished):
-        return None
-    question = facts[0].query if isinstance(facts[0], RunStarted) else ""
-    sources = {**map_sources(facts), **{source.number: source for source in end.sources}}
-    cited = extract_citation_markers(end.answer)
-    return build_answer_document(end.answer, tuple(s for n, s in sorted(sources.items()) if n in cited), run_id, question)
-
-
-def _document_from_history(entry: HistoryEntry | None) -> Document | None:
-    """The history keeps URLs in the order of their numbers, and no digests."""
+    if isinstance(end, RunFinished):
+        question = facts[0].query if isinstance(facts[0], RunStarted) else ""
+        sources = {**map_sources(facts), **{source.number: source for source in end.sources}}
+        numbers = extract_citation_markers(end.answer)
+        cited = tuple(source for number, source in sorted(sources.items()) if number in numbers)
+        return build_answer_document(end.answer, cited, run_id, question)
     if entry is None:
-        return None
-    return build_answer_document(
-        entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)), entry.id, entry.query
-    )
-
-
-def _no_such_target(prefix: str, found: list[str]) -> NexiError:
-    shown = prefix[:80]
-    if found:
-        several = ", ".join(found[:10])
-        return NexiError(f"{shown!r} begins several ids", cause=several, fix="give more of the id", code="ambiguous")
-    return NexiError(
-        f"there is no file and no run called {shown!r}",
-        cause="an id is six hexadecimal digits, such as 3fa9c1, or the first few of them",
-        fix="nexi --last 10 lists ids; - reads stdin",
-        code="not_found",
-    )
+        raise NexiError(f"run {run_id} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
+    # the history keeps URLs in the order of their numbers, and no digests
+    cited = tuple(Source(number, url) for number, url in enumerate(entry.urls, 1))
+    return build_answer_document(entry.answer, cited, entry.id, entry.query)

@@ -66,8 +66,8 @@ def build_library(rows: list[dict[str, Any]]) -> Library:
         elif parent and (file := _file_of(row)):
             files[parent].append(file)
     items = tuple(item for row in rows if (item := _item_of(row, notes, files)))
-    stored = next((Path(file) for each in files.values() for file in each if Path(file).parts[-3:-2] == ("storage",)), None)
-    return Library(items, stored.parents[2] if stored else Path.home() / "Zotero", "items", "zotero")
+    file_path = next((Path(file) for each in files.values() for file in each if Path(file).parts[-3:-2] == ("storage",)), None)
+    return Library(items, file_path.parents[2] if file_path else Path.home() / "Zotero", "items", "zotero")
 
 
 def _item_of(row: dict[str, Any], notes: defaultdict[str, list[str]], files: defaultdict[str, list[str]]) -> LibraryItem | None:
@@ -78,9 +78,9 @@ def _item_of(row: dict[str, Any], notes: defaultdict[str, list[str]], files: def
     names = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
     authors = (str(p.get("name") or f"{p.get('firstName') or ''} {p.get('lastName') or ''}").strip() for p in names)
     tags = about.get("tags")
-    given = [str(tag.get("tag")) for tag in tags if isinstance(tag, dict) and tag.get("tag")] if isinstance(tags, list) else []
+    labels = [str(tag.get("tag")) for tag in tags if isinstance(tag, dict) and tag.get("tag")] if isinstance(tags, list) else []
     fields = {name: value for name, value in about.items() if isinstance(value, str)}
-    return read_fields(key, fields, [a for a in authors if a], given, notes[key], files[key]) if key.isalnum() else None
+    return read_fields(key, fields, [a for a in authors if a], labels, notes[key], files[key]) if key.isalnum() else None
 
 
 def _file_of(row: dict[str, Any]) -> str:

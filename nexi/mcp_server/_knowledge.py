@@ -38,9 +38,9 @@ def agentic_defaults(nexi: Nexi) -> dict[str, Any]:
     return {name: getattr(nexi.config, f"agentic_search_{name}") for name in SETTINGS}
 
 
-async def search_agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], teller: ProgressReporter) -> dict[str, Any]:
+async def search_agentic(nexi: Nexi, query: str, options: Mapping[str, Any], teller: ProgressReporter) -> dict[str, Any]:
     """The seed's response. Raises QuestionError or ConfigError."""
-    request = RunRequest(query, mode="agentic", agentic=asked, door="mcp", keeps_log=False)
+    request = RunRequest(query, mode="agentic", agentic=options, door="mcp", keeps_log=False)
     result = await nexi.run(request).drive(teller.handle_event)
     response: dict[str, Any] = json.loads(result.answer.text)
     return response
@@ -59,6 +59,6 @@ async def index_pages(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], tell
     for number, url in enumerate(urls, 1):
         await taking.take(url)
         await teller.report_progress(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
-    told = taking.taken.as_json()
-    counts = {name: told[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
+    figures = taking.taken.as_json()
+    counts = {name: figures[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
     return _schemas.Indexed(pages=[_schemas.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps], **counts)

@@ -26,5 +26,5 @@ def research_prompt(
     depth: Annotated[str, Field(description="1, 2 or 3; nexi chooses without it.")] = "",
 ) -> str:
     """Research a question with nexi and get a cited, verified report."""
-    chosen = f" and depth {depth}" if depth.strip() in ("1", "2", "3") else ""
-    return TEXT.format(question=question.strip(), depth=chosen)
+    suffix = f" and depth {depth}" if depth.strip() in ("1", "2", "3") else ""
+    return TEXT.format(question=question.strip(), depth=suffix)

@@ -15,7 +15,7 @@ from mcp_types import Completion, CompletionArgument, CompletionContext, PromptR
 
 from nexi.answers.export_formats import EXPORT_FORMATS, ExportFormat
 from nexi.errors import StoreError
-from nexi.events import encode
+from nexi.events import SourceNumbered, encode
 from nexi.exports import export_run
 from nexi.mcp_server import _views
 from nexi.output import answer_json
@@ -43,46 +43,55 @@ def register_resources(server: MCPServer[Any], host: RunHost) -> None:
     @server.resource("nexi://spaces", name="spaces", title="Spaces", mime_type=JSON)
     async def spaces() -> str:
         """The spaces that a question can be asked in, with their instructions and defaults."""
-        known = await asyncio.to_thread(host.nexi.spaces().list_all)
-        return _to_json({"spaces": [_views.show_space(space) for space in known]})
+        listing = await asyncio.to_thread(host.nexi.spaces().list_all)
+        return _to_json({"spaces": [_views.show_space(space) for space in listing]})
 
     @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
     async def run(run_id: str) -> str:
         """One run: the answer with its sources and proof, or how far it is."""
-        return _to_json(await _run_json(host, run_id))
+        snapshot = await read_run(host, run_id)
+        started, result = snapshot.start_fact, snapshot.result()
+        if result is None:
+            view = _views.show_research(snapshot).model_dump(mode="json")
+            return _to_json({"schema": "nexi-run-1", **view, "mode": started.mode})
+        sources = dict.fromkeys(fact.source.url for fact in snapshot.facts if isinstance(fact, SourceNumbered))
+        return _to_json({**answer_json(result, started.query, started.model), "read": list(sources)})
 
     @server.resource("nexi://runs/{run_id}/events", name="events", title="The events of a run", mime_type=LINES)
     async def events(run_id: str) -> str:
         """Everything that happened in a run, one JSON object a line."""
-        seen = await read_run(host, run_id)
-        return "".join(json.dumps(_views.replace_surrogates(encode(fact)), ensure_ascii=False) + "\n" for fact in seen.facts)
+        facts = (await read_run(host, run_id)).facts
+        return "".join(json.dumps(_views.replace_surrogates(encode(fact)), ensure_ascii=False) + "\n" for fact in facts)
 
     @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
     async def report(run_id: str) -> str:
         """The answer or report of a run as a Markdown document."""
         return (await export_file(host, run_id, "md")).decode()
 
-    for known in EXPORT_FORMATS.values():
-        _register_export(server, host, known)
+    for form in EXPORT_FORMATS.values():
+        _register_export(server, host, form)
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
     ) -> Completion:
-        return Completion(values=await _complete_argument(host, ref, argument.name, argument.value))
+        values = list(DEPTHS) if argument.name == "depth" else []
+        if isinstance(ref, ResourceTemplateReference) and argument.name == "run_id":
+            values = [run.id for run in await _latest_runs(host, 100)]
+        return Completion(values=[value for value in values if value.startswith(argument.value)])
 
 
-def _register_export(server: MCPServer[Any], host: RunHost, known: ExportFormat) -> None:
+def _register_export(server: MCPServer[Any], host: RunHost, form: ExportFormat) -> None:
     @server.resource(
-        f"nexi://exports/{{run_id}}/{known.name}",
-        name=f"export-{known.name}",
-        title=f"A run as {known.title}",
-        description=f"A finished run as a file: {known.title}.",
-        mime_type=known.media_type,
+        f"nexi://exports/{{run_id}}/{form.name}",
+        name=f"export-{form.name}",
+        title=f"A run as {form.title}",
+        description=f"A finished run as a file: {form.title}.",
+        mime_type=form.media_type,
     )
     async def export(run_id: str) -> str | bytes:
-        body = await export_file(host, run_id, known.name)
-        return body.decode() if known.is_text else body
+        body = await export_file(host, run_id, form.name)
+        return body.decode() if form.is_text else body
 
 
 async def read_run(host: RunHost, run_id: str) -> RunSnapshot:
@@ -100,22 +109,11 @@ async def _latest_runs(host: RunHost, count: int = MAX_LISTED) -> Sequence[RunSu
 
 async def export_file(host: RunHost, run_id: str, form: str) -> bytes:
     """A finished run in one of EXPORT_FORMATS. Raises NexiError."""
-    seen = await read_run(host, run_id)
-    if seen.state != "finished":
-        fix = "wait for it" if seen.state == "running" else f"resume it: nexi resume {run_id}"
-        raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
+    snapshot = await read_run(host, run_id)
+    if snapshot.state != "finished":
+        fix = "wait for it" if snapshot.state == "running" else f"resume it: nexi resume {run_id}"
+        raise StoreError(f"run {run_id} has no answer", cause=f"it is {snapshot.state}", fix=fix)
     return await export_run(host.nexi.runs(), host.nexi.pages(), run_id, form)
-
-
-async def _run_json(host: RunHost, run_id: str) -> dict[str, Any]:
-    seen = await read_run(host, run_id)
-    if result := seen.result():
-        return {**answer_json(result, seen.start_fact.query, seen.start_fact.model), "read": _read_in(seen.facts)}
-    return {"schema": "nexi-run-1", **_views.show_research(seen).model_dump(mode="json"), "mode": seen.start_fact.mode}
-
-
-def _read_in(facts: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(fact.source.url for fact in facts if fact.kind == "source_numbered"))
 
 
 async def recent_resources(host: RunHost) -> list[Resource]:
@@ -131,13 +129,6 @@ async def recent_resources(host: RunHost) -> list[Resource]:
         )
         for run in runs
     ]
-
-
-async def _complete_argument(host: RunHost, ref: object, name: str, begun: str) -> list[str]:
-    """The ids of runs for a resource, the depths for the prompt."""
-    if isinstance(ref, ResourceTemplateReference) and name == "run_id":
-        return [run.id for run in await _latest_runs(host, 100) if run.id.startswith(begun)]
-    return [d for d in DEPTHS if d.startswith(begun)] if name == "depth" else []
 
 
 def _to_json(value: object) -> str:

@@ -109,7 +109,7 @@ class Tools:
         Gives passages, not an answer: what is stored is judged for completeness, promising pages are read and stored, the
         query is refined, until it is enough or the cycles are used up.
         """
-        asked = {
+        options = {
             "completeness_threshold": completeness_threshold,
             "max_iterations": max_iterations,
             "max_urls_per_iteration": max_urls_per_iteration,
@@ -117,8 +117,8 @@ class Tools:
             "use_search_hints": use_search_hints,
         }
         teller = ProgressReporter(ctx)
-        found: dict[str, Any] = await run_cancellable_once(_knowledge.search_agentic(self._nexi, query, asked, teller))
-        return _tool_result(json.dumps(found, ensure_ascii=False, indent=2), _schemas.AgenticResult.model_validate(found))
+        response: dict[str, Any] = await run_cancellable_once(_knowledge.search_agentic(self._nexi, query, options, teller))
+        return _tool_result(json.dumps(response, ensure_ascii=False, indent=2), _schemas.AgenticResult.model_validate(response))
 
     async def nexi_find(
         self,
@@ -133,10 +133,12 @@ class Tools:
         focus: Focus = "",
     ) -> Annotated[CallToolResult, _schemas.FoundHits]:
         """Search and give the raw results: titles, addresses and snippets, without reading pages or answering."""
-        asked = Query(query, count, tuple(sites), tuple(excluded_sites), time_range, language, focus)
-        outcome = await run_cancellable_once(self._nexi.find(asked))
+        search = Query(query, count, tuple(sites), tuple(excluded_sites), time_range, language, focus)
+        outcome = await run_cancellable_once(self._nexi.find(search))
         if not outcome.hits and not outcome.backend:
-            raise _nobody_answered(outcome.failures)
+            causes = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
+            fix = next((f.fix for f in outcome.failures if f.fix), "run `nexi doctor` where the server runs")
+            raise BackendError("no search service answered", cause=causes, fix=fix)
         return _tool_result(_views.hits_markdown(outcome), _views.show_hits(outcome))
 
     async def nexi_fetch(
@@ -194,17 +196,17 @@ class Tools:
                 fix="wait for one of them, or end one with nexi_research_cancel",
             )
         run_id = (await self._host.start(request)).id
-        seen = await read_run(self._host, run_id)
+        snapshot = await read_run(self._host, run_id)
         text = (
             f"Research {run_id} has begun. Ask nexi_research_status for how far it is, and "
             f"nexi_research_result for the report; a run takes minutes."
         )
-        return _tool_result(text, _views.show_research(seen))
+        return _tool_result(text, _views.show_research(snapshot))
 
     async def nexi_research_status(self, run_id: RunId) -> Annotated[CallToolResult, _schemas.ResearchShown]:
         """Say how far a research run is: its round, its researchers and what they do. Answers at once."""
-        seen = await read_run(self._host, run_id)
-        state = _views.show_research(seen)
+        snapshot = await read_run(self._host, run_id)
+        state = _views.show_research(snapshot)
         return _tool_result(_views.research_markdown(state), state)
 
     async def nexi_research_result(
@@ -219,37 +221,37 @@ class Tools:
         ] = "md",
     ) -> Annotated[CallToolResult, _schemas.ResearchReport]:
         """Give the report of a research run, or say that it still runs. Cancelling this call leaves the run alone."""
-        seen = await run_cancellable_once(self._wait_for_run(ProgressReporter(ctx), run_id, wait_s))
-        failure = seen.failure()
+        snapshot = await run_cancellable_once(self._wait_for_run(ProgressReporter(ctx), run_id, wait_s))
+        failure = snapshot.failure()
         if failure:
             raise failure
-        report = _views.show_report(seen)
-        told = _tool_result(report.report or _views.waiting_message(report), report)
+        report = _views.show_report(snapshot)
+        reply = _tool_result(report.report or _views.waiting_message(report), report)
         if not report.report or format == "md":
-            return told
-        return told.model_copy(update={"content": [await self._embed_export(run_id, format)]})
+            return reply
+        return reply.model_copy(update={"content": [await self._embed_export(run_id, format)]})
 
     async def _embed_export(self, run_id: str, form: str) -> EmbeddedResource:
-        known, uri = EXPORT_FORMATS[form], f"nexi://exports/{run_id}/{form}"
+        export_format, uri = EXPORT_FORMATS[form], f"nexi://exports/{run_id}/{form}"
         body = await export_file(self._host, run_id, form)
-        if known.is_text:
-            text = TextResourceContents(uri=uri, mime_type=known.media_type, text=body.decode())
+        if export_format.is_text:
+            text = TextResourceContents(uri=uri, mime_type=export_format.media_type, text=body.decode())
             return EmbeddedResource(type="resource", resource=text)
-        blob = BlobResourceContents(uri=uri, mime_type=known.media_type, blob=base64.b64encode(body).decode())
+        blob = BlobResourceContents(uri=uri, mime_type=export_format.media_type, blob=base64.b64encode(body).decode())
         return EmbeddedResource(type="resource", resource=blob)
 
     async def _wait_for_run(self, teller: ProgressReporter, run_id: str, wait_s: float) -> RunSnapshot:
         clock = self._nexi.clock
         until = clock.monotonic() + wait_s
         while True:
-            seen = await read_run(self._host, run_id)
-            left = until - clock.monotonic()
-            if seen.state != "running" or left <= 0:
-                return seen
-            state = seen.research_state
+            snapshot = await read_run(self._host, run_id)
+            seconds_left = until - clock.monotonic()
+            if snapshot.state != "running" or seconds_left <= 0:
+                return snapshot
+            state = snapshot.research_state
             await teller.report_progress(round(state.progress * 100, 2), 100, state.header)
             if hosted := self._host.get_active(run_id):
-                await hosted.wait(min(POLL_S, left))
+                await hosted.wait(min(POLL_S, seconds_left))
 
     async def nexi_research_cancel(
         self,
@@ -259,18 +261,20 @@ class Tools:
         ] = False,
     ) -> Annotated[CallToolResult, _schemas.Cancelled]:
         """End a research run now, without a report or, with write_report, with one from what there is."""
-        seen = await read_run(self._host, run_id)
-        if seen.state != "running":
-            done = _schemas.Cancelled(id=run_id, state=seen.state, done="nothing", message=f"Run {run_id} is {seen.state}.")
+        snapshot = await read_run(self._host, run_id)
+        if snapshot.state != "running":
+            outcome = _schemas.Cancelled(
+                id=run_id, state=snapshot.state, done="nothing", message=f"Run {run_id} is {snapshot.state}."
+            )
         elif not write_report and (hosted := self._host.get_active(run_id)):
             await hosted.cancel()
             after = await read_run(self._host, run_id)
-            done = _schemas.Cancelled(id=run_id, state=after.state, done="cancelled", message=f"Run {run_id} was cancelled.")
+            outcome = _schemas.Cancelled(id=run_id, state=after.state, done="cancelled", message=f"Run {run_id} was cancelled.")
         else:
             await self._host.stop(run_id)
             message = f"Run {run_id} was asked to write its report now; nexi_research_result gives it."
-            done = _schemas.Cancelled(id=run_id, state="running", done="asked_to_stop", message=message)
-        return _tool_result(done.message, done)
+            outcome = _schemas.Cancelled(id=run_id, state="running", done="asked_to_stop", message=message)
+        return _tool_result(outcome.message, outcome)
 
     async def nexi_verify(
         self,
@@ -305,10 +309,11 @@ class Tools:
             fix = "leave against, web and only_local out"
             raise QuestionError("an audit checks citations against the pages they name", fix=fix)
         request = VerifyRequest(target, tuple(against), web, audit, refetch, only_local)
-        found = await run_cancellable_once(self._nexi.verify(request))
+        verification = await run_cancellable_once(self._nexi.verify(request))
         name = target.id or target.url or "the text"
         return _tool_result(
-            _views.verification_markdown(found, name, strict=strict), _views.show_verification(found, name, strict=strict)
+            _views.verification_markdown(verification, name, strict=strict),
+            _views.show_verification(verification, name, strict=strict),
         )
 
     async def nexi_table(
@@ -341,21 +346,15 @@ class Tools:
         """Read pages and keep them in the knowledge store, where nexi_search and agentic_search look first."""
         if space:
             tags = [*tags, (await find_own_space(self._nexi.ports, space)).tag]
-        done = await run_cancellable_once(_knowledge.index_pages(self._nexi, urls, tags, ProgressReporter(ctx)))
-        return _tool_result(_views.indexed_markdown(done), done)
+        outcome = await run_cancellable_once(_knowledge.index_pages(self._nexi, urls, tags, ProgressReporter(ctx)))
+        return _tool_result(_views.indexed_markdown(outcome), outcome)
 
 
-def _tool_result(text: str, structured: BaseModel) -> CallToolResult:
+def _tool_result(text: str, value: BaseModel) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=_views.replace_surrogates(text))],
-        structured_content=_views.replace_surrogates(structured.model_dump(mode="json")),
+        structured_content=_views.replace_surrogates(value.model_dump(mode="json")),
     )
-
-
-def _nobody_answered(failures: Any) -> BackendError:
-    told = "; ".join(f"{f.provider}: {f.message}" for f in failures)
-    fix = next((f.fix for f in failures if f.fix), "run `nexi doctor` where the server runs")
-    return BackendError("no search service answered", cause=told, fix=fix)
 
 
 def annotations_of(title: str, *, reads_only: bool = True, open_world: bool = True) -> ToolAnnotations:

@@ -62,23 +62,19 @@ def show_answer(result: RunResult) -> _schemas.FoundAnswer:
 
 def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     """The answer, its sources, how it was checked and what it took."""
-    told = show_answer(result)
-    spent = "" if not told.cost else f", ${told.cost:.4f}"
-    took = f"{told.iterations} iterations, {told.pages} pages, {told.seconds:.1f} s, {told.tokens:,} tokens{spent}"
+    view = show_answer(result)
+    spent = "" if not view.cost else f", ${view.cost:.4f}"
+    took = f"{view.iterations} iterations, {view.pages} pages, {view.seconds:.1f} s, {view.tokens:,} tokens{spent}"
+    sources = "\n".join(f"[{s.n}] {clean_title(s.title) or clean_address(s.url)}: {clean_address(s.url)}" for s in view.sources)
     parts = [
-        told.answer,
-        describe_answered(result.answer.answered) if told.answered in ("no", "depends") else "",
-        _sources_markdown(told.sources),
-        "\n".join(f"Warning: {warning}" for warning in told.warnings),
-        " ".join(filter(None, [told.verified, f"*{took}; run {told.id}, model {told.model}.*"])),
+        view.answer,
+        describe_answered(result.answer.answered) if view.answered in ("no", "depends") else "",
+        f"## Sources\n\n{sources}" if sources else "",
+        "\n".join(f"Warning: {warning}" for warning in view.warnings),
+        " ".join(filter(None, [view.verified, f"*{took}; run {view.id}, model {view.model}.*"])),
         "## Steps\n\n" + "\n".join(f"- {step}" for step in steps[:MOST_STEPS]) if steps else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _sources_markdown(sources: Sequence[_schemas.CitedSource]) -> str:
-    listed = "\n".join(f"[{s.n}] {clean_title(s.title) or clean_address(s.url)}: {clean_address(s.url)}" for s in sources)
-    return f"## Sources\n\n{listed}" if listed else ""
 
 
 def show_hits(outcome: SearchOutcome) -> _schemas.FoundHits:
@@ -130,14 +126,14 @@ def page_markdown(page: _schemas.ReadPage) -> str:
     return f"{head if not page.start else ''}{page.text}{more}"
 
 
-def show_research(seen: RunSnapshot) -> _schemas.ResearchShown:
-    state, failure = seen.research_state, seen.failure()
+def show_research(snapshot: RunSnapshot) -> _schemas.ResearchShown:
+    state, failure = snapshot.research_state, snapshot.failure()
     return _schemas.ResearchShown(
-        id=seen.id,
-        question=seen.start_fact.query,
-        state=seen.state,
-        status=state.header if seen.state == "running" else f"Research: {seen.state}",
-        progress=1.0 if seen.state == "finished" else state.progress,
+        id=snapshot.id,
+        question=snapshot.start_fact.query,
+        state=snapshot.state,
+        status=state.header if snapshot.state == "running" else f"Research: {snapshot.state}",
+        progress=1.0 if snapshot.state == "finished" else state.progress,
         round=state.round,
         researchers=[
             _schemas.ResearcherShown(id=r.id, task=r.task, phase=r.phase, last_action=r.last_action) for r in state.researchers
@@ -149,47 +145,53 @@ def show_research(seen: RunSnapshot) -> _schemas.ResearchShown:
     )
 
 
-def research_markdown(shown: _schemas.ResearchShown) -> str:
-    lines = [f"{shown.status} (run {shown.id}, {shown.tokens:,} tokens)"]
-    lines += [f"- {r.id} {r.phase}: {r.task}" + (f" ({r.last_action})" if r.last_action else "") for r in shown.researchers]
-    if shown.error:
-        lines.append(f"{shown.error}. {shown.fix}".rstrip())
-    if shown.state == "finished":
+def research_markdown(research: _schemas.ResearchShown) -> str:
+    lines = [f"{research.status} (run {research.id}, {research.tokens:,} tokens)"]
+    lines += [f"- {r.id} {r.phase}: {r.task}" + (f" ({r.last_action})" if r.last_action else "") for r in research.researchers]
+    if research.error:
+        lines.append(f"{research.error}. {research.fix}".rstrip())
+    if research.state == "finished":
         lines.append("nexi_research_result gives the report.")
     return "\n".join(lines) + "\n"
 
 
-def show_report(seen: RunSnapshot) -> _schemas.ResearchReport:
+def show_report(snapshot: RunSnapshot) -> _schemas.ResearchReport:
     """The report of a run that has ended; one without text of a run that has not."""
-    shown, result = show_research(seen), seen.result()
+    research, result = show_research(snapshot), snapshot.result()
     if result is None:
         return _schemas.ResearchReport(
-            id=seen.id, state=seen.state, status=shown.status, progress=shown.progress, report="", sources=[], warnings=[]
+            id=snapshot.id,
+            state=snapshot.state,
+            status=research.status,
+            progress=research.progress,
+            report="",
+            sources=[],
+            warnings=[],
         )
-    text, linted = report_text(result, seen.created[:10])
+    text, document = report_text(result, snapshot.created[:10])
     return _schemas.ResearchReport(
-        id=seen.id,
-        state=seen.state,
-        status=shown.status,
+        id=snapshot.id,
+        state=snapshot.state,
+        status=research.status,
         progress=1.0,
         report=text,
-        sources=cited_sources(linted.sources),
+        sources=cited_sources(document.sources),
         verified=figures_line(result.answer.review),
         stop=result.finished.stop.value,
-        warnings=[*result.finished.warnings, *linted.notes],
+        warnings=[*result.finished.warnings, *document.notes],
     )
 
 
-def waiting_message(shown: _schemas.ResearchReport) -> str:
-    if shown.state == "running":
-        return f"{shown.status}. There is no report yet; ask again in a while, or with wait_s."
-    if shown.state == "stopped":
-        return f"Run {shown.id} was stopped before it had a report; resume it with `nexi resume {shown.id}`."
-    return f"Run {shown.id} was cut off before it ended; resume it with `nexi resume {shown.id}`."
+def waiting_message(report: _schemas.ResearchReport) -> str:
+    if report.state == "running":
+        return f"{report.status}. There is no report yet; ask again in a while, or with wait_s."
+    if report.state == "stopped":
+        return f"Run {report.id} was stopped before it had a report; resume it with `nexi resume {report.id}`."
+    return f"Run {report.id} was cut off before it ended; resume it with `nexi resume {report.id}`."
 
 
-def show_verification(found: Verification, target: str, *, strict: bool) -> _schemas.Checked:
-    return _schemas.Checked.model_validate(verification_json(found, target, strict=strict))
+def show_verification(verification: Verification, target: str, *, strict: bool) -> _schemas.Checked:
+    return _schemas.Checked.model_validate(verification_json(verification, target, strict=strict))
 
 
 def run_listed(run: RunSummary) -> dict[str, Any]:
@@ -202,8 +204,9 @@ def show_space(space: Space) -> dict[str, Any]:
     return {"space": space.address, **{n: getattr(space, n) for n in ("instructions", "model", "effort", "scope", "services")}}
 
 
-def indexed_markdown(done: _schemas.Indexed) -> str:
-    lines = [f"{done.stored} stored, {done.unchanged + done.linked} already in the knowledge base, {done.chunks} new passages."]
-    lines += [f"- {page.url}: {page.outcome}" for page in done.pages]
-    lines += [f"Warning: {warning}" for warning in done.warnings]
+def indexed_markdown(result: _schemas.Indexed) -> str:
+    old = result.unchanged + result.linked
+    lines = [f"{result.stored} stored, {old} already in the knowledge base, {result.chunks} new passages."]
+    lines += [f"- {page.url}: {page.outcome}" for page in result.pages]
+    lines += [f"Warning: {warning}" for warning in result.warnings]
     return "\n".join(lines) + "\n"

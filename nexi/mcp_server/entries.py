@@ -56,8 +56,8 @@ def _build_entry() -> dict[str, Any]:
     from nexi.config import nexi_home
 
     home, usual = nexi_home(), nexi_home({"HOME": str(Path.home()), "USERPROFILE": str(Path.home())})
-    made: dict[str, Any] = {"command": sys.executable, "args": ["-m", "nexi.mcp_server_cli"]}
-    return made if home == usual else {**made, "env": {"NEXI_HOME": str(home)}}
+    entry: dict[str, Any] = {"command": sys.executable, "args": ["-m", "nexi.mcp_server_cli"]}
+    return entry if home == usual else {**entry, "env": {"NEXI_HOME": str(home)}}
 
 
 def entry_text(client: str) -> str:
@@ -135,29 +135,26 @@ def _with_toml(text: str, path: Path) -> str:
         return text
     after = _without_ours(text)
     after = f"{after.rstrip()}\n\n{_to_toml(new)}" if after.strip() else _to_toml(new)
-    if not _holds_entry(after, {**before, "mcp_servers": {**servers, "nexi": new}}):
+    try:
+        is_safe = tomllib.loads(after) == {**before, "mcp_servers": {**servers, "nexi": new}}
+    except tomllib.TOMLDecodeError:
+        is_safe = False
+    if not is_safe:
         raise _not_understood(path, "its table mcp_servers.nexi is written in a way that cannot be changed safely")
     return after
 
 
 def _without_ours(text: str) -> str:
-    kept, at = "", 0
-    for found in _OURS.finditer(text):
-        if found.start() < at:
+    others, at = "", 0
+    for match in _OURS.finditer(text):
+        if match.start() < at:
             continue
-        following = _TABLE.search(text, found.end())
-        kept, at = kept + text[at : found.start()], following.start() if following else len(text)
+        following = _TABLE.search(text, match.end())
+        others, at = others + text[at : match.start()], following.start() if following else len(text)
         while (again := _OURS.match(text, at)) is not None:
             following = _TABLE.search(text, again.end())
             at = following.start() if following else len(text)
-    return kept + text[at:]
-
-
-def _holds_entry(text: str, wanted: Mapping[str, Any]) -> bool:
-    try:
-        return tomllib.loads(text) == wanted
-    except tomllib.TOMLDecodeError:
-        return False
+    return others + text[at:]
 
 
 def _to_toml(values: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarde
     )
     if guarded or not token:
         return app
-    return _TokenGate(app, lambda given: hmac.compare_digest(given.encode(), token.encode()))
+    return _TokenGate(app, lambda secret: hmac.compare_digest(secret.encode(), token.encode()))
 
 
 class _TokenGate:
@@ -108,8 +108,8 @@ class _TokenGate:
         return await self._app(scope, receive, send)
 
     def _is_known(self, scope: Scope) -> bool:
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        kind, _, secret = given.partition(b" ")
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        kind, _, secret = header.partition(b" ")
         return kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))
 
 

@@ -89,23 +89,25 @@ class NexiServer(MCPServer[None]):
 
     async def list_tools(self) -> list[Tool]:
         """The tools, with the defaults of this installation in their schemas."""
-        found = await super().list_tools()
-        for tool in found:
+        tools = await super().list_tools()
+        for tool in tools:
             if tool.name == "agentic_search":
                 for name, value in _knowledge.agentic_defaults(self.host.nexi).items():
                     tool.input_schema["properties"][name]["default"] = value
-        return found
+        return tools
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        known = {tool.name: tool for tool in await self.list_tools()}
-        if name not in known:
-            message = f"Unknown tool: {_views.replace_surrogates(name[:VALUE_CHARS])}; the tools are {', '.join(sorted(known))}"
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        if name not in tools:
+            message = f"Unknown tool: {_views.replace_surrogates(name[:VALUE_CHARS])}; the tools are {', '.join(sorted(tools))}"
             raise MCPError(code=INVALID_PARAMS, message=message)  # the client's mistake, not a tool's result
-        accepted = known[name].input_schema.get("properties", {})
-        if strangers := sorted(set(arguments) - set(accepted)):
-            return _error_result(_unknown_argument(name, strangers[0], accepted))
+        parameters = tools[name].input_schema.get("properties", {})
+        if strangers := sorted(set(arguments) - set(parameters)):
+            # left out, an argument that restricts a call would widen it silently: a misspelt `only_local`, for one
+            stranger, names = _views.replace_surrogates(strangers[0][:VALUE_CHARS]), ", ".join(sorted(parameters))
+            return _error_result(QuestionError(f"{name} has no argument {stranger!r}", fix=f"it takes {names}"))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -116,7 +118,12 @@ class NexiServer(MCPServer[None]):
         if isinstance(cause, NexiError):
             return cause
         if isinstance(cause, ValidationError):
-            return _bad_arguments(name, cause)
+            problems = []
+            for problem in cause.errors():
+                value = "" if problem["type"] == "missing" else f" (given {str(problem['input'])[:VALUE_CHARS]!r})"
+                problems.append(f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}{value}")
+            fix = f"the input schema of {name} says what it takes"
+            return QuestionError(f"{name} cannot take these arguments", cause="; ".join(problems), fix=fix, code="arguments")
         log.error("%s failed: %s", name, type(cause).__name__)
         fix = "please report it, with what the server wrote on stderr"
         return InternalError(f"{name} failed by a fault in nexi", cause=type(cause).__name__, fix=fix)
@@ -138,8 +145,11 @@ class NexiServer(MCPServer[None]):
         try:
             return await super().read_resource(uri, context)
         except ResourceError as error:
-            if isinstance(cause := _nexi_error_in(error), NexiError):
-                raise ResourceNotFoundError(_in_words(cause)) from error
+            cause: BaseException | None = error
+            while cause:
+                if isinstance(cause, NexiError):
+                    raise ResourceNotFoundError(_in_words(cause)) from error
+                cause = cause.__cause__
             raise
 
 
@@ -150,34 +160,12 @@ def _in_words(error: NexiError) -> str:
 
 
 def _error_result(error: NexiError) -> CallToolResult:
-    told = {"error": error.message, "code": error.code, "cause": error.cause, "fix": error.fix}
+    details = {"error": error.message, "code": error.code, "cause": error.cause, "fix": error.fix}
     return CallToolResult(
         content=[TextContent(type="text", text=f"Error: {_in_words(error)}")],
         is_error=True,
-        _meta={"nexi/error": _views.replace_surrogates(told)},
+        _meta={"nexi/error": _views.replace_surrogates(details)},
     )
-
-
-def _nexi_error_in(error: BaseException | None) -> NexiError | None:
-    while error is not None and not isinstance(error, NexiError):
-        error = error.__cause__
-    return error
-
-
-def _unknown_argument(name: str, argument: str, accepted: Iterable[str]) -> NexiError:
-    """Left out, an argument that restricts a call would widen it without a word: a misspelt `only_local`, for one."""
-    shown = _views.replace_surrogates(argument[:VALUE_CHARS])
-    return QuestionError(f"{name} has no argument {shown!r}", fix=f"it takes {', '.join(sorted(accepted))}")
-
-
-def _bad_arguments(name: str, error: ValidationError) -> QuestionError:
-    problems = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}{_describe_input(e)}" for e in error.errors()]
-    fix = f"the input schema of {name} says what it takes"
-    return QuestionError(f"{name} cannot take these arguments", cause="; ".join(problems), fix=fix, code="arguments")
-
-
-def _describe_input(problem: Any) -> str:
-    return "" if problem["type"] == "missing" else f" (given {str(problem['input'])[:VALUE_CHARS]!r})"
 
 
 @contextmanager

@@ -47,15 +47,12 @@ class TeamWorker:
         self._team, self._max_runs, self._drain_s = team, max_runs, drain_s
         self._registry = RunRegistry(max_runs=max_runs, max_ended=0, observe=observe, watch=_watch)
         self._picked: set[str] = set()
+        self.draining = False
 
     @property
     def active(self) -> int:
         """How many runs are in progress here."""
         return len(self._registry.active_ids)
-
-    @property
-    def draining(self) -> bool:
-        return self._registry.draining
 
     async def work(self, stopping: asyncio.Event) -> None:
         """Run questions until `stopping` is set, then drain."""
@@ -64,7 +61,7 @@ class TeamWorker:
             asyncio.create_task(self._do_chores()),
         ]
         await stopping.wait()
-        self._registry.draining = True
+        self.draining = True
         await cancel_until_ended(chores)
         await self._registry.drain(self._drain_s)
         await self._registry.close()
