@@ -32,7 +32,7 @@ from evals.tables import render_table
 from nexi.extract import extract
 from nexi.knowledge.agentic import Web, agentic_search
 from nexi.knowledge.indexing import Indexer
-from nexi.knowledge.judge import Judge
+from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings
 from nexi.stores.sqlite import SqliteStore
@@ -113,7 +113,7 @@ async def ask(corpus: miniweb.Corpus, question: Mapping[str, Any], folder: Path,
             question["question"],
             retriever=Retriever(store, emit=Silent(), clock=FakeClock()),
             indexer=Indexer(store, emit=Silent(), clock=FakeClock()),
-            judge=Judge(None, emit=Silent()),
+            judge=AgenticJudge(None, emit=Silent()),
             web=Web(web.search, web.read),
             emit=Silent(),
             settings=settings,

@@ -54,7 +54,7 @@ async def _search_store_alone(components: RunComponents, options: Mapping[str, A
 
 async def _run_search(components: RunComponents, options: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     from nexi.knowledge.agentic import agentic_search as search
-    from nexi.knowledge.judge import Judge
+    from nexi.knowledge.judge import AgenticJudge
 
     config = components.ports.config
     settings = replace(_agentic_settings(config, options), follows_pages=_has_details(components.environment))
@@ -63,7 +63,7 @@ async def _run_search(components: RunComponents, options: Mapping[str, Any], jud
             components.question,
             retriever=await knowledge.retriever(components.gate),
             indexer=await knowledge.indexer(components.gate, embeds=await knowledge.embeds_behind_a_run()),
-            judge=Judge(
+            judge=AgenticJudge(
                 judge,
                 emit=components.emit,
                 temperature=settings.llm_temperature,

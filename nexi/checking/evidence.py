@@ -18,7 +18,7 @@ from msgspec import Struct
 from nexi.checking.pages import Pages, Snapshot
 from nexi.text.wordforms import WORD, word_terms
 
-__all__ = ["EvidenceSet", "Passage", "SentenceQuery", "gather_evidence"]
+__all__ = ["EvidencePassage", "EvidenceSet", "SentenceQuery", "gather_evidence"]
 
 
 MAX_TOKENS = 5_000  # of all passages of one answer
@@ -49,7 +49,7 @@ class SentenceQuery(Struct, frozen=True):
     before: str = ""  # the sentence before it, whose words count for less
 
 
-class Passage(Struct, frozen=True):
+class EvidencePassage(Struct, frozen=True):
     """A stretch of a page. `start` and `end` are offsets into the page's stored text, `page` is the page's number."""
 
     n: int
@@ -63,7 +63,7 @@ class Passage(Struct, frozen=True):
 class EvidenceSet(Struct, frozen=True):
     """The passages of a text, and for each of its sentences those that were chosen for it, the best first."""
 
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[EvidencePassage, ...] = ()
     chosen: tuple[tuple[int, ...], ...] = ()
 
     @property
@@ -179,14 +179,14 @@ def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[
     return spans
 
 
-def _build_passages(spans: Spans, pages: Mapping[int, Snapshot]) -> Iterator[Passage]:
+def _build_passages(spans: Spans, pages: Mapping[int, Snapshot]) -> Iterator[EvidencePassage]:
     n = 0
     for number in pages:
         page = pages[number]
         for first, last in _join_places(sorted(spans.get(number, ()))):
             n += 1
             start, end = page.stored_between(first, last)
-            yield Passage(n, number, start, end, clean_text(page.text[start:end]), find_trail(page, first))
+            yield EvidencePassage(n, number, start, end, clean_text(page.text[start:end]), find_trail(page, first))
 
 
 def _join_places(places: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -211,5 +211,5 @@ def clean_text(text: str) -> str:
     return _BLANKS.sub(" ", _LINK.sub(lambda link: link[1] or "", text)).strip()
 
 
-def _count_tokens(passage: Passage) -> int:
+def _count_tokens(passage: EvidencePassage) -> int:
     return (len(passage.text) + len(passage.trail)) // CHARS_PER_TOKEN + 1

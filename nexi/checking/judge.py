@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidenceSet, Passage, SentenceQuery, gather_evidence
+from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidencePassage, EvidenceSet, SentenceQuery, gather_evidence
 from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
 from nexi.checking.pages import Pages, prepare
 from nexi.checking.quiz import Test
@@ -61,7 +61,7 @@ class Judgement(Struct, frozen=True):
     """What a judge says of a sentence; `finding` is "" where it said nothing that counts, and `reason` then says why."""
 
     finding: Finding = ""
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[EvidencePassage, ...] = ()
     reason: str = ""
 
 
@@ -207,7 +207,7 @@ class PairJudge:
         return Judging(tuple(judgements), figure)
 
 
-def choose_passages(case: Case, pages: Pages) -> tuple[Passage, ...]:
+def choose_passages(case: Case, pages: Pages) -> tuple[EvidencePassage, ...]:
     evidence = gather_evidence([case], pages, max_tokens=PAIR_TOKENS, size=PAIR_SENTENCES)
     by_number = {p.n: p for p in evidence.passages}
     return tuple(by_number[n] for n in evidence.chosen[0][:MAX_PAIRS])

@@ -14,7 +14,7 @@ from math import log
 from msgspec.structs import replace
 
 from nexi.answers.citations import is_row
-from nexi.checking.evidence import Passage, list_terms
+from nexi.checking.evidence import EvidencePassage, list_terms
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.sentences import without_markers
@@ -136,7 +136,7 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
     return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
 
 
-def narrow_span(sentence: str, passages: Sequence[Passage], page: Snapshot) -> tuple[int, int]:
+def narrow_span(sentence: str, passages: Sequence[EvidencePassage], page: Snapshot) -> tuple[int, int]:
     """The few sentences of these passages that say most of a sentence, as offsets into the stored text.
 
     Rare words count for more, and one more sentence must bring its share of them. A heading or a line of links says nothing.

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import exp
 
 from nexi.extract import features
-from nexi.extract.layout import Block, Layout, tag_set
+from nexi.extract.layout import LayoutBlock, Layout, tag_set
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
 
 __all__ = ["classify_blocks"]
@@ -120,7 +120,7 @@ def settle_genre(layout: Layout, head: PageHead) -> PageHead:
     return head._replace(genre=ARTICLE) if is_silent and head.is_at_article and is_prose else head
 
 
-def _is_aside(block: Block, head: PageHead) -> bool:
+def _is_aside(block: LayoutBlock, head: PageHead) -> bool:
     """Whether a block is the text of a template, or in an article a line that leads to other pages or says who wrote it."""
     text, tag = block.text, block.box.tag
     if text[: len(_PLACEHOLDER)].lower() == _PLACEHOLDER and "lorem" not in head.title:
@@ -145,7 +145,7 @@ def _is_aside(block: Block, head: PageHead) -> bool:
     return len(words & head.title) >= SAME_TITLE * len(words)  # the page has its title apart
 
 
-def _drop_copies(blocks: list[Block], keeps: list[bool]) -> list[bool]:
+def _drop_copies(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
     """Leave out the second copy of a passage, which pages hold for other screens, and of a caption.
 
     A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
@@ -175,7 +175,7 @@ def _drop_copies(blocks: list[Block], keeps: list[bool]) -> list[bool]:
     return keeps
 
 
-def _keep_declared(blocks: list[Block], keeps: list[bool], article: str) -> list[bool]:
+def _keep_declared(blocks: list[LayoutBlock], keeps: list[bool], article: str) -> list[bool]:
     """What the page declares to be its article, with the short blocks between; unchanged where the two hardly agree."""
     body = _join_words(article)
     texts = [_join_words(block.text) for block in blocks]
@@ -244,7 +244,7 @@ def _as_units(layout: Layout, scores: list[float]) -> list[float]:
     return [means.get(block.box.unit, score) for block, score in zip(layout.blocks, scores, strict=True)]
 
 
-def _keep_gaps(blocks: list[Block], keeps: list[bool]) -> list[bool]:
+def _keep_gaps(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
     """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
     around = [False, *keeps, False]
     result = []
@@ -258,7 +258,7 @@ def _keep_gaps(blocks: list[Block], keeps: list[bool]) -> list[bool]:
     return result
 
 
-def _keep_sections(blocks: list[Block], keeps: list[bool], chances: list[float]) -> list[bool]:
+def _keep_sections(blocks: list[LayoutBlock], keeps: list[bool], chances: list[float]) -> list[bool]:
     """A doubtful section of much prose stays where the section before it, with a heading of its kind in the same box, does."""
     starts = [n for n, block in enumerate(blocks) if block.box.tag in _HEADINGS]
     for (before, start), end in zip(pairwise(starts), [*starts[2:], len(blocks)]):  # noqa: B905 - no pairs, where one heading
@@ -314,7 +314,7 @@ def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], he
     ]
 
 
-def _choose_threshold(blocks: list[Block], chances: list[float], genre: str) -> float:
+def _choose_threshold(blocks: list[LayoutBlock], chances: list[float], genre: str) -> float:
     """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
     expected_words = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
     best, threshold, right, kept_words = 0.0, MOST, 0.0, 0

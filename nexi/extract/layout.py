@@ -77,7 +77,7 @@ class Box:
         return box is not None
 
 
-class Block:
+class LayoutBlock:
     """The text directly in one box."""
 
     __slots__ = ("box", "linked", "nodes", "parts", "start", "text", "words")
@@ -101,7 +101,7 @@ class Layout:
     def __init__(self, body: Any) -> None:
         self.root = Box(body, "body", None)
         self.boxes = [self.root]
-        self.blocks: list[Block] = []
+        self.blocks: list[LayoutBlock] = []
         self.touching: list[Any] = []
         self._walk_tree()
         self.deepest = max(box.depth for box in self.boxes)
@@ -144,7 +144,7 @@ class Layout:
                     if text and not text.isspace() and node.tag == "#text":
                         if box.own < 0:
                             box.own = len(blocks)
-                            blocks.append(block := Block(box))
+                            blocks.append(block := LayoutBlock(box))
                         else:
                             block = blocks[box.own]
                             if text[0].isdecimal() and block.parts[-1][-1].isdecimal() and box.tag != "pre":
@@ -166,7 +166,7 @@ class Layout:
                     following = child
                 node = following
 
-    def _note_touch(self, block: Block, node: Any, text: str) -> None:
+    def _note_touch(self, block: LayoutBlock, node: Any, text: str) -> None:
         """Remember a number beside another; one with a digit in bold, or with each digit in an element, is one number."""
         before = block.nodes[-1]
         is_within = _is_above(before.parent, node) or _is_above(node.parent, before)

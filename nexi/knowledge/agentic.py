@@ -20,7 +20,7 @@ from nexi.errors import FetchError, QuestionError, StoreError
 from nexi.events import Warned
 from nexi.knowledge.coverage import find_bridge, find_open_parts, score_next_hop
 from nexi.knowledge.indexing import Indexer, IndexReport
-from nexi.knowledge.judge import TOP, Judge, Metadata
+from nexi.knowledge.judge import TOP, AgenticJudge, Metadata
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings, check_settings
 from nexi.notices import Notice, join_sentences
@@ -57,7 +57,7 @@ async def agentic_search(
     *,
     retriever: Retriever,
     indexer: Indexer,
-    judge: Judge,
+    judge: AgenticJudge,
     web: Web,
     emit: Emit,
     settings: KnowledgeSettings = KnowledgeSettings(),  # noqa: B008 a frozen value
@@ -89,7 +89,7 @@ class _AgenticSearch:
         query: str,
         retriever: Retriever,
         indexer: Indexer,
-        judge: Judge,
+        judge: AgenticJudge,
         web: Web,
         emit: Emit,
         settings: KnowledgeSettings,

@@ -23,7 +23,7 @@ from nexi.structured import ranking
 from nexi.structured.ranking import Assessment, UrlScore
 from nexi.types import Hit, Message, Passage
 
-__all__ = ["TOP", "Judge", "Metadata"]
+__all__ = ["TOP", "AgenticJudge", "Metadata"]
 
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Task(Struct, frozen=True):
     temperature: float
 
 
-class Judge:
+class AgenticJudge:
     """`llm` is None where no model can judge: the stand-in answers everything then, and nothing is warned of."""
 
     def __init__(

@@ -38,7 +38,7 @@ SPENT = "The budget is spent."
 CUT_OFF = "cut"  # recorded as the author of a report whose end never came
 
 
-class Judgement(Struct, frozen=True):
+class RoundJudgement(Struct, frozen=True):
     """The decision on a round: `delegate` with tasks, `outline` with sections, or `synthesise` with the text of the report."""
 
     decision: str
@@ -72,7 +72,7 @@ class EvaluationLimits(Struct, frozen=True):
 
 async def evaluate_round(
     state: ResearchState, step: EvaluateStep, llm: LLM, limits: EvaluationLimits, release: Callable[[str], None] | None = None
-) -> Judgement:
+) -> RoundJudgement:
     """Ask the model to judge a round; one that delegates although it may not is asked once more.
 
     The report is passed to `release` as it is written. A report without citations, where the researchers gave some, cannot be
@@ -104,7 +104,7 @@ async def _request_judgement(
     release: Callable[[str], None] | None,
     *,
     may_retry: bool = True,
-) -> Judgement:
+) -> RoundJudgement:
     """Ask the model. A reply that breaks off before any of it was released is requested once more; one that breaks off later
     is the report as far as it came."""
     stream = ReportStream(release or (lambda _: None))
@@ -118,28 +118,28 @@ async def _request_judgement(
         )
     except LLMError as error:
         if stream.released:
-            return Judgement("synthesise", text=stream.finish(), by=CUT_OFF)
+            return RoundJudgement("synthesise", text=stream.finish(), by=CUT_OFF)
         if may_retry and stream.text and error.code != "timeout":
             return await _request_judgement(messages, llm, limits, release, may_retry=False)
         raise
     report = stream.finish()
-    judgement = Judgement("synthesise", text=report) if stream.released else parse_judgement(reply.text)
+    judgement = RoundJudgement("synthesise", text=report) if stream.released else parse_judgement(reply.text)
     return replace(judgement, reached_output_limit=judgement.decision == "synthesise" and reply.finish == "length")
 
 
-def parse_judgement(text: str) -> Judgement:
+def parse_judgement(text: str) -> RoundJudgement:
     """Parse a reply: a delegation or an outline, bare, fenced or after a few words; every other reply is the report."""
     clean = LEAKED_TAGS.sub("", text)
     fenced = _FENCED.match(clean)
     body = (fenced[1] if fenced else clean).strip()
     value = _find_action(body)
     if value is None:
-        return Judgement("synthesise", text=body)
+        return RoundJudgement("synthesise", text=body)
     if value["action"] == "outline":
         sections = parse_outline(value)
-        return Judgement("outline" if sections else "synthesise", sections=sections)
+        return RoundJudgement("outline" if sections else "synthesise", sections=sections)
     tasks = _parse_tasks(value)
-    return Judgement("delegate" if tasks else "synthesise", tasks)
+    return RoundJudgement("delegate" if tasks else "synthesise", tasks)
 
 
 def _find_action(body: str) -> Mapping[str, Any] | None:
@@ -200,15 +200,15 @@ def cut_to_bytes(text: str, max_bytes: int) -> str:
 # without a model
 
 
-def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> Judgement:
+def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:
     """Judge a round without a model: delegate tasks that no report covers once more, then make a digest of the reports.
 
     `quoted` says that the reports are quotations, not written by a model either.
     """
     open_tasks = find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []
     if open_tasks:
-        return Judgement("delegate", tuple(open_tasks[:MAX_TASKS]), by="built-in")
-    return Judgement("synthesise", text=build_digest(state, quoted=quoted), by="built-in")
+        return RoundJudgement("delegate", tuple(open_tasks[:MAX_TASKS]), by="built-in")
+    return RoundJudgement("synthesise", text=build_digest(state, quoted=quoted), by="built-in")
 
 
 def find_uncovered_tasks(state: ResearchState) -> list[str]:

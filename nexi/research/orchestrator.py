@@ -39,7 +39,7 @@ from nexi.ports import Clock, Emit
 from nexi.research.evaluator import (
     CUT_OFF,
     EvaluationLimits,
-    Judgement,
+    RoundJudgement,
     build_messages,
     describe_budget,
     evaluate_round,
@@ -344,7 +344,7 @@ class Orchestrator:
             )
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
-    async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
+    async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> RoundJudgement:
         """Judge a round by the model: it delegates, or writes the report section by section, or in one call."""
         limits = self._evaluation_limits(coordinator)
         reason = self._find_one_call_reason(coordinator)
@@ -396,7 +396,7 @@ class Orchestrator:
             return Notice("report.small_window", "the context window of the model is too small for that")
         return ""
 
-    async def _judge_by_parts(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
+    async def _judge_by_parts(self, step: EvaluateStep, coordinator: MeteredLLM) -> RoundJudgement:
         """Judge a round of a small model: the report quotes the pages part by part, and the model introduces it."""
         judgement = await self._judge_by_quotations(step)
         title, _, body = judgement.text.partition("\n\n")
@@ -409,7 +409,7 @@ class Orchestrator:
         text = f"{title}\n\n{introduction}\n\n{body}" if introduction else judgement.text
         return replace(judgement, text=text, by="model" if introduction else judgement.by)
 
-    async def _write_sections(self, step: EvaluateStep, sections: Sequence[Section], coordinator: MeteredLLM) -> Judgement:
+    async def _write_sections(self, step: EvaluateStep, sections: Sequence[Section], coordinator: MeteredLLM) -> RoundJudgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
         question, state = self.state.question, self.state
         reports = [r.report for r in sort_researchers(state.reported_researchers)]
@@ -442,9 +442,9 @@ class Orchestrator:
                     ),
                 )
             )
-        return Judgement("synthesise", text=report.text)
+        return RoundJudgement("synthesise", text=report.text)
 
-    async def _judge_by_quotations(self, step: EvaluateStep) -> Judgement:
+    async def _judge_by_quotations(self, step: EvaluateStep) -> RoundJudgement:
         """Judge a round of the built-in model; the report on a broad question quotes the pages part by part."""
         judgement = judge_without_model(self.state, step, quoted=True)
         if judgement.decision != "synthesise":

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexi.checking.evidence import EvidenceSet, Passage, SentenceQuery, gather_evidence
+from nexi.checking.evidence import EvidencePassage, EvidenceSet, SentenceQuery, gather_evidence
 from nexi.checking.gaps import build_gap
 from nexi.checking.judge import Case, Judgement, JudgePairModel, LlmJudge, build_task, read_judgements
 from nexi.checking.pages import prepare
@@ -19,7 +19,7 @@ from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import Message, PairScore, Reply
 
 PAGE = prepare("# Bridge\n\nThe bridge opened in 1937. Its span is 1,280 metres long.", "http://bridge.test/")
-PASSAGE = Passage(1, 1, 0, 20, "The bridge opened in 1937.")
+PASSAGE = EvidencePassage(1, 1, 0, 20, "The bridge opened in 1937.")
 EVIDENCE = EvidenceSet((PASSAGE,), ((1,),))
 UNREADABLE = "the judge gave no verdict that can be read"
 

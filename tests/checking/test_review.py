@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.checking.evidence import Passage
+from nexi.checking.evidence import EvidencePassage
 from nexi.checking.pages import prepare
 from nexi.checking.review import narrow_span
 
@@ -13,10 +13,10 @@ PAGE = prepare(
     "A soft reset leaves the index alone. Files are left as they are. "
     "A hard reset discards every change to the files that are tracked. Nothing brings such a change back."
 )
-WHOLE = Passage(1, 1, 0, len(PAGE.text), PAGE.text)
+WHOLE = EvidencePassage(1, 1, 0, len(PAGE.text), PAGE.text)
 
 
-def shown(sentence: str, *passages: Passage) -> str:
+def shown(sentence: str, *passages: EvidencePassage) -> str:
     start, end = narrow_span(sentence, passages or (WHOLE,), PAGE)
     return PAGE.text[start:end]
 
@@ -39,7 +39,7 @@ def test_a_heading_or_a_line_of_links_is_never_what_says_it() -> None:
 
 def test_the_best_of_several_passages_is_taken() -> None:
     cut = PAGE.text.index("A soft reset")
-    first, second = Passage(1, 1, 0, cut, PAGE.text[:cut]), Passage(2, 1, cut, len(PAGE.text), PAGE.text[cut:])
+    first, second = EvidencePassage(1, 1, 0, cut, PAGE.text[:cut]), EvidencePassage(2, 1, cut, len(PAGE.text), PAGE.text[cut:])
     assert shown("Nothing brings it back.", first, second) == "Nothing brings such a change back."
 
 

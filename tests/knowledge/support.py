@@ -12,7 +12,7 @@ from typing import Any
 from nexi.events import Delta, Fact
 from nexi.knowledge.agentic import Web, agentic_search
 from nexi.knowledge.indexing import Indexer
-from nexi.knowledge.judge import Judge
+from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM, Embedder
@@ -94,7 +94,7 @@ class World:
             question,
             retriever=self.retriever,
             indexer=self.indexer,
-            judge=Judge(self.llm, emit=self.said),
+            judge=AgenticJudge(self.llm, emit=self.said),
             web=Web(self.search, self.read),
             emit=self.said,
             settings=settings or KnowledgeSettings(),

@@ -20,7 +20,7 @@ from nexi.events import (
 )
 from nexi.research.evaluator import (
     EvaluationLimits,
-    Judgement,
+    RoundJudgement,
     cut_to_bytes,
     describe_budget,
     evaluate_round,
@@ -36,7 +36,7 @@ from nexi.types import Reply, StopReason
 
 TERMS = EvaluationLimits(window=8000, max_tokens=1000)
 MORE = json.dumps({"action": "delegate", "queries": ["What is a neap tide?"]})
-DELEGATES = Judgement("delegate", ("What is a neap tide?",))
+DELEGATES = RoundJudgement("delegate", ("What is a neap tide?",))
 MAY, MUST = EvaluateStep(1, may_delegate=True), EvaluateStep(1, may_delegate=False)
 
 
@@ -83,11 +83,11 @@ def test_a_delegation_is_read_bare_fenced_in_prose_and_behind_leaked_thoughts(te
     ],
 )
 def test_everything_else_is_the_report(text: str, report: str) -> None:
-    assert parse_judgement(text) == Judgement("synthesise", text=report)
+    assert parse_judgement(text) == RoundJudgement("synthesise", text=report)
 
 
 def test_a_delegation_of_nothing_is_no_delegation() -> None:
-    assert parse_judgement('{"action": "delegate", "queries": []}') == Judgement("synthesise")
+    assert parse_judgement('{"action": "delegate", "queries": []}') == RoundJudgement("synthesise")
 
 
 def test_at_most_five_tasks_are_delegated() -> None:
@@ -99,7 +99,7 @@ async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> 
     model = ScriptedLLM(Reply("# Report [1]"))
     state = after("The Moon is far [1].", "", tasks=("How far is the Moon?", "What are tides?"))
     terms = EvaluationLimits(8000, 1000, describe_budget(ResearchState(is_near_limit=True)))
-    assert await evaluate_round(state, MAY, model, terms) == Judgement("synthesise", text="# Report [1]")
+    assert await evaluate_round(state, MAY, model, terms) == RoundJudgement("synthesise", text="# Report [1]")
     rules, reports = (m.content for m in model.requests[0])
     assert "- How far is the Moon?\n- What are tides?" in rules
     assert (
@@ -115,7 +115,7 @@ async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> 
 
 async def test_one_who_delegates_in_the_last_round_is_asked_once_more_for_the_report() -> None:
     model = ScriptedLLM(Reply(MORE), Reply("# Report [1]"))
-    assert await evaluate_round(after("Far [1]."), MUST, model, TERMS) == Judgement("synthesise", text="# Report [1]")
+    assert await evaluate_round(after("Far [1]."), MUST, model, TERMS) == RoundJudgement("synthesise", text="# Report [1]")
     first, second = model.requests
     assert "No further round is possible." in first[0].content
     assert (second[:2], [m.content for m in second[2:]]) == (
@@ -132,7 +132,7 @@ async def test_one_who_delegates_twice_in_the_last_round_is_answered_with_a_dige
 
 async def test_an_empty_reply_is_asked_for_once_more_without_the_choice() -> None:
     model = ScriptedLLM(Reply(""), Reply("# Report [1]"))
-    assert await evaluate_round(after("Far [1]."), MAY, model, TERMS) == Judgement("synthesise", text="# Report [1]")
+    assert await evaluate_round(after("Far [1]."), MAY, model, TERMS) == RoundJudgement("synthesise", text="# Report [1]")
     assert ['"action": "delegate"' in request[0].content for request in model.requests] == [True, False]
 
 
@@ -164,7 +164,7 @@ def test_a_cut_never_splits_a_character() -> None:
 def test_without_a_model_what_no_report_covers_is_looked_for_once_more() -> None:
     state = after("The Moon is far from Earth [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
     assert find_uncovered_tasks(state) == ["causes ocean tides"]
-    assert judge_without_model(state, MAY) == Judgement("delegate", ("causes ocean tides",), by="built-in")
+    assert judge_without_model(state, MAY) == RoundJudgement("delegate", ("causes ocean tides",), by="built-in")
     assert judge_without_model(state, MUST).decision == "synthesise"
 
 

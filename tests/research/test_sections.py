@@ -19,7 +19,7 @@ from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import RoundEvaluated, Warned
 from nexi.prompts import NAMES, template
-from nexi.research.evaluator import EvaluationLimits, Judgement, build_messages, parse_judgement
+from nexi.research.evaluator import EvaluationLimits, RoundJudgement, build_messages, parse_judgement
 from nexi.research.outline import LENGTHS, Section, most_sections, parse_outline, section_words
 from nexi.research.sections import (
     SectionedReport,
@@ -62,11 +62,11 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", [json.dumps(OUTLINE), f"Here is the plan:\n```json\n{json.dumps(OUTLINE)}\n```"])
 def test_an_outline_is_read_bare_and_fenced_in_prose(text: str) -> None:
-    assert parse_judgement(text) == Judgement("outline", sections=SECTIONS)
+    assert parse_judgement(text) == RoundJudgement("outline", sections=SECTIONS)
 
 
 def test_an_outline_without_a_section_is_asked_for_again() -> None:
-    assert parse_judgement('{"action": "outline", "sections": []}') == Judgement("synthesise")
+    assert parse_judgement('{"action": "outline", "sections": []}') == RoundJudgement("synthesise")
 
 
 def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from nexi.answers.document import read_markdown
 from nexi.checking.audit import check_citations
-from nexi.checking.evidence import Passage
+from nexi.checking.evidence import EvidencePassage
 from nexi.checking.judge import Case, Finding, Judgement, Judging
 from nexi.checking.pages import Snapshot
 from nexi.checking.recheck import CitationFigures, SourceState, Verification, check_document
@@ -40,7 +40,7 @@ class WordJudge:
         for word, finding in self._words.items():
             held = [n for n, page in pages.items() if page and word in page.text]
             if word in case.text and held:
-                return Judgement(finding, tuple(Passage(at, n, 0, 20, "") for at, n in enumerate(held, 1)))
+                return Judgement(finding, tuple(EvidencePassage(at, n, 0, 20, "") for at, n in enumerate(held, 1)))
         return Judgement("not_supported")
 
 
@@ -69,7 +69,7 @@ async def test_each_citation_is_judged_by_its_own_page() -> None:
 async def test_pages_may_support_a_sentence_together() -> None:
     class Together(WordJudge):
         def _judge(self, case: Case, pages: Mapping[int, Snapshot | None]) -> Judgement:
-            both = tuple(Passage(n, n, 0, 20, "") for n in pages)
+            both = tuple(EvidencePassage(n, n, 0, 20, "") for n in pages)
             return Judgement("supported", both) if len(pages) > 1 else Judgement("not_supported")
 
     found = await audit("The Loire meets the sea and the tower is tall [1][2].", {1: A, 2: B}, Together({}))
