@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from nexi import files
@@ -23,7 +24,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 
 def storage_full(most: int, used: int, size: int) -> StoreError:
-    """The error for a person of a team who may keep `most` bytes, has `stored` of them, and would add `size`."""
+    """The error for a person of a team who may keep `most` bytes, has `used` some, and would add `size`."""
     return StoreError(
         Notice("quota.reached", "you have reached your quota of {quota}", quota=Notice("quota.storage", "storage")),
         cause=f"{_show_size(used)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
@@ -54,16 +55,11 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
         return files.store_error("The knowledge store could not be opened for writing", path, OSError(errno.EACCES, str(error)))
     if code == sqlite3.SQLITE_IOERR:
         # SQLite calls it an error of the disk, too, when a full one has no room for its index of the journal.
-        number = errno.EIO if _has_space(path) else errno.ENOSPC
+        number = errno.EIO
+        with suppress(OSError):
+            number = errno.EIO if shutil.disk_usage(path.parent).free > MIN_SPACE_BYTES else errno.ENOSPC
         return files.store_error("The knowledge store could not be read or written", path, OSError(number, str(error)))
     return StoreError("The knowledge store failed", cause=f"{error} ({path})", fix=REPAIR)
-
-
-def _has_space(path: Path) -> bool:
-    try:
-        return shutil.disk_usage(path.parent).free > MIN_SPACE_BYTES
-    except OSError:
-        return True
 
 
 def is_damage(error: sqlite3.Error) -> bool:

@@ -28,7 +28,12 @@ def is_readable(db: sqlite3.Connection) -> bool:
 
 def made_anew(path: Path, copy: Path) -> bool:
     """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
-    page = _first_page(copy)
+    # the first page of a store that was just made
+    with closing(_thread.open_database(copy, lambda db: schema.prepare_tables(db, copy))) as new:
+        new.execute("PRAGMA journal_mode=DELETE")
+        size = int(new.execute("PRAGMA page_size").fetchone()[0])
+    with copy.open("rb") as file:
+        page = file.read(size)
     pages, rest = divmod(path.stat().st_size, len(page))
     if pages < 2 or rest:
         return False
@@ -42,12 +47,3 @@ def made_anew(path: Path, copy: Path) -> bool:
         header[_VALID_FOR : _VALID_FOR + 4] = header[_CHANGES : _CHANGES + 4]
         file.write(bytes(header))
     return True
-
-
-def _first_page(scratch: Path) -> bytes:
-    """The first page of a store that was just made."""
-    with closing(_thread.open_database(scratch, lambda db: schema.prepare_tables(db, scratch))) as new:
-        new.execute("PRAGMA journal_mode=DELETE")
-        size = int(new.execute("PRAGMA page_size").fetchone()[0])
-    with scratch.open("rb") as file:
-        return file.read(size)

@@ -98,25 +98,9 @@ def _read_row(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start, published, updated = row
-    return Passage(
-        id=str(chunk),
-        url=url,
-        number=chunk % CHUNKS,
-        text=text,
-        score=score,
-        title=title,
-        domain=domain,
-        heading=heading,
-        context=context,
-        code=code,
-        language=language,
-        fetched_at=fetched_at,
-        tags=_parse_tags(tags),
-        start=start,
-        published=published,
-        updated=updated,
-    )
+    chunk, url, text, *about, tags, start, published, updated = row  # in the order of the fields of a Passage
+    rest = (*about, _parse_tags(tags), start, published, updated)
+    return Passage(str(chunk), url, chunk % CHUNKS, text, score, *rest)
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:

@@ -54,7 +54,11 @@ class WordIndex:
         where = Condition(" AND ".join(clauses), condition.values)
         rare = self._rarest_words(db, roots, self._max_scored)
         if self._count_matches(db, rare[0]) > self._max_scored:
-            where = _newest_matches(db, _any_of(rare[:1]), where, self._max_scored)
+            # too many have even the rarest word: only the newest of them are looked at
+            sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and_clause(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
+            oldest = db.execute(sql, (_any_of(rare[:1]), *where.values, self._max_scored)).fetchone()
+            if oldest is not None:
+                where = Condition(f"rowid > ?{_and_clause(where)}", (int(oldest[0]), *where.values))
         wide = max(ORDERED, count)
         if len(rare) == len(roots):
             ranking = _score_matches(db, _any_of(roots), where, wide)
@@ -129,15 +133,6 @@ def _quote_term(term: str) -> str:
 
 def _is_prefix(term: str) -> bool:
     return len(term) == 1 and terms.is_unspaced(term)
-
-
-def _newest_matches(db: sqlite3.Connection, match: str, where: Condition, most: int) -> Condition:
-    """The scope, narrowed to the newest chunks with a word that too many have."""
-    sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and_clause(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
-    oldest = db.execute(sql, (match, *where.values, most)).fetchone()
-    if oldest is None:
-        return where
-    return Condition(f"rowid > ?{_and_clause(where)}", (int(oldest[0]), *where.values))
 
 
 def _score_matches(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:

@@ -39,13 +39,11 @@ def _find_holders(target: str, processes: Path) -> list[int]:
         numbers = sorted(int(entry.name) for entry in processes.iterdir() if entry.name.isdigit())
     except OSError:
         return []
-    return [number for number in numbers if target in _list_open_files(processes / str(number) / "fd")]
-
-
-def _list_open_files(descriptors: Path) -> list[str]:
-    targets: list[str] = []
-    with suppress(OSError):  # another user's process, or one that has ended
-        for descriptor in descriptors.iterdir():
-            with suppress(OSError):
-                targets.append(str(descriptor.readlink()))
-    return targets
+    holders: dict[int, None] = {}
+    for number in numbers:
+        with suppress(OSError):  # another user's process, or one that has ended
+            for descriptor in (processes / str(number) / "fd").iterdir():
+                with suppress(OSError):
+                    if str(descriptor.readlink()) == target:
+                        holders[number] = None
+    return list(holders)

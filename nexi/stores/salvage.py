@@ -270,7 +270,10 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     with closing(_thread.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
-        columns = _SOURCE + (_DATES if _read_version(db) >= 6 else "")
+        version = schema.VERSION
+        with suppress(sqlite3.DatabaseError):
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        columns = _SOURCE + (_DATES if version >= 6 else "")
         sources = list(_read_rows(db, "sources", columns))
         for start in range(0, len(sources), AT_ONCE):
             batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, old_vectors, saved_pages))
@@ -281,13 +284,6 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return saved_pages
-
-
-def _read_version(db: sqlite3.Connection) -> int:
-    try:
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.DatabaseError:
-        return schema.VERSION
 
 
 def _named_keys(db: sqlite3.Connection) -> set[str]:

@@ -59,8 +59,15 @@ class StaticEmbedder:
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise _broken_error(self._weights, error) from None
             self._loaded = _read_table(self._weights), loaded_pieces
-        weights, pieces = self._loaded
-        return Embedded(tuple(_mean_vector(weights, pieces.split_text(text[:LONGEST])) for text in texts))
+        np, (weights, pieces) = load_numpy(), self._loaded
+        vectors: list[Vector] = []
+        for text in texts:
+            numbers = pieces.split_text(text[:LONGEST])
+            rows = weights[np.minimum(np.array(numbers, np.int64), len(weights) - 1)]
+            total = rows.sum(axis=0, dtype=np.float32)
+            length = float(np.sqrt(total @ total))
+            vectors.append(array("f", (total / (length or 1.0)).tobytes()))
+        return Embedded(tuple(vectors))
 
     def _find_folder(self) -> Path:
         if self._folder is None:
@@ -74,14 +81,6 @@ class StaticEmbedder:
                 )
             self._folder = Path(spec.submodule_search_locations[0])
         return self._folder
-
-
-def _mean_vector(weights: Any, numbers: Sequence[int]) -> Vector:
-    np = load_numpy()
-    rows = weights[np.minimum(np.array(numbers, np.int64), len(weights) - 1)]
-    total = rows.sum(axis=0, dtype=np.float32)
-    length = float(np.sqrt(total @ total))
-    return array("f", (total / (length or 1.0)).tobytes())
 
 
 def _only_file(folder: Path, pattern: str) -> Path:

@@ -22,17 +22,7 @@ from nexi.stores._writing import check_vectors, clean_text, count_words, domain_
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.text import fusion
-from nexi.types import (
-    EVERYTHING,
-    IndexedPage,
-    Passage,
-    Scope,
-    StoredSource,
-    StoreRepair,
-    StoreStats,
-    Vector,
-    content_digest,
-)
+from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector, content_digest
 
 __all__ = ["PgvectorStore"]
 
@@ -568,24 +558,7 @@ def _parse_source(row: Sequence[Any]) -> StoredSource:
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, title, domain, language, fetched_at, tags, content, published, updated, owner = row
-    text, heading, context, code, start = msgspec.json.decode(bytes(content))
-    return Passage(
-        id=str(chunk),
-        url=url,
-        number=chunk % CHUNKS,
-        text=text,
-        score=score,
-        title=title,
-        domain=domain,
-        heading=heading,
-        context=context,
-        code=code,
-        language=language,
-        fetched_at=fetched_at,
-        tags=tuple(tags),
-        start=start,
-        published=published,
-        updated=updated,
-        owner=owner,
-    )
+    chunk, url, title, domain, language, fetched_at, tags, content, *dates_and_owner = row
+    text, *headings_and_code, start = msgspec.json.decode(bytes(content))
+    about = (title, domain, *headings_and_code, language, fetched_at, tuple(tags), start, *dates_and_owner)
+    return Passage(str(chunk), url, chunk % CHUNKS, text, score, *about)

@@ -15,16 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from nexi.stores._words import (
-    HEAD_WEIGHT,
-    MOST_TERMS,
-    ORDERED,
-    PAGE_TEXT,
-    PAGE_TITLE,
-    PAGE_WORTH,
-    TEXT_WEIGHT,
-    choose_rarest,
-)
+from nexi.stores._words import HEAD_WEIGHT, MOST_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
 from nexi.text import terms
 
 __all__ = ["ARRAY_COLUMNS", "CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from qdrant_client import AsyncQdrantClient, models
@@ -192,10 +192,8 @@ class QdrantStore:
 
     async def _copy_changed(self, old: str, new: str, *, only_missing: bool = False) -> int:
         """Copy the chunks that differ, without a vector, and say how many; drop those that are gone."""
-        count, ids, offset = 0, set(), None
-        while True:
-            some, offset = await self._client.scroll(old, limit=PAGE, offset=offset, with_vectors=[WORDS])
-            originals: list[Any] = list(some)
+        count, ids = 0, set()
+        async for originals in self._scroll_batches(old, with_vectors=[WORDS]):
             there: list[Any] = list(await self._client.retrieve(new, [p.id for p in originals]))
             copies = {p.id: {**p.payload, "embedded": False} for p in there}
             rows = [
@@ -207,8 +205,6 @@ class QdrantStore:
                 await self._client.upsert(new, rows, wait=True)
             count += len(rows)
             ids |= {p.id for p in originals}
-            if offset is None:
-                break
         if not only_missing:
             stale = [p.id for p in await self._all_points(new, models.Filter()) if p.id not in ids]
             if stale:
@@ -368,19 +364,17 @@ class QdrantStore:
         if before is not None and before["digest"] != digest:
             await self._hand_over(collection, before)
         about = [points.about_source(page), *(_source_payload(other) for other in sharing)]
-        rows = [
-            models.PointStruct(
-                id=chunk_id(self._name(key), n),
-                vector=_point_vectors(page, n),
-                payload=self._marked(points.chunk_payload(page, n, key, about)),
-            )
-            for n in range(len(page.chunks))
-        ]
+        rows = []
+        for n, chunk in enumerate(page.chunks):
+            vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
+            if page.vectors:
+                vectors[DENSE] = list(page.vectors[n])
+            body = self._marked(points.chunk_payload(page, n, key, about))
+            rows.append(models.PointStruct(id=chunk_id(self._name(key), n), vector=vectors, payload=body))
         for start in range(0, len(rows), PAGE):
             await self._client.upsert(collection, rows[start : start + PAGE], wait=True)
         stale = models.Filter(
-            must=self._own(digest=digest).must,
-            must_not=[models.HasIdCondition(has_id=[row.id for row in rows])],
+            must=self._own(digest=digest).must, must_not=[models.HasIdCondition(has_id=[row.id for row in rows])]
         )
         await self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
 
@@ -481,18 +475,13 @@ class QdrantStore:
     async def _move_chunks(self, state: Payload, changes: Payload) -> Payload:
         new = {**state, **changes}
         await self._make_chunks(new)
-        offset: Any = None
-        while True:
-            some, offset = await self._client.scroll(state["collection"], limit=PAGE, offset=offset, with_vectors=[WORDS])
-            records: list[Any] = list(some)
+        async for records in self._scroll_batches(state["collection"], with_vectors=[WORDS]):
             rows = [
                 models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
                 for p in records
             ]
             if rows:
                 await self._client.upsert(new["collection"], rows, wait=True)
-            if offset is None:
-                break
         await self._save_state(new)
         await self._client.delete_collection(state["collection"])
         return new
@@ -560,15 +549,16 @@ class QdrantStore:
         return records[0] if records else None
 
     async def _all_points(self, collection: str, within: models.Filter, *, vectors: bool = False) -> list[Any]:
-        records: list[Any] = []
+        batches = self._scroll_batches(collection, scroll_filter=within, with_vectors=vectors)
+        return [record async for batch in batches for record in batch]
+
+    async def _scroll_batches(self, collection: str, **options: Any) -> AsyncIterator[list[Any]]:
         offset: Any = None
         while True:
-            some, offset = await self._client.scroll(
-                collection, scroll_filter=within, limit=PAGE, offset=offset, with_vectors=vectors
-            )
-            records.extend(some)
+            batch, offset = await self._client.scroll(collection, limit=PAGE, offset=offset, **options)
+            yield list(batch)
             if offset is None:
-                return records
+                return
 
 
 _CHUNK_INDEXES = {
@@ -624,14 +614,6 @@ def _sparse_query(text: str) -> models.SparseVector | None:
 def _words(*texts: str) -> models.SparseVector:
     indices, values = points.sparse_vector(*texts)
     return models.SparseVector(indices=indices, values=values)
-
-
-def _point_vectors(page: IndexedPage, number: int) -> dict[str, Any]:
-    chunk = page.chunks[number]
-    vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
-    if page.vectors:
-        vectors[DENSE] = list(page.vectors[number])
-    return vectors
 
 
 def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
