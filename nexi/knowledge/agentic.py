@@ -136,7 +136,16 @@ class _AgenticSearch:
             if new_pages:
                 queries = [self.current]
                 if self._settings.use_search_hints:  # in the words of the pages that were just stored
-                    queries += await self._judge.hint(self.query, [_metadata_of(page) for page in new_pages])
+                    about = [
+                        Metadata(
+                            page.title,
+                            page.description,
+                            _headings_of_page(page),
+                            page.code_languages or tuple(code_languages(page.text)),
+                        )
+                        for page in new_pages
+                    ]
+                    queries += await self._judge.hint(self.query, about)
                 await self._check_store(queries)
             if self._is_enough() and not self._open_part():
                 break
@@ -291,12 +300,7 @@ class _AgenticSearch:
 
 def result_of(passage: Passage) -> dict[str, Any]:
     """A passage in the seed's form."""
-    return {
-        "content": passage.text,
-        "url": passage.url,
-        "similarity_score": passage.score,
-        "chunk_index": passage.number,
-    }
+    return {"content": passage.text, "url": passage.url, "similarity_score": passage.score, "chunk_index": passage.number}
 
 
 def describe_page(page: Page) -> dict[str, Any]:
@@ -317,12 +321,6 @@ def describe_page(page: Page) -> dict[str, Any]:
 
 def _headings_of_page(page: Page) -> tuple[str, ...]:
     return page.headings or tuple(headings_of(page.text))
-
-
-def _metadata_of(page: Page) -> Metadata:
-    """What a page says of itself: its title, description, headings and the languages of its code."""
-    languages = page.code_languages or tuple(code_languages(page.text))
-    return Metadata(page.title, page.description, _headings_of_page(page), languages)
 
 
 def _merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:

@@ -297,14 +297,7 @@ class IndexQueue:
     not stored, and that is said; its text is in the page store all the same.
     """
 
-    def __init__(
-        self,
-        indexer: _PageIndex,
-        *,
-        tasks: asyncio.TaskGroup,
-        emit: Emit,
-        size: int = 64,
-    ) -> None:
+    def __init__(self, indexer: _PageIndex, *, tasks: asyncio.TaskGroup, emit: Emit, size: int = 64) -> None:
         self._indexer = indexer
         self._emit = emit
         self._waiting: asyncio.Queue[Page] = asyncio.Queue(size)

@@ -147,11 +147,7 @@ class AgenticJudge:
         for _ in range(ATTEMPTS):
             try:
                 reply = await self._llm.complete(
-                    messages,
-                    max_tokens=MAX_TOKENS,
-                    temperature=task.temperature,
-                    deadline=self._deadline,
-                    schema=task.schema,
+                    messages, max_tokens=MAX_TOKENS, temperature=task.temperature, deadline=self._deadline, schema=task.schema
                 )
                 return read(reply.text)
             except ValueError as error:

@@ -89,11 +89,13 @@ def published_models() -> Mapping[str, PublishedModel]:
 
 def find_published(name: str) -> PublishedModel:
     """Raises ConfigError naming those there are."""
-    known = published_models()
-    if name not in known:
-        fix = f"the known ones are {', '.join(sorted(known))}; or give a folder with model.onnx, tokenizer.json and config.json"
+    models = published_models()
+    if name not in models:
+        fix = (
+            f"the known ones are {', '.join(sorted(models))}; or give a folder with model.onnx, tokenizer.json and config.json"
+        )
         raise ConfigError(f"there is no folder and no known model called {name[:100]!r}", fix=fix)
-    return known[name]
+    return models[name]
 
 
 async def download_model(
@@ -108,7 +110,7 @@ async def download_model(
     """Fetch the files of a model into a folder; `on_bytes` gets how many came so far. Raises NexiError, leaving no file."""
     import httpx2
 
-    done, paths = 0, {}
+    total, paths = 0, {}
     timeout = httpx2.Timeout(IDLE_S, connect=CONNECT_S)
     try:
         make_private_directory(folder)
@@ -121,10 +123,8 @@ async def download_model(
             max_redirects=MAX_REDIRECTS,
         ) as client:
             for file in model.files:
-                await _fetch_file(
-                    client, model.url_of(file, mirror), file, folder / file.name, _offset_progress(on_bytes, done)
-                )
-                done += file.bytes
+                await _fetch_file(client, model.url_of(file, mirror), file, folder / file.name, on_bytes, total)
+                total += file.bytes
                 paths[file.name] = folder / file.name
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         _remove_files(folder, model)
@@ -140,7 +140,9 @@ async def download_model(
     return paths
 
 
-async def _fetch_file(client: Any, url: str, file: PublishedFile, path: Path, on_bytes: Callable[[int], None]) -> None:
+async def _fetch_file(
+    client: Any, url: str, file: PublishedFile, path: Path, on_bytes: Callable[[int], None], before: int
+) -> None:
     """One file, counted and hashed as it comes: no more is written than it is known to have."""
     digest, count = hashlib.sha256(), 0
     async with client.stream("GET", url) as response:
@@ -152,7 +154,7 @@ async def _fetch_file(client: Any, url: str, file: PublishedFile, path: Path, on
                     break
                 digest.update(chunk)
                 target.write(chunk)
-                on_bytes(count)
+                on_bytes(before + count)
     if count != file.bytes or digest.hexdigest() != file.sha256:
         size = f"{count:,} bytes came of {file.bytes:,}" if count != file.bytes else "its SHA-256 is another one"
         raise StoreError(
@@ -161,10 +163,6 @@ async def _fetch_file(client: Any, url: str, file: PublishedFile, path: Path, on
             fix="try again; if it stays so, the host serves another file: do not use it",
             code="changed",
         )
-
-
-def _offset_progress(on_bytes: Callable[[int], None], before: int) -> Callable[[int], None]:
-    return lambda count: on_bytes(before + count)
 
 
 def _remove_files(folder: Path, model: PublishedModel) -> None:

@@ -39,13 +39,7 @@ MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
 REQUIRED = (MODEL, TOKENIZER, CONFIG)
 OPTIONAL = ("tokenizer_config.json",)
 # Where published folders keep the model, the smaller one first.
-MODEL_PLACES = (
-    MODEL,
-    "onnx/model_quantized.onnx",
-    "onnx/model_quint8_avx2.onnx",
-    "onnx/model_int8.onnx",
-    "onnx/model.onnx",
-)
+MODEL_PLACES = (MODEL, "onnx/model_quantized.onnx", "onnx/model_quint8_avx2.onnx", "onnx/model_int8.onnx", "onnx/model.onnx")
 MAX_MODEL_BYTES = 2_000_000_000
 MAX_TEXT_BYTES = 60_000_000
 DEFAULT_MAX_TOKENS = 512
@@ -84,8 +78,8 @@ class ModelFolder(Struct, frozen=True):
 
     def check_files(self) -> None:
         """Compare every file with its pinned hash. Raises StoreError."""
-        for name, pinned in self.files.items():
-            if file_digest(self.path / name) != pinned:
+        for name, digest in self.files.items():
+            if file_digest(self.path / name) != digest:
                 cause = f"{name} has changed since it was installed ({self.path})"
                 raise StoreError(f"{self.name} is not used", cause=cause, fix=REINSTALL)
 
@@ -114,8 +108,8 @@ def read_manifest(path: Path) -> ModelFolder:
         readable = False
     if not readable or not all(re.fullmatch(r"[\w.-]+", file) for file in files):
         raise StoreError("The installed model cannot be used", cause=f"{path / MANIFEST} is damaged", fix=REINSTALL)
-    known = {key: str(value.get(key, "")) for key in ("source", "revision", "licence")}
-    return ModelFolder(path, name, files, known["source"], known["revision"], known["licence"], languages, temperature)
+    about = {key: str(value.get(key, "")) for key in ("source", "revision", "licence")}
+    return ModelFolder(path, name, files, about["source"], about["revision"], about["licence"], languages, temperature)
 
 
 def gather_files(folder: Path) -> dict[str, Path]:
@@ -123,15 +117,15 @@ def gather_files(folder: Path) -> dict[str, Path]:
     model = next((folder / place for place in MODEL_PLACES if (folder / place).is_file()), None)
     others = sorted(folder.glob("*.onnx"))
     model = model or (others[0] if len(others) == 1 else None)
-    found = {MODEL: model} if model else {}
-    found |= {name: folder / name for name in (TOKENIZER, CONFIG, *OPTIONAL) if (folder / name).is_file()}
-    if missing := [name for name in REQUIRED if name not in found]:
+    files = {MODEL: model} if model else {}
+    files |= {name: folder / name for name in (TOKENIZER, CONFIG, *OPTIONAL) if (folder / name).is_file()}
+    if lacking := [name for name in REQUIRED if name not in files]:
         raise StoreError(
             f"{folder} holds no model that can be used",
-            cause=f"{', '.join(missing)} is missing",
+            cause=f"{', '.join(lacking)} is missing",
             fix="export it to ONNX beside its tokenizer.json and config.json, or name a published model",
         )
-    return found
+    return files
 
 
 def describe_folder(folder: Path) -> dict[str, Any]:
@@ -150,8 +144,8 @@ def stage_files(root: Path, files: Mapping[str, Path], described: Mapping[str, A
             if path.stat().st_size > (MAX_MODEL_BYTES if name == MODEL else MAX_TEXT_BYTES):
                 raise StoreError(f"{path} is too large", cause=f"{path.stat().st_size:,} bytes", fix="use a smaller model")
             shutil.copyfile(path, staged / name)
-        pinned = {name: file_digest(staged / name) for name in files}
-        manifest = {"version": VERSION, "files": pinned, **described}
+        digests = {name: file_digest(staged / name) for name in files}
+        manifest = {"version": VERSION, "files": digests, **described}
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     except OSError as error:
         raise store_error("The model could not be installed", root, error) from error
@@ -204,8 +198,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def read_labels(config: Mapping[str, Any]) -> Labels:
     """The meaning of a model's outputs by its config. Raises NexiError where the names do not say it."""
-    named = config.get("id2label")
-    names = {str(key): str(name).strip().casefold() for key, name in named.items()} if isinstance(named, Mapping) else {}
+    id2label = config.get("id2label")
+    names = {str(key): str(name).strip().casefold() for key, name in id2label.items()} if isinstance(id2label, Mapping) else {}
     count = len(names) or config.get("num_labels")
     if count == 1:
         return Labels(1, 0)
@@ -214,18 +208,18 @@ def read_labels(config: Mapping[str, Any]) -> Labels:
         contradicted = [int(n) for n, name in names.items() if _CONTRADICTED.fullmatch(name)]
         if len(supported) == 1 and len(contradicted) <= 1:
             return Labels(len(names), supported[0], contradicted[0] if contradicted else None)
-    said = ", ".join(names.values())[:200] or "none"
+    label_list = ", ".join(names.values())[:200] or "none"
     raise NexiError(
         "the model's labels do not say which one means supported",
-        cause=f"id2label in config.json has: {said}",
+        cause=f"id2label in config.json has: {label_list}",
         fix='name them there, like {"0": "contradiction", "1": "entailment", "2": "neutral"}',
     )
 
 
 def read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
     """How many tokens a pair may have: the smallest number that the model's files give."""
-    given = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
-    sizes = [int(size) for size in given if isinstance(size, int | float) and not isinstance(size, bool) and 16 <= size < 1e6]
+    limits = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
+    sizes = [int(size) for size in limits if isinstance(size, int | float) and not isinstance(size, bool) and 16 <= size < 1e6]
     if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
         sizes = [
             size - 2 if size == config.get("max_position_embeddings") else size for size in sizes

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -119,7 +118,7 @@ class CrossEncoder:
         """`alone`: int8 models that scale by what stands in a batch get one pair at a time, so that no pair changes another."""
         self._session, self._tokenizer, self._labels = session, tokenizer, labels
         self._max_tokens, self._temperature, self._alone = max_tokens, temperature, alone
-        self._inputs = [given.name for given in session.get_inputs()]
+        self._inputs = [argument.name for argument in session.get_inputs()]
         self._numpy = import_module("numpy")
 
     def encode(self, pairs: Sequence[tuple[str, str]], languages: Sequence[str], scores: list[PairScore]) -> list[Encoded]:
@@ -186,8 +185,8 @@ class CrossEncoder:
             ids[row, : len(item.ids)] = item.ids
             mask[row, : len(item.ids)] = 1
             types[row, : len(item.ids)] = item.types
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        return {name: given[name] for name in self._inputs}
+        arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return {name: arrays[name] for name in self._inputs}
 
     def _score_of(self, logits: Any) -> PairScore:
         np = self._numpy
@@ -214,17 +213,23 @@ def load_encoder(folder: ModelFolder) -> CrossEncoder:
         raise NexiError(f"{folder.name} cannot run", cause=f"{error.name} is not installed", fix=fix) from None
     path = folder.path / MODEL
     try:
-        session = runtime.InferenceSession(str(path), _session_options(runtime), providers=["CPUExecutionProvider"])
+        # one thread, and memory that is given back after each batch
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False
+        options.log_severity_level = 4
+        session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         tokenizer = tokenizers.Tokenizer.from_file(str(folder.path / TOKENIZER))
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        alone = _is_quantized_at_runtime(path)
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            alone = data.find(b"DynamicQuantizeLinear") >= 0  # int8 that is scaled at run time
     except Exception as error:  # the edge of foreign libraries: they raise whatever their parts raise
         cause = " ".join(str(error).split())[:300] or type(error).__name__
         raise StoreError(f"{folder.name} cannot be loaded", cause=cause, fix=REINSTALL) from error
-    wanted = {given.name for given in session.get_inputs()}
-    if not {"input_ids", "attention_mask"} <= wanted <= {"input_ids", "attention_mask", "token_type_ids"}:
-        cause = f"it wants {', '.join(sorted(wanted))[:200]}"
+    inputs = {argument.name for argument in session.get_inputs()}
+    if not {"input_ids", "attention_mask"} <= inputs <= {"input_ids", "attention_mask", "token_type_ids"}:
+        cause = f"it wants {', '.join(sorted(inputs))[:200]}"
         raise StoreError(f"{folder.name} is no cross-encoder", cause=cause, fix="use a sequence classifier")
     encoder = CrossEncoder(session, tokenizer, labels, folder.max_tokens(), temperature=folder.temperature, alone=alone)
     (trial,) = encoder.score(encoder.slice_pair(0, "It is late.", "It is late.")[:1])
@@ -233,27 +238,13 @@ def load_encoder(folder: ModelFolder) -> CrossEncoder:
     return encoder
 
 
-def _is_quantized_at_runtime(path: Path) -> bool:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.find(b"DynamicQuantizeLinear") >= 0
-
-
-def _session_options(runtime: Any) -> Any:
-    """One thread, and memory that is given back after each batch."""
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.enable_cpu_mem_arena = False
-    options.log_severity_level = 4
-    return options
-
-
 def can_read(text: str, languages: Sequence[str]) -> bool:
     """Whether a text is in one of a model's languages; every text where it names none."""
     names = {LANGUAGES.get(language, language) for language in languages}
     if not names:
         return True
-    if known := language_of(text):
-        return known in names
+    if text_language := language_of(text):
+        return text_language in names
     words = _WORD.findall(text.casefold())
     letters = "".join(words)
     ascii_share = sum(letter.isascii() for letter in letters) / len(letters) if letters else 0.0
