@@ -89,7 +89,7 @@ def align(
 ) -> Alignment:
     """Lay a sentence along one of a page.
 
-    `lent` are the terms of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
+    `borrowed_terms` are those of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
     """
     ours, theirs = list_items(claim, source), list_items(source, claim)
     our_keys, their_keys = [item.key for item in ours], [item.key for item in theirs]
@@ -99,11 +99,7 @@ def align(
     blocks = [(a, b, size) for a, b, size in matcher.get_matching_blocks() if size]
     follows = sum(size for _, _, size in blocks) / len(our_keys)
     unequal = [slot for block in blocks for slot in _find_slots(block, ours, theirs) if differ(*slot)]
-    contradictions = tuple(
-        (our_value, their_value)
-        for our_value, their_value in unequal  # where neither text gives the other's value elsewhere, for something else
-        if any(find_missing([our_value], source.values)) and any(find_missing([their_value], claim.values))
-    )
+    contradictions = tuple(slot for slot in unequal if _are_rivals(*slot, claim, source))
     if follows < NEAR_COPY:
         negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words, source.words))
         return Alignment(follows, contradictions, negations, bool(negations))
@@ -134,6 +130,11 @@ def _find_slots(block: tuple[int, int, int], ours: Sequence[Item], theirs: Seque
         pairs = [(one, other) for one in ours[a + step].values for other in theirs[b + step].values]
         if pairs:
             yield next((pair for pair in pairs if not differ(*pair)), pairs[0])
+
+
+def _are_rivals(our_value: Value, their_value: Value, claim: ParsedText, source: ParsedText) -> bool:
+    """Whether neither text gives the other's value elsewhere, for something else."""
+    return any(find_missing([our_value], source.values)) and any(find_missing([their_value], claim.values))
 
 
 def differ(claim: Value, source: Value) -> bool:

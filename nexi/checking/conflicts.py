@@ -83,7 +83,11 @@ def find_conflicts(
     if len(pages) < 2:
         return ()
     question_terms = frozenset(parse_text(question).terms)
-    about = {number: _subject_terms(page, titles.get(number, "")) for number, page in pages.items()}
+    about: dict[int, frozenset[str]] = {}
+    for number, page in pages.items():
+        # the title without the name of the site, or the first line
+        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or (page.words_between(0, 0) if page.bounds else "")
+        about[number] = frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
     leads = [(titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers]
@@ -149,7 +153,13 @@ def _find_disagreements(
         if n not in behind
         and (not periods or not scopes[n].periods or any(a.meets(b) for a in scopes[n].periods for b in periods))
     ]
-    near = [Statement(n, text, about[n]) for n in others for text in _sentences_near(sentence, pages[n])]
+    near: list[Statement] = []  # the sentences of each page that share enough words with this one, the nearest first
+    for n in others:
+        counts: Counter[int] = Counter()
+        for term in sentence.terms:
+            counts.update(pages[n].places.get(term, ()))
+        places = [at for at, count in counts.most_common(MAX_NEAR) if count >= MIN_SHARED]
+        near += (Statement(n, pages[n].parse_between(at, at), about[n]) for at in places)
     for value in [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal), None]:
         mine = replace(ours, value=value)
         group: Group = [[replace(mine, number=number) for number in behind]]
@@ -275,10 +285,15 @@ def _is_same_thing(ours: Statement, theirs: Statement) -> bool:
     names, others = _name_terms(short.text), _name_terms(long.text)
     if not names <= there or not (others <= here or one <= two):
         return False
-    return (bool(names & others) or _is_related(short.about, long.about)) and all(
-        _names_subject(a.text) or _is_related(a.about, frozenset(b.text.terms) | b.about)
-        for a, b in ((ours, theirs), (theirs, ours))
-    )
+    if not names & others and not _is_related(short.about, long.about):
+        return False
+    for a, b in ((ours, theirs), (theirs, ours)):
+        # a sentence names what it speaks of, or its page does: "He won in 1956"
+        first = a.text.words[:SUBJECT_WORDS]
+        names_subject = bool(first) and first[0].flat not in PRONOUNS and any(word.is_name for word in first)
+        if not names_subject and not _is_related(a.about, frozenset(b.text.terms) | b.about):
+            return False
+    return True
 
 
 def _name_terms(text: ParsedText) -> frozenset[str]:
@@ -289,29 +304,8 @@ def _name_terms(text: ParsedText) -> frozenset[str]:
     return frozenset(names - {""})
 
 
-def _names_subject(text: ParsedText) -> bool:
-    """Whether a sentence names what it speaks of: "He won in 1956" leaves that to its page."""
-    first = text.words[:SUBJECT_WORDS]
-    return bool(first) and first[0].flat not in PRONOUNS and any(word.is_name for word in first)
-
-
 def _is_related(subject: frozenset[str], other: AbstractSet[str]) -> bool:
     return bool(subject) and 2 * len(subject & other) >= min(len(subject), SUBJECT_TERMS)
-
-
-def _sentences_near(sentence: ParsedText, page: Snapshot) -> list[ParsedText]:
-    """The sentences of a page that share enough words with this one, the nearest first."""
-    counts: Counter[int] = Counter()
-    for term in sentence.terms:
-        counts.update(page.places.get(term, ()))
-    least = min(MIN_SHARED, len(sentence.terms))
-    return [page.parse_between(at, at) for at, shared in counts.most_common(MAX_NEAR) if shared >= least > 1]
-
-
-def _subject_terms(page: Snapshot, title: str) -> frozenset[str]:
-    """What a page is about, by its title without the name of the site, or by its first line."""
-    title = _SITE.split(name_subject(title, page.text))[0] or (page.words_between(0, 0) if page.bounds else "")
-    return frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
 
 
 def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int, DocumentScope]) -> Conflict:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from nexi.checking.answer import Rejected
 from nexi.checking.judge import quote_text
@@ -42,7 +41,19 @@ async def rewrite_sentences(
         lines = [f"Sentence {n}: {sentence}", f"What is wrong: {each.claim.reason}"]
         lines += (f"Page [{page}] says: {quote_text(words[:MAX_SPAN_CHARS])}" for page, words in each.passages)
         parts.append("\n".join(lines))
-    schema = _reply_schema(len(batch))
+    entry = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "text": {"type": "string"}},
+        "required": ["n", "text"],
+        "additionalProperties": False,
+    }
+    sentences = {"type": "array", "items": entry, "maxItems": len(batch)}
+    schema = {
+        "type": "object",
+        "properties": {"sentences": sentences},
+        "required": ["sentences"],
+        "additionalProperties": False,
+    }
     reply = await llm.complete(
         [Message("system", render("correction", folder=prompts_folder)), Message("user", "\n\n".join(parts))],
         max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(batch))),
@@ -56,14 +67,3 @@ async def rewrite_sentences(
         return {}
     entries = value["sentences"] if isinstance(value, dict) and not check_schema(value, schema) else []
     return {e["n"] - 1: " ".join(e["text"].split()) for e in entries if 1 <= e["n"] <= len(batch)}
-
-
-def _reply_schema(most: int) -> dict[str, Any]:
-    entry = {
-        "type": "object",
-        "properties": {"n": {"type": "integer"}, "text": {"type": "string"}},
-        "required": ["n", "text"],
-        "additionalProperties": False,
-    }
-    entries = {"type": "array", "items": entry, "maxItems": most}
-    return {"type": "object", "properties": {"sentences": entries}, "required": ["sentences"], "additionalProperties": False}

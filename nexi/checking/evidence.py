@@ -79,18 +79,20 @@ class _Window(Struct, frozen=True):
 
 
 def gather_evidence(
-    queries: Sequence[SentenceQuery],
-    pages: Pages,
-    *,
-    max_tokens: int = MAX_TOKENS,
-    size: int = WINDOW_SENTENCES,
+    queries: Sequence[SentenceQuery], pages: Pages, *, max_tokens: int = MAX_TOKENS, size: int = WINDOW_SENTENCES
 ) -> EvidenceSet:
     """The passages of these pages that bear on these sentences, within so many tokens; a window has `size` sentences."""
     readable = {number: page for number, page in sorted(pages.items()) if page is not None and page.bounds}
     weights = _TermWeights(readable.values())
     windows_by_query = [_find_windows(query, readable, weights, size // 2) for query in queries]
     for share in TEXT_SHARES:
-        passages = tuple(_build_passages(_choose_spans(windows_by_query, readable, int(max_tokens * share)), readable))
+        spans = _choose_spans(windows_by_query, readable, int(max_tokens * share))
+        passages: list[EvidencePassage] = []
+        for number, page in readable.items():
+            for first, last in _join_places(sorted(spans.get(number, ()))):
+                start, end = page.stored_between(first, last)
+                text, trail = clean_text(page.text[start:end]), find_trail(page, first)
+                passages.append(EvidencePassage(len(passages) + 1, number, start, end, text, trail))
         if sum(map(_count_tokens, passages)) <= max_tokens:
             break
     chosen: list[tuple[int, ...]] = []
@@ -100,7 +102,7 @@ def gather_evidence(
             middle, _ = readable[window.page].stored_between((window.first + window.last) // 2, window.last)
             numbers += (p.n for p in passages if p.page == window.page and p.start <= middle < p.end)
         chosen.append(tuple(dict.fromkeys(numbers)))
-    return EvidenceSet(passages, tuple(chosen))
+    return EvidenceSet(tuple(passages), tuple(chosen))
 
 
 class _TermWeights:
@@ -177,16 +179,6 @@ def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[
                 spans[window.page].add(at)
                 room -= end - start + 1
     return spans
-
-
-def _build_passages(spans: Spans, pages: Mapping[int, Snapshot]) -> Iterator[EvidencePassage]:
-    n = 0
-    for number in pages:
-        page = pages[number]
-        for first, last in _join_places(sorted(spans.get(number, ()))):
-            n += 1
-            start, end = page.stored_between(first, last)
-            yield EvidencePassage(n, number, start, end, clean_text(page.text[start:end]), find_trail(page, first))
 
 
 def _join_places(places: Sequence[int]) -> Iterator[tuple[int, int]]:

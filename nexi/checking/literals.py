@@ -34,21 +34,16 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 
 def missing_literals(claim: ParsedText, page: Snapshot) -> Iterator[str]:
     """The quotations, code and identifiers of a sentence that a page does not have."""
-    for quote in _find_quotes(claim.text):
-        if not is_quoted(quote, page):
-            yield f'"{quote}"'
+    double_quotes = _QUOTE.finditer(claim.text) if claim.text.count('"') % 2 == 0 else ()  # marks that close
+    for match in [*double_quotes, *_SINGLE.finditer(claim.text)]:
+        for quote in filter(None, _LEFT_OUT.split(next(group for group in match.groups() if group))):
+            if not is_quoted(quote, page):
+                yield f'"{quote}"'
     text = _ADDRESS.sub(" ", claim.text)
     codes = [code.rstrip("().,=") for code in _CODE.findall(text) if not DOTTED_THOUSANDS.fullmatch(code)]
     for code in dict.fromkeys([*codes, *_IDENTIFIER.findall(text)]):
         if code.casefold() not in page.folded_text:
             yield code
-
-
-def _find_quotes(text: str) -> Iterator[str]:
-    """What stands in quotation marks that close, in pieces where something was left out of it."""
-    double_quotes = _QUOTE.finditer(text) if text.count('"') % 2 == 0 else ()
-    for match in [*double_quotes, *_SINGLE.finditer(text)]:
-        yield from filter(None, _LEFT_OUT.split(next(group for group in match.groups() if group)))
 
 
 def absent_names(claim: ParsedText, page: Snapshot) -> Iterator[str]:

@@ -56,10 +56,7 @@ def is_rejected(claim: Claim) -> bool:
 
 def soften_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """What rules did not find is not confirmed: they see words, and a true sentence may have others than its page."""
-    reasons = {
-        True: Notice("rules.apart", "its words do not stand together in one passage"),
-        False: STATES_NOTHING,
-    }
+    reasons = {True: Notice("rules.apart", "its words do not stand together in one passage"), False: STATES_NOTHING}
     return tuple(
         replace(c, verdict=Verdict.NOT_CONFIRMED, reason=reasons[c.needs_citation or bool(c.evidence)])
         if c.verdict is Verdict.NOT_FOUND and not c.judge

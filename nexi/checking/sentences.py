@@ -75,11 +75,17 @@ class Clause(Struct, frozen=True):
 
 def read_answer(text: str, question: str = "") -> list[Sentence]:
     """The sentences of an answer in order; markers right behind a full stop belong to the sentence before."""
-    return [
-        read_sentence(text[first:last], first, question)
-        for start, end in _find_blocks(text)
-        for first, last in _cut_sentences(text, start, end)
-    ]
+    sentences: list[Sentence] = []
+    for block in parse_blocks(text):
+        if block.kind == "code" or (block.kind == "head" and not numbers_of(text[block.start : block.end])):
+            continue  # a head that cites a source says something
+        for start, end in cut_block(text, block):
+            sources = SOURCES.search(text, start, end)
+            for first, last in _cut_sentences(text, start, sources.start() if sources else end):
+                sentences.append(read_sentence(text[first:last], first, question))
+            if sources:
+                return sentences
+    return sentences
 
 
 def read_sentence(text: str, start: int = 0, question: str = "") -> Sentence:
@@ -150,18 +156,6 @@ def has_verb(heading: ParsedText) -> bool:
         who.endswith("s") and not does.endswith(("s", "ing")) and not {who, does} & STOP and small in STOP - JOINING_WORDS
         for who, does, small in zip(flats, flats[1:], flats[2:], strict=False)
     )
-
-
-def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches that may claim something: all but code, heads of tables and the list of sources."""
-    for block in parse_blocks(text):
-        if block.kind == "code" or (block.kind == "head" and not numbers_of(text[block.start : block.end])):
-            continue  # a head that cites a source says something
-        for start, end in cut_block(text, block):
-            sources = SOURCES.search(text, start, end)
-            yield start, sources.start() if sources else end
-            if sources:
-                return
 
 
 def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

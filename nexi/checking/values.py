@@ -355,8 +355,12 @@ def find_missing(claim_values: Iterable[Value], source_values: Sequence[Value]) 
             same = any(isinstance(s, Number) and is_same_number(value, s) for s in source_values)
             if not same and not value.is_weak and not (value.year and any(d.year == value.year and d.span == 1 for d in dates)):
                 yield value
-        elif not any(states_date(d, value) for d in dates) and not (value.year in years and _has_day(value, dates)):
-            yield value
+        elif not any(states_date(d, value) for d in dates):
+            # day and month may stand there without the year, which stands near by
+            bare = replace(value, readings=tuple((0, month, day) for _, month, day in value.readings))
+            has_month = value.span == 1 and any(month for _, month, _ in value.readings)
+            if not (value.year in years and has_month and any(not d.year and states_date(d, bare) for d in dates)):
+                yield value
 
 
 def list_dates(values: Iterable[Value]) -> list[Date]:
@@ -366,9 +370,3 @@ def list_dates(values: Iterable[Value]) -> list[Date]:
         for value in values
         if isinstance(value, Date) or value.year
     ]
-
-
-def _has_day(date: Date, dates: list[Date]) -> bool:
-    """Day and month stand there without the year, which stands near by."""
-    bare = replace(date, readings=tuple((0, m, d) for _, m, d in date.readings))
-    return date.span == 1 and any(m for _, m, _ in date.readings) and any(not s.year and states_date(s, bare) for s in dates)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import exp
 
 from nexi.extract import features
-from nexi.extract.layout import LayoutBlock, Layout, tag_set
+from nexi.extract.layout import Layout, LayoutBlock, tag_set
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
 
 __all__ = ["classify_blocks"]
