@@ -73,7 +73,19 @@ class RunDirectory:
         try:
             files.make_private_directory(self.runs_dir)
             folder = self._claim_folder()
-            return self._start_log(folder)
+            path = folder / "log.jsonl"
+            try:
+                fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
+                try:
+                    files.wait_for_lock(fd)
+                    files.write_all(fd, encode_header(folder.name, self._clock.now()))
+                except OSError:
+                    os.close(fd)
+                    raise
+            except OSError:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            return FileRunLog(path, fd, self._clock)
         except OSError as error:
             raise files.store_error("Could not start a run log", self.runs_dir, error) from error
 
@@ -85,7 +97,8 @@ class RunDirectory:
             data = path.read_bytes()
             log = parse_log(run_id, data)
             refuse_ended(run_id, log)
-            os.ftruncate(fd, _sound_length(data, len(log.facts)))
+            sound_lines = data.split(b"\n")[: len(log.facts) + 1]  # the header and the facts
+            os.ftruncate(fd, sum(len(line) + 1 for line in sound_lines))
             (path.parent / "stop").unlink(missing_ok=True)
             return log, FileRunLog(path, fd, self._clock, count=len(log.facts), worked=log.seconds)
         except OSError as error:
@@ -144,10 +157,12 @@ class RunDirectory:
             data = path.read_bytes()
             if _is_sound(run_id, data):
                 return None
-            saved, aside = salvage_log(run_id, data, self._clock.now()), _free_name(path)
+            salvaged, number = salvage_log(run_id, data, self._clock.now()), 1
+            while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
+                number += 1
             files.replace_file(aside, data, is_durable=True)
-            files.replace_file(path, saved.data, is_durable=True)
-            return LogRepair(run_id, saved.facts, saved.lost, str(aside))
+            files.replace_file(path, salvaged.data, is_durable=True)
+            return LogRepair(run_id, salvaged.facts, salvaged.lost, str(aside))
         except OSError as error:
             raise files.store_error(f"Could not repair the log of run {run_id}", path, error) from error
         finally:
@@ -219,8 +234,8 @@ class RunDirectory:
 
     def find_expired(self, keep_days: float, max_mb: float) -> list[str]:
         """The runs that `prune` would remove."""
-        doomed, _ = self._choose_removals(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
-        return [run.id for run in doomed]
+        expired, _ = self._choose_removals(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
+        return [run.id for run in expired]
 
     def has_clock_jumped(self, keep_days: float) -> bool:
         """Whether the ages of runs mean nothing: one is from the future, or all but the newest would expire at once."""
@@ -235,36 +250,41 @@ class RunDirectory:
         `only` names the runs that may be removed.
         """
         oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
-        doomed, wanted = self._choose_removals(oldest, room)
+        removals, named_digests = self._choose_removals(oldest, room)
         if only is not None:
-            for run in doomed:
-                wanted |= set() if run.id in only else self._named_digests(run.id)
-            doomed = [run for run in doomed if run.id in only]
-        for run in doomed:
+            for run in removals:
+                named_digests |= set() if run.id in only else self._named_digests(run.id)
+            removals = [run for run in removals if run.id in only]
+        for run in removals:
             self.remove(run.id)
-        pages = [path for path in self._page_files() if path.stem not in wanted and self._is_stale(path)]
-        freed = sum(run.size for run in doomed) + sum(map(size_of, pages))
+        page_files = [*self.pages.root.glob("??/*.txt"), *self.pages.root.glob("??/.*.tmp")]  # and what a crash left of them
+        pages = [
+            path
+            for path in page_files
+            if path.stem not in named_digests and self._clock.now() - _modification_time(path) > _PAGE_GRACE
+        ]
+        byte_count = sum(run.size for run in removals) + sum(map(size_of, pages))
         try:
             for path in pages:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise files.store_error("Could not remove old pages", self.pages.root, error) from error
-        return PruneReport(tuple(run.id for run in doomed), len(pages), freed)
+        return PruneReport(tuple(run.id for run in removals), len(pages), byte_count)
 
     def _choose_removals(self, oldest: datetime, room: int) -> tuple[list[RunSummary], set[str]]:
         """The runs to remove, and the digests the others name."""
-        doomed: list[RunSummary] = []
-        wanted: set[str] = set()
+        removals: list[RunSummary] = []
+        named_digests: set[str] = set()
         for run in self.list_runs():
             digests = self._named_digests(run.id)
-            cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - wanted)
+            cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - named_digests)
             if run.state != "running" and not self._is_kept(run.id) and (cost > room or self._creation_time(run) < oldest):
-                doomed.append(run)
+                removals.append(run)
                 room = 0 if cost > room else room  # nothing older than a run that did not fit is kept in its place
             else:
                 room -= cost
-                wanted |= digests
-        return doomed, wanted
+                named_digests |= digests
+        return removals, named_digests
 
     def _is_kept(self, run_id: str) -> bool:
         return (self._run_folder(run_id) / "keep").exists()
@@ -283,21 +303,6 @@ class RunDirectory:
             fix="Delete old folders under runs.",
         )
 
-    def _start_log(self, folder: Path) -> FileRunLog:
-        path = folder / "log.jsonl"
-        try:
-            fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
-            try:
-                files.wait_for_lock(fd)
-                files.write_all(fd, encode_header(folder.name, self._clock.now()))
-            except OSError:
-                os.close(fd)
-                raise
-        except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return FileRunLog(path, fd, self._clock)
-
     def _open_locked(self, run_id: str) -> int:
         path = self._log_path(run_id)
         try:
@@ -315,9 +320,8 @@ class RunDirectory:
         path = folder / "log.jsonl"
         header, first, last = _read_ends(path)
         is_running = (not header or last.get("kind") not in ENDED_STATES) and self.is_running(folder.name)
-        return summarise_run(
-            folder.name, str(header.get("created", "")), _tree_size(folder), first, last, is_running=is_running
-        )
+        size = sum(map(size_of, folder.glob("*")))
+        return summarise_run(folder.name, str(header.get("created", "")), size, first, last, is_running=is_running)
 
     def _creation_time(self, run: RunSummary) -> datetime:
         """When a run began, by its header; by the file where that is unreadable."""
@@ -325,9 +329,6 @@ class RunDirectory:
             return to_aware(datetime.fromisoformat(run.created))
         except ValueError:
             return _modification_time(self._run_folder(run.id))
-
-    def _is_stale(self, path: Path) -> bool:
-        return self._clock.now() - _modification_time(path) > _PAGE_GRACE
 
     def _named_digests(self, run_id: str) -> set[str]:
         """Every page a log names, damaged or not, or the copy that was kept beside a repaired one."""
@@ -342,10 +343,6 @@ class RunDirectory:
             yield from (p for p in self.runs_dir.iterdir() if RUN_ID.fullmatch(p.name) and p.is_dir())
         except FileNotFoundError:
             return
-
-    def _page_files(self) -> list[Path]:
-        """Page files and what a crash left of them."""
-        return [*self.pages.root.glob("??/*.txt"), *self.pages.root.glob("??/.*.tmp")]
 
     def _require_run(self, run_id: str) -> None:
         if not self._run_folder(run_id).is_dir():
@@ -366,18 +363,6 @@ def _is_sound(run_id: str, data: bytes) -> bool:
     return True
 
 
-def _free_name(path: Path) -> Path:
-    number = 1
-    while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
-        number += 1
-    return aside
-
-
-def _sound_length(data: bytes, facts: int) -> int:
-    """Bytes of the header and that many facts."""
-    return sum(len(line) + 1 for line in data.split(b"\n")[: facts + 1])
-
-
 def _read_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Header, first fact and last fact of a log, empty where they cannot be read."""
     try:
@@ -388,10 +373,6 @@ def _read_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
     except OSError:
         return {}, {}, {}
     return try_unseal(header), try_unseal(first).get("fact", {}), try_unseal(last).get("fact", {})
-
-
-def _tree_size(folder: Path) -> int:
-    return sum(map(size_of, folder.glob("*")))
 
 
 def _modification_time(path: Path) -> datetime:

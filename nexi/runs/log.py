@@ -40,7 +40,10 @@ class FileRunLog:
     async def append(self, fact: Fact) -> int:
         """Commit a fact; what costs money or ends the run is on the disk when this returns. Facts that come together share a
         flush."""
-        self._refuse_when_over()
+        if self._closed:
+            raise ValueError(f"the log of run {self.run_id} is closed")
+        if self._ended:
+            raise ValueError(f"run {self.run_id} has ended: nothing may follow its terminal fact")
         elapsed = max(0.0, self._clock.monotonic() - self._began)
         line = encode_fact(self._count + 1, self._clock.now(), elapsed, fact)
         self._write_line(line)
@@ -63,12 +66,6 @@ class FileRunLog:
         if not self._closed:
             self._closed = True
             os.close(self._fd)
-
-    def _refuse_when_over(self) -> None:
-        if self._closed:
-            raise ValueError(f"the log of run {self.run_id} is closed")
-        if self._ended:
-            raise ValueError(f"run {self.run_id} has ended: nothing may follow its terminal fact")
 
     def _write_line(self, line: bytes) -> None:
         try:
@@ -114,7 +111,11 @@ class FileRunLog:
             await asyncio.get_running_loop().run_in_executor(None, self._sync_now)
         except OSError as error:
             mine.failure = error
-            self._take_back(mine)
+            # facts whose flush failed were refused to their callers, so they are not in the log either
+            self._count, self._end = mine.number - 1, mine.start
+            self._ended = False
+            self._torn = True
+            self._try_to_mend()
         finally:
             self._flushing = None
 
@@ -124,13 +125,6 @@ class FileRunLog:
             files.sync_directory(self.path.parent)
             files.sync_directory(self.path.parent.parent)
             self._named = True
-
-    def _take_back(self, flush: _Flush) -> None:
-        """Facts whose flush failed were refused to their callers, so they are not in the log either."""
-        self._count, self._end = flush.number - 1, flush.start
-        self._ended = False
-        self._torn = True
-        self._try_to_mend()
 
 
 class _Flush:

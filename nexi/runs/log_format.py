@@ -131,20 +131,20 @@ class ReadLog:
     def beginnings(self) -> dict[str, float]:
         """When each researcher began, in seconds of work."""
         starts = zip(self.facts, self._work_seconds(), strict=True)
-        return {fact.researcher: worked for (_, fact), worked in starts if isinstance(fact, events.ResearcherStarted)}
+        return {fact.researcher: seconds for (_, fact), seconds in starts if isinstance(fact, events.ResearcherStarted)}
 
     def _work_seconds(self) -> list[float]:
         """Seconds of work at each fact: as the writer counted them, since clocks jump; by the clock in older logs."""
-        worked, before, all_of_them = 0.0, _parse_moment(self.header.created), []
-        for (_, fact), stamp, counted in zip(self.facts, self.moments, self.elapsed, strict=True):
+        total, before, seconds = 0.0, _parse_moment(self.header.created), []
+        for (_, fact), stamp, count in zip(self.facts, self.moments, self.elapsed, strict=True):
             now = _parse_moment(stamp)
-            if counted is not None:
-                worked = max(worked, counted)
+            if count is not None:
+                total = max(total, count)
             elif now and before and not isinstance(fact, events.RunResumed):
-                worked += max(0.0, (now - before).total_seconds())
+                total += max(0.0, (now - before).total_seconds())
             before = now or before
-            all_of_them.append(round(worked, 3))
-        return all_of_them
+            seconds.append(round(total, 3))
+        return seconds
 
 
 class DamagedLogError(StoreError):

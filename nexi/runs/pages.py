@@ -39,17 +39,14 @@ class FilePages:
                 os.utime(path)
                 files.sync_directory(path.parent)  # another process may have renamed it a moment ago
             else:
-                self._make_folder(path.parent)
+                if not path.parent.is_dir():
+                    files.make_private_directory(path.parent)
+                    files.sync_directory(self.root)
+                    files.sync_directory(self.root.parent)
                 files.replace_file(path, data, is_durable=True)
         except OSError as error:
             raise files.store_error("Could not keep the text of a page", self.root, error) from error
         return digest
-
-    def _make_folder(self, folder: Path) -> None:
-        if not folder.is_dir():
-            files.make_private_directory(folder)
-            files.sync_directory(self.root)
-            files.sync_directory(self.root.parent)
 
     def read_text(self, digest: str) -> str | None:
         """What `get` returns, for code that is already in a thread."""

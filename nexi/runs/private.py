@@ -40,7 +40,7 @@ class PrivateTexts:
             return
         self._seen.add(text)
         self._words += f"{normalise_words(text)} "
-        codes = (token for token in (found.strip(".:!?*_") for found in _TOKEN.findall(text)) if _CODE.fullmatch(token))
+        codes = (token for token in (match.strip(".:!?*_") for match in _TOKEN.findall(text)) if _CODE.fullmatch(token))
         for words in (find_words(code.casefold()) for code in codes):
             self._codes.update(word for word in words if len(word) >= MIN_CODE_CHARS)
             if len(words) > 1:  # 12,500 can be written as two words or as one; three in a row are recognised anyway
@@ -49,7 +49,7 @@ class PrivateTexts:
     def find_quotation(self, query: str, is_public: Callable[[str], bool]) -> str:
         """The first words of a query that quote these texts; "" for none. `is_public` knows what others have said."""
         words = find_words(query.casefold())
-        return next((found for found in self._quotations(words) if not is_public(found)), "")
+        return next((quotation for quotation in self._quotations(words) if not is_public(quotation)), "")
 
     def _quotations(self, words: list[str]) -> Iterator[str]:
         yield from (word for word in words if word in self._codes)

@@ -83,12 +83,14 @@ class AgentReplay:
         self._late_pages = _find_late_pages(facts) if is_replay_only else frozenset()
         background = {f.call for f in facts if isinstance(f, ModelAsked) and f.purpose in BACKGROUND_PURPOSES}
         replies = (i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied) and fact.call not in background)
-        settled = max(replies, default=-1)
-        self._index_facts(facts, len(facts) if is_replay_only else settled)
+        last_reply = max(replies, default=-1)
+        self._index_facts(facts, len(facts) if is_replay_only else last_reply)
 
-    def _index_facts(self, facts: Sequence[Fact], settled: int) -> None:
+    def _index_facts(self, facts: Sequence[Fact], last_index: int) -> None:
         requests: dict[int, ModelAsked] = {}
         for index, fact in enumerate(facts):
+            has_result = bool(fact.hits) if isinstance(fact, SearchFinished) else isinstance(fact, ModelReplied | PageFetched)
+            is_cancelled = isinstance(fact, ModelFailed) and fact.code == CANCELLED and not self.is_replay_only
             if isinstance(fact, ModelAsked):
                 if fact.purpose not in BACKGROUND_PURPOSES:  # what they brought is in the record as hits and pages
                     requests[fact.call] = fact
@@ -101,18 +103,14 @@ class AgentReplay:
                 self._limits[fact.at].append(fact.stop)
             elif isinstance(fact, Judged):
                 self._judgements.setdefault(fact.about, fact)
-            elif index <= settled or _has_result(fact):
-                self._index_result(fact, requests)
-
-    def _index_result(self, fact: Fact, requests: dict[int, ModelAsked]) -> None:
-        if isinstance(fact, ModelFailed) and fact.code == CANCELLED and not self.is_replay_only:
-            return
-        if isinstance(fact, ModelReplied | ModelFailed) and (request := requests.pop(fact.call, None)):
-            self._model_outcomes[request.prompt_digest].append((request, fact))
-        elif isinstance(fact, SearchFinished):
-            self._searches[fact.query].append(fact)
-        elif isinstance(fact, PageFetched | PageFailed) and fact.url not in self._late_pages:
-            self._pages[fact.url].append(fact)
+            elif is_cancelled or (index > last_index and not has_result):
+                continue
+            elif isinstance(fact, ModelReplied | ModelFailed) and (request := requests.pop(fact.call, None)):
+                self._model_outcomes[request.prompt_digest].append((request, fact))
+            elif isinstance(fact, SearchFinished):
+                self._searches[fact.query].append(fact)
+            elif isinstance(fact, PageFetched | PageFailed) and fact.url not in self._late_pages:
+                self._pages[fact.url].append(fact)
 
     async def next_reply(self, digest: str) -> tuple[ModelAsked, ModelOutcome] | None:
         """Return the recorded outcome of the request with this digest."""
@@ -208,7 +206,7 @@ class Recording:
                 self._limits.append((place, fact))
             if isinstance(fact, AgendaSet) and (is_replay_only or fact.by == "user"):
                 self.agenda = fact
-            tracks[_find_agent(fact)].append(fact)
+            tracks[fact.researcher if isinstance(fact, ReportsShared) else getattr(fact, "agent", "")].append(fact)
             if isinstance(fact, PageFetched):
                 common[fact.url] = fact
         times = start_offsets or {}
@@ -294,13 +292,3 @@ def _fingerprint(fact: Fact) -> str:
     form = encode(fact)
     form.pop("seconds", None)
     return json.dumps(form, sort_keys=True)
-
-
-def _find_agent(fact: Fact) -> str:
-    return fact.researcher if isinstance(fact, ReportsShared) else getattr(fact, "agent", "")
-
-
-def _has_result(fact: Fact) -> bool:
-    if isinstance(fact, SearchFinished):
-        return bool(fact.hits)
-    return isinstance(fact, ModelReplied | PageFetched)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from nexi.events import Fact, PageFetched, RunStarted, Warned, decode, is_fact
 from nexi.ports import PageStore
-from nexi.runs.log_format import encode_fact, encode_header, unseal_line
+from nexi.runs.log_format import encode_fact, encode_header, try_unseal, unseal_line
 from nexi.runs.pages import FilePages
 
 __all__ = [
@@ -68,27 +68,30 @@ class PageDamage(Struct, frozen=True):
 
 def has_bad_line(data: bytes) -> bool:
     """Whether a whole line of a log, its header included, does not match its checksum; a torn last line is no damage."""
-    return any(_try_unseal(line) is None for line in data.split(b"\n")[:-1])
+    return any(not try_unseal(line) for line in data.split(b"\n")[:-1])
 
 
 def salvage_log(run_id: str, data: bytes, now: datetime) -> SalvagedLog:
     """A sound log of every line that can be verified. A warning takes the number of each lost fact, so no other one moves."""
     first, *rest = data.split(b"\n")
-    header = _try_unseal(first)
+    header = try_unseal(first)
     facts = _verifiable_facts(rest)
     moment, elapsed = now, 0.0
-    lines, lost, saved = [first + b"\n" if header else _new_header(run_id, facts, now)], [], 0
+    lines, lost, count = [first + b"\n"], [], 0
+    if not header:
+        first_record = unseal_line(next(iter(facts.values()))) if facts else {}
+        lines = [encode_header(run_id, _moment_of(first_record, now))]
     for number in range(1, max(facts, default=0) + 1):
         if line := facts.get(number):
             record = unseal_line(line)
             moment, elapsed = _moment_of(record, moment), float(record.get("s") or elapsed)
             lines.append(line + b"\n")
-            saved += 1
+            count += 1
         else:
-            warned = Warned(LOST_FACT, f"fact {number} of this log was damaged and is lost")
-            lines.append(encode_fact(number, moment, elapsed, warned))
+            warning = Warned(LOST_FACT, f"fact {number} of this log was damaged and is lost")
+            lines.append(encode_fact(number, moment, elapsed, warning))
             lost.append(number)
-    return SalvagedLog(b"".join(lines), saved, tuple(lost))
+    return SalvagedLog(b"".join(lines), count, tuple(lost))
 
 
 def count_lost_facts(facts: Iterable[Fact]) -> int:
@@ -120,22 +123,22 @@ def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
 def _named_digests(fact: Fact) -> tuple[str, ...]:
     if isinstance(fact, PageFetched):
         return fact.digest, fact.links
-    if isinstance(fact, RunStarted) and isinstance(kept := fact.settings.get("conversation"), Mapping):
-        return (str(kept.get("digest") or ""),)
+    if isinstance(fact, RunStarted) and isinstance(conversation := fact.settings.get("conversation"), Mapping):
+        return (str(conversation.get("digest") or ""),)
     return ()
 
 
 def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:
     """Lines that are whole facts by their checksum, under their numbers, in rising order."""
-    found: dict[int, bytes] = {}
+    lines_by_number: dict[int, bytes] = {}
     last = 0
     for line in lines:
-        record = _try_unseal(line)
+        record = try_unseal(line)
         number = record.get("n") if record else None
         if record and isinstance(number, int) and number > last and _is_known_fact(record):
-            found[number] = line
+            lines_by_number[number] = line
             last = number
-    return found
+    return lines_by_number
 
 
 def _is_known_fact(record: Mapping[str, Any]) -> bool:
@@ -145,20 +148,8 @@ def _is_known_fact(record: Mapping[str, Any]) -> bool:
         return False
 
 
-def _new_header(run_id: str, facts: Mapping[int, bytes], now: datetime) -> bytes:
-    first = unseal_line(next(iter(facts.values()))) if facts else {}
-    return encode_header(run_id, _moment_of(first, now))
-
-
 def _moment_of(record: Mapping[str, Any], otherwise: datetime) -> datetime:
     try:
         return datetime.fromisoformat(str(record.get("t", "")))
     except ValueError:
         return otherwise
-
-
-def _try_unseal(line: bytes) -> dict[str, Any] | None:
-    try:
-        return unseal_line(line)
-    except ValueError:
-        return None

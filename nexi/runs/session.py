@@ -75,9 +75,9 @@ class Session:
         self.user_texts.append(question)
         self.allow_urls(find_urls(question))
 
-    def renumber_sources(self, moved: Mapping[int, int]) -> None:
+    def renumber_sources(self, new_numbers: Mapping[int, int]) -> None:
         """Write the numbers that sources have now into the conversation: a follow-up cites them as readers know them."""
-        self.messages[:] = [_renumber_message(message, moved) for message in self.messages]
+        self.messages[:] = [_renumber_message(message, new_numbers) for message in self.messages]
 
     def allow_urls(self, urls: Iterable[str], *, linked: bool = False) -> None:
         """Allow these URLs to be fetched, which may be `linked` on a page; beyond MAX_ALLOWED_URLS further ones are ignored."""
@@ -108,19 +108,19 @@ class Session:
     def found_passages(self, page: Page) -> str:
         return self._found.get(hit_key(page.url), "")
 
-    def excerpt(self, text: str, query: str, room: int, found: str = "") -> str:
+    def excerpt(self, text: str, query: str, room: int, passages: str = "") -> str:
         """A text whole where it has at most `room` bytes, else what was found in it and what of it speaks to a query."""
         if len(text.encode("utf-8", "replace")) <= room:
             return text
-        return self.index_text(text).excerpt(query, room, found)
+        return self.index_text(text).excerpt(query, room, passages)
 
     def index_text(self, text: str) -> LongText:
         """A long text cut and indexed, once for the conversation."""
         digest = content_digest(text)
-        indexed = self._indexed.get(digest)
-        if indexed is None:
-            indexed = self._indexed[digest] = LongText(text)
-        return indexed
+        long_text = self._indexed.get(digest)
+        if long_text is None:
+            long_text = self._indexed[digest] = LongText(text)
+        return long_text
 
     def allow_file_urls(self, urls: Iterable[str]) -> None:
         """Allow files to be read that a search of this machine has found."""
@@ -177,16 +177,16 @@ class Session:
             self.private.add(page.text)
 
 
-def _renumber_message(message: Message, moved: Mapping[int, int]) -> Message:
+def _renumber_message(message: Message, new_numbers: Mapping[int, int]) -> Message:
     if message.role == "assistant":
-        return replace(message, content=renumber_markers(message.content, moved))
+        return replace(message, content=renumber_markers(message.content, new_numbers))
     if message.role != "tool":
         return message
-    content = _PAGE_HEAD.sub(lambda m: f"[{moved.get(int(m[1]), int(m[1]))}]", message.content)
+    content = _PAGE_HEAD.sub(lambda m: f"[{new_numbers.get(int(m[1]), int(m[1]))}]", message.content)
     if message.result is None or not isinstance(message.result.value, tuple):
         return replace(message, content=content)
     value = tuple(
-        replace(view, number=moved.get(view.number, view.number)) if isinstance(view, PageView) else view
+        replace(view, number=new_numbers.get(view.number, view.number)) if isinstance(view, PageView) else view
         for view in message.result.value
     )
     return replace(message, content=content, result=replace(message.result, value=value))
