@@ -81,5 +81,5 @@ def mask_api_keys(keys: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def mask_roles(roles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    hidden = {"api_key": mask_key, "base_url": hide_password}
-    return {role: {k: hidden[k](v) if k in hidden else v for k, v in part.items()} for role, part in roles.items()}
+    masks = {"api_key": mask_key, "base_url": hide_password}
+    return {role: {k: masks[k](v) if k in masks else v for k, v in part.items()} for role, part in roles.items()}

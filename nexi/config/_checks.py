@@ -68,12 +68,6 @@ def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
     return is_clean and parts is not None and parts.scheme in schemes and bool(parts.hostname)
 
 
-def _is_proxy(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    return not value.strip() or _is_url(parse_proxy_url(value.strip()), ("http", "https", "socks5", "socks5h"))
-
-
 def _is_encodable(value: Any) -> bool:
     return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
 
@@ -82,41 +76,14 @@ def _is_path(value: Any) -> bool:
     return _is_encodable(value) and "\0" not in value
 
 
-def _is_name_list(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip().isprintable()
-    return isinstance(value, list | tuple) and all(_is_line(item) for item in value)
-
-
-def _is_key_list(value: Any) -> bool:
-    return _is_key(value) or (isinstance(value, list | tuple) and all(_is_key(item) for item in value))
-
-
 def _is_host_list(value: Any) -> bool:
-    import re
-
     names = parse_names(value) if isinstance(value, str) else value
     name = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
     return isinstance(names, list | tuple) and all(isinstance(n, str) and name.fullmatch(n.strip()) for n in names)
 
 
-def _is_image(value: Any) -> bool:
-    """What a container engine reads as an image and never as an option."""
-    import re
-
-    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*", value.strip()) is not None
-
-
-def _is_tag(value: Any) -> bool:
-    import re
-
-    return isinstance(value, str) and re.fullmatch(r"\w[\w.-]{0,127}", value.strip(), re.ASCII) is not None
-
-
-def _is_ocr_languages(value: Any) -> bool:
-    import re
-
-    return isinstance(value, str) and re.fullmatch(r"(?:[A-Za-z][A-Za-z_]{1,20}(?:[+, ]+|$)){0,10}", value.strip()) is not None
+def _matches(pattern: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value.strip()) is not None
 
 
 def _is_private_exception(value: Any) -> bool:
@@ -149,7 +116,7 @@ def check_api_keys(name: str, value: Any) -> Iterator[str]:
         yield f"{name} must be an object of provider names and keys"
         return
     for provider, keys in value.items():
-        if not _is_key_list(keys):
+        if not _is_key(keys) and not (isinstance(keys, list | tuple) and all(_is_key(key) for key in keys)):
             yield f"{name}.{provider} must be a key or a list of keys, each one line of ASCII text"
 
 
@@ -192,15 +159,11 @@ def check_roles(name: str, value: Any) -> Iterator[str]:
         elif not isinstance(part, Mapping):
             yield f"{name}.{role} must be an object with any of {', '.join(ROLE_CHECKS)}"
         else:
-            yield from _check_role(f"{name}.{role}", part)
-
-
-def _check_role(name: str, part: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in part.items():
-        if key not in ROLE_CHECKS:
-            yield f"{name} has {quote_value(key)}, which is none of {', '.join(ROLE_CHECKS)}"
-        else:
-            yield from ROLE_CHECKS[key](f"{name}.{key}", value)
+            for key, setting in part.items():
+                if key not in ROLE_CHECKS:
+                    yield f"{name}.{role} has {quote_value(key)}, which is none of {', '.join(ROLE_CHECKS)}"
+                else:
+                    yield from ROLE_CHECKS[key](f"{name}.{role}.{key}", setting)
 
 
 def check_prices(name: str, value: Any) -> Iterator[str]:
@@ -237,13 +200,19 @@ OPTIONAL_EMAIL = _make_check(
     "must be empty, or an email address",
     lambda v: isinstance(v, str) and (not v.strip() or re.fullmatch(r"[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", v.strip()) is not None),
 )
-NAME_LIST = _make_check("must be a name or a list of names", _is_name_list)
+NAME_LIST = _make_check(
+    "must be a name or a list of names",
+    lambda v: v.strip().isprintable() if isinstance(v, str) else isinstance(v, list | tuple) and all(map(_is_line, v)),
+)
 HOST_LIST = _make_check("must be a list of host names", _is_host_list)
 FILE = _make_check("must be empty, or name a file", _is_path)
 FOLDER = _make_check("must be empty, or name a folder", _is_path)
-IMAGE = _make_check("must be the name of a container image", _is_image)
-IMAGE_TAG = _make_check("must be the tag of a container image", _is_tag)
-OCR_LANGUAGES = _make_check("must be empty, or names such as deu+eng", _is_ocr_languages)
+# what a container engine reads as an image and never as an option
+IMAGE = _make_check("must be the name of a container image", _matches(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"))
+IMAGE_TAG = _make_check("must be the tag of a container image", _matches(r"(?a:\w[\w.-]{0,127})"))
+OCR_LANGUAGES = _make_check(
+    "must be empty, or names such as deu+eng", _matches(r"(?:[A-Za-z][A-Za-z_]{1,20}(?:[+, ]+|$)){0,10}")
+)
 KEY = _make_check("must be a string of one line of ASCII text", _is_key, secret=True)
 OPTIONAL_KEY = _make_check(
     "must be a string of one line of ASCII text, or null", lambda v: v is None or _is_key(v), secret=True
@@ -259,5 +228,11 @@ SEARXNG_URL = _make_check(
     lambda v: isinstance(v, str) and (not v.strip() or _is_web_url(parse_searxng_url(v.strip()))),
     secret=True,
 )
-PROXY_URL = _make_check("must be the address of a proxy", _is_proxy, secret=True)
+PROXY_URL = _make_check(
+    "must be the address of a proxy",
+    lambda v: (
+        isinstance(v, str) and (not v.strip() or _is_url(parse_proxy_url(v.strip()), ("http", "https", "socks5", "socks5h")))
+    ),
+    secret=True,
+)
 ROLE_CHECKS: Mapping[str, Check] = {"base_url": WEB_URL, "api_key": KEY, "model": LINE, "max_context": POSITIVE_INT}

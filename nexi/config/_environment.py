@@ -16,10 +16,7 @@ from nexi.config._values import freeze_value
 from nexi.config.fields import CHECKS, DECLARATIONS, FIELD_VARIABLES, Settings
 from nexi.errors import ConfigError
 
-BOOLEANS = {
-    **dict.fromkeys(("1", "true", "yes", "on"), True),
-    **dict.fromkeys(("0", "false", "no", "off"), False),
-}
+BOOLEANS = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
 READER_VARIABLES = (
     *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "SYSTEMROOT", "PATHEXT"),
     *("PYTHONHOME", "PYTHONPATH", "LANG", "LC_ALL", "LC_CTYPE", "TESSDATA_PREFIX"),
@@ -28,20 +25,17 @@ READER_VARIABLES = (
 
 def read_overlay(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The settings that the environment sets; an empty variable sets nothing."""
-    values = {name: _read_variable(env, name, variables) for name, variables in FIELD_VARIABLES.items()}
-    overlay: dict[str, Any] = {name: DECLARATIONS[name].normalize(value) for name, value in values.items() if value != ""}
+    overlay: dict[str, Any] = {}
+    for name, variables in FIELD_VARIABLES.items():
+        if variable := next((variable for variable in variables if env.get(variable, "").strip()), ""):
+            value = _check_variable(name, variable, _parse_variable(name, env[variable].strip()))
+            overlay[name] = DECLARATIONS[name].normalize(value)
     if not wants_color(env):
         overlay["color"] = False
-    merged = override_roles(roles, overlay)
+    new_roles = override_roles(roles, overlay)
     if judge := _check_variable("model", JUDGE_VARIABLE, env.get(JUDGE_VARIABLE, "").strip()):
-        merged["judge"] = {**merged.get("judge", {}), "model": judge}
-    return overlay if merged == roles else {**overlay, "roles": freeze_value(merged)}
-
-
-def _read_variable(env: Mapping[str, str], name: str, variables: tuple[str, ...]) -> Any:
-    """The first of the variables that is not empty, as a value of its setting."""
-    values = ((variable, env.get(variable, "").strip()) for variable in variables)
-    return next((_check_variable(name, variable, _parse_variable(name, value)) for variable, value in values if value), "")
+        new_roles["judge"] = {**new_roles.get("judge", {}), "model": judge}
+    return overlay if new_roles == roles else {**overlay, "roles": freeze_value(new_roles)}
 
 
 def _parse_variable(name: str, value: str) -> Any:
@@ -103,8 +97,9 @@ def is_dumb_terminal(env: Mapping[str, str] | None = None) -> bool:
 def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
     """The folder for all files: NEXI_HOME, else the user's data folder."""
     env = os.environ if env is None else env
-    if named := env.get("NEXI_HOME", "").strip():
-        return _expand_home(named, env)
+    if folder := env.get("NEXI_HOME", "").strip():
+        is_in_home = folder == "~" or folder.startswith("~/")
+        return _user_folder(env) / folder[2:] if is_in_home else Path(folder).absolute()
     if windows:
         local = env.get("LOCALAPPDATA", "").strip()
         return Path(local) / "nexi" if local else _user_folder(env, windows=True) / "AppData" / "Local" / "nexi"
@@ -130,9 +125,3 @@ def _user_folder(env: Mapping[str, str], *, windows: bool = False) -> Path:
         cause=f"{name} is not set",
         fix="set NEXI_HOME to a folder you can write to, for example NEXI_HOME=/var/lib/nexi",
     )
-
-
-def _expand_home(folder: str, env: Mapping[str, str]) -> Path:
-    if folder == "~" or folder.startswith("~/"):
-        return _user_folder(env) / folder[2:]
-    return Path(folder).absolute()

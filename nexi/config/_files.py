@@ -85,7 +85,10 @@ def _find_notes(config: Config) -> Iterator[str]:
     """Warnings that stop nothing."""
     origin = config.origin
     yield from (f"{origin.path}: {problem}" for problem in describe_unknown_keys(origin.file))
-    if _has_keys(origin.file) and origin.path and _is_readable_by_others(origin.path):
+    roles = origin.file.get("roles") or {}
+    has_keys = any(origin.file.get(name) for name in ("api_key", "jina_key", "api_keys"))
+    has_keys = has_keys or any(role.get("api_key") for role in roles.values())
+    if has_keys and origin.path and os.name != "nt" and origin.path.exists() and origin.path.stat().st_mode & 0o077:
         yield f"{origin.path} holds keys and other users can read it; run: chmod 600 {origin.path}"
     if config.api_key and not config._is_explicit("api_key") and not config._file_key():
         yield f"the api_key in {origin.path} is not sent to {parse_site(config.base_url)[1]}: it belongs to another address"
@@ -94,12 +97,3 @@ def _find_notes(config: Config) -> Iterator[str]:
             "OPENAI_API_KEY is not used: it goes only to OpenAI or to an address you set; "
             "for OpenAI set OPENAI_BASE_URL=https://api.openai.com/v1 and NEXI_MODEL"
         )
-
-
-def _has_keys(data: Mapping[str, Any]) -> bool:
-    roles = data.get("roles") or {}
-    return any(data.get(name) for name in ("api_key", "jina_key", "api_keys")) or any(r.get("api_key") for r in roles.values())
-
-
-def _is_readable_by_others(path: Path) -> bool:
-    return os.name != "nt" and path.exists() and bool(path.stat().st_mode & 0o077)

@@ -15,5 +15,5 @@ def override_roles(roles: Mapping[str, Mapping[str, Any]], changes: Mapping[str,
     """
     if changes.get("model") == EXTRACTIVE:
         return {}
-    replaced = {"model"} & set(changes) | ({"base_url", "api_key"} if "base_url" in changes else set())
-    return {role: {k: v for k, v in part.items() if role != "answer" or k not in replaced} for role, part in roles.items()}
+    names = {"model"} & set(changes) | ({"base_url", "api_key"} if "base_url" in changes else set())
+    return {role: {k: v for k, v in part.items() if role != "answer" or k not in names} for role, part in roles.items()}

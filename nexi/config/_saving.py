@@ -23,28 +23,26 @@ def save_config(config: Config, path: Path | str | None = None) -> Path:
 
     Settings from the environment are not written, and unknown content of the file is kept.
     """
+    from nexi.files import replace_file
+
     place = Path(path) if path is not None else config.config_path
-    text = json.dumps(_build_file(config), indent=2, ensure_ascii=False) + "\n"
+    before = config.origin.file
+    data = {k: v for k, v in before.items() if k not in CHECKS}
+    file_settings = select_settings(before)
+    for name, value in config.to_dict().items():
+        if name in config.origin.env and value == to_json_value(config.origin.env[name]):
+            value = file_settings.get(name, DEFAULT_CONFIG[name])
+        if name in ALWAYS_SAVED or name in file_settings or value != DEFAULT_CONFIG[name]:
+            data[name] = value
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     try:
         place = place.resolve()
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace_file(place, text.encode("utf-8", "backslashreplace"))
+        replace_file(place, text.encode("utf-8", "backslashreplace"), is_durable=True)
     except OSError as error:
         fix = "check that the folder can be written and the disk is not full, or set NEXI_HOME to another folder"
         raise StoreError(f"{place} was not saved", cause=error.strerror or str(error), fix=fix) from error
     return place
-
-
-def _build_file(config: Config) -> dict[str, Any]:
-    before = config.origin.file
-    kept = {k: v for k, v in before.items() if k not in CHECKS}
-    named = select_settings(before)
-    for name, value in config.to_dict().items():
-        if name in config.origin.env and value == to_json_value(config.origin.env[name]):
-            value = named.get(name, DEFAULT_CONFIG[name])
-        if name in ALWAYS_SAVED or name in named or value != DEFAULT_CONFIG[name]:
-            kept[name] = value
-    return kept
 
 
 def change_config(
@@ -60,11 +58,11 @@ def change_config(
     """
     env = os.environ if env is None else env
     place = Path(path).absolute() if path is not None else nexi_home(env) / "config.json"
-    gone = {*remove, *changes}
-    if "base_url" in gone:
-        gone.add("page_base_url")
-    old = {name for name, new in OLD_NAMES.items() if new in gone}
-    data = {**{k: v for k, v in read_file(place).items() if k not in gone | old}, **changes}
+    removals = {*remove, *changes}
+    if "base_url" in removals:
+        removals.add("page_base_url")
+    old = {name for name, new in OLD_NAMES.items() if new in removals}
+    data = {**{k: v for k, v in read_file(place).items() if k not in removals | old}, **changes}
     problems = find_problems(data) + describe_unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
     if problems:
         raise ConfigError("nothing was changed", cause="; ".join(problems), fix=suggest_fix(problems))
@@ -76,21 +74,3 @@ def read_file_settings(path: Path | str | None = None, env: Mapping[str, str] | 
     """The settings of the file under their present names, unchecked. Raises ConfigError."""
     env = os.environ if env is None else env
     return select_settings(read_file(Path(path).absolute() if path is not None else nexi_home(env) / "config.json"))
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    """Write a new file beside the old one, sync it, and rename it over the old one."""
-    from nexi.files import sync_directory
-
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)

@@ -148,20 +148,20 @@ class _Dialogue:
             return self._ask_question(question), ()
         if is_loopback_url(base_url):
             is_same = parse_site(base_url) == parse_site(self._config.base_url)
-            known = self._config.api_key if is_same else ""
-            if names := self._list_models(base_url, known):
-                return known, names
-            given = self._ask_question(question, known)
-            return given, self._list_models(base_url, given) if given != known else ()
-        given = self._ask_question(question)
-        return given, self._list_models(base_url, given)
+            former_key = self._config.api_key if is_same else ""
+            if names := self._list_models(base_url, former_key):
+                return former_key, names
+            answer = self._ask_question(question, former_key)
+            return answer, self._list_models(base_url, answer) if answer != former_key else ()
+        answer = self._ask_question(question)
+        return answer, self._list_models(base_url, answer)
 
     def allows_container(self, engine: str) -> bool:
         """Whether nexi may start a SearXNG itself; what was agreed before stays agreed."""
         text = f"Start a SearXNG container with {engine} when you search? The image is downloaded once; it stops with nexi"
-        agreed = self._config.searxng_autostart
-        given = self._ask(f"{text} [{'Y/n' if agreed else 'y/N'}]: ").strip().lower()
-        return given in ("y", "yes") if given else agreed
+        is_allowed = self._config.searxng_autostart
+        answer = self._ask(f"{text} [{'Y/n' if is_allowed else 'y/N'}]: ").strip().lower()
+        return answer in ("y", "yes") if answer else is_allowed
 
     def wants_to_save(self) -> bool:
         return self._ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
@@ -173,35 +173,35 @@ class _Dialogue:
         self._say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
         first = "1" if self._config.endpoint("answer").is_extractive else OTHER_URL  # a model that is set up is kept
         prompt = f"Number of the model to use, {OTHER_URL} for another URL [{first}]: "
-        while (given := self._ask(prompt).strip() or first) != OTHER_URL:
-            if given.isdecimal() and 1 <= int(given) <= len(offers):
-                return offers[int(given) - 1].answers
-            self._say(f"There is no number {given[:20]}.")
+        while (answer := self._ask(prompt).strip() or first) != OTHER_URL:
+            if answer.isdecimal() and 1 <= int(answer) <= len(offers):
+                return offers[int(answer) - 1].answers
+            self._say(f"There is no number {answer[:20]}.")
         return {}
 
     def _ask_model(self, question: SetupQuestion, names: Sequence[str]) -> str:
         """Ask for the model, by its number if the server lists its models."""
         if not names:
             return self._ask_question(question)
-        shown = names[:MAX_LISTED_MODELS]
-        more = f"\n  and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-        self._say("Models there:\n" + "\n".join(f"  {n}  {name}" for n, name in enumerate(shown, 1)) + more)
+        listing = names[:MAX_LISTED_MODELS]
+        more = f"\n  and {len(names) - len(listing)} more" if len(names) > len(listing) else ""
+        self._say("Models there:\n" + "\n".join(f"  {n}  {name}" for n, name in enumerate(listing, 1)) + more)
         current = self._config.model if self._config.model in names else names[0]
-        given = self._ask_question(SetupQuestion("model", "Model, by number or name"), current)
-        return shown[int(given) - 1] if given.isdecimal() and 1 <= int(given) <= len(shown) else given
+        answer = self._ask_question(SetupQuestion("model", "Model, by number or name"), current)
+        return listing[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(listing) else answer
 
     def _ask_question(self, question: SetupQuestion, current: str | None = None) -> str:
         """Ask until the answer is valid."""
         current = str(getattr(self._config, question.name)) if current is None else current
-        shown = mask_key(current) if question.secret else current
+        default = mask_key(current) if question.secret else current
         ask = self._ask_secret if question.secret else self._ask
         while True:
-            given = ask(f"{question.text} [{shown}]: ").strip() or current
-            given = "" if question.secret and given == REMOVE else given
-            given = complete_url(given) if question.name in ("base_url", "searxng_url") else given
-            problems = list(CHECKS[question.name](question.name, given))
+            answer = ask(f"{question.text} [{default}]: ").strip() or current
+            answer = "" if question.secret and answer == REMOVE else answer
+            answer = complete_url(answer) if question.name in ("base_url", "searxng_url") else answer
+            problems = list(CHECKS[question.name](question.name, answer))
             if not problems:
-                return given
+                return answer
             self._say("; ".join(problems))
 
 

@@ -29,11 +29,10 @@ def suggest_fix(problems: list[str]) -> str:
 
 def describe_unknown_keys(data: Mapping[str, Any]) -> list[str]:
     """One line for each setting that does not exist, with the one that was probably meant."""
-    return [_describe_unknown_key(str(key)) for key in data if key not in CHECKS]
+    lines = []
+    for key in (str(key) for key in data if key not in CHECKS):
+        import difflib
 
-
-def _describe_unknown_key(key: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(key[:60].lower(), CHECKS, n=1)
-    return f"unknown setting {quote_value(key)}" + (f"; did you mean {close[0]}?" if close else "")
+        close = difflib.get_close_matches(key[:60].lower(), CHECKS, n=1)
+        lines.append(f"unknown setting {quote_value(key)}" + (f"; did you mean {close[0]}?" if close else ""))
+    return lines

@@ -290,11 +290,7 @@ class Settings:
         "", _checks.OPTIONAL_LINE, "Name of this server at the identity provider (client ID).", variables=("NEXI_OIDC_CLIENT",)
     )
     oidc_secret: str = setting(
-        "",
-        _checks.KEY,
-        "Secret of this server at the identity provider.",
-        variables=("NEXI_OIDC_SECRET",),
-        mask=mask_key,
+        "", _checks.KEY, "Secret of this server at the identity provider.", variables=("NEXI_OIDC_SECRET",), mask=mask_key
     )
     public_url: str = setting(
         "",
@@ -428,10 +424,7 @@ class Settings:
         variables=("AGENTIC_SEARCH_MAX_QDRANT_RESULTS",),
     )
     agentic_search_concurrency: int = setting(
-        3,
-        _checks.whole_number_up_to(20),
-        "Maximum pages read at the same time.",
-        variables=("AGENTIC_SEARCH_CONCURRENCY",),
+        3, _checks.whole_number_up_to(20), "Maximum pages read at the same time.", variables=("AGENTIC_SEARCH_CONCURRENCY",)
     )
     agentic_search_max_page_age_days: int = setting(
         30,

@@ -98,8 +98,8 @@ class Config(Settings):
         super().__init__(**values)
 
     def __repr__(self) -> str:
-        shown = {k: v for k, v in self.to_masked_dict().items() if v != DEFAULT_CONFIG.get(k)}
-        return f"Config({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+        values = {k: v for k, v in self.to_masked_dict().items() if v != DEFAULT_CONFIG.get(k)}
+        return f"Config({', '.join(f'{k}={v!r}' for k, v in values.items())})"
 
     @property
     def max_timeout(self) -> int | None:
@@ -121,12 +121,12 @@ class Config(Settings):
     @_with_parameters_of(Settings.__init__)
     def override(self, **changes: Any) -> Config:
         """A copy in which these settings win; None changes nothing. Raises ConfigError."""
-        given = {OLD_NAMES.get(k, k): v for k, v in changes.items() if v is not None}
-        problems = find_problems(given) + describe_unknown_keys({k: v for k, v in given.items() if k not in UNSAVED})
+        values = {OLD_NAMES.get(k, k): v for k, v in changes.items() if v is not None}
+        problems = find_problems(values) + describe_unknown_keys({k: v for k, v in values.items() if k not in UNSAVED})
         if problems:
             raise ConfigError("a setting cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
         current = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Config(**{**current, "roles": override_roles(self.roles, given), **given})
+        return Config(**{**current, "roles": override_roles(self.roles, values), **values})
 
     # Models
 
@@ -161,12 +161,9 @@ class Config(Settings):
         """A key goes with the address it was set for; any other address gets only keys that are known to be its own."""
         if part.get("api_key") and (part.get("base_url") or not self._is_typed_in_browser):
             return (part["api_key"],)
-        if parse_site(base_url) == parse_site(self.base_url):
-            return self._main_keys()
-        owner = find_key_owner(base_url)
-        return deduplicate_keys(self.origin.env_keys.get(owner, ""), *parse_keys(self.api_keys.get(owner, "")))
-
-    def _main_keys(self) -> Keys:
+        if parse_site(base_url) != parse_site(self.base_url):
+            owner = find_key_owner(base_url)
+            return deduplicate_keys(self.origin.env_keys.get(owner, ""), *parse_keys(self.api_keys.get(owner, "")))
         owner = find_key_owner(self.base_url)
         of_any = "" if self._is_typed_in_browser else self.api_keys.get("llm", "")
         more = (*parse_keys(self.api_keys.get(owner, "")), *parse_keys(of_any))
@@ -187,9 +184,9 @@ class Config(Settings):
         keys = self.origin.env_keys
         if keys.get(owner) or self._is_typed_in_browser:
             return keys.get(owner, "")
-        chosen_in_environment = self.origin.env.get("base_url") == self.base_url
-        chosen = chosen_in_environment or parse_site(self.base_url) != parse_site(DEFAULT_BASE_URL)
-        return keys.get("openai", "") if chosen and (chosen_in_environment or not self._file_key()) else ""
+        is_in_environment = self.origin.env.get("base_url") == self.base_url
+        is_chosen = is_in_environment or parse_site(self.base_url) != parse_site(DEFAULT_BASE_URL)
+        return keys.get("openai", "") if is_chosen and (is_in_environment or not self._file_key()) else ""
 
     @property
     def _is_typed_in_browser(self) -> bool:
@@ -206,17 +203,17 @@ class Config(Settings):
 
     def keys_for(self, provider: str) -> Keys:
         """The keys of a search or fetch provider, in the order to try them."""
-        configured = parse_keys(self.api_keys.get(provider, ""))
+        keys = parse_keys(self.api_keys.get(provider, ""))
         if provider == "jina":
-            configured = (self.jina_key, *configured)
+            keys = (self.jina_key, *keys)
             if self._is_explicit("jina_key"):
-                return deduplicate_keys(*configured)
-        return deduplicate_keys(self.origin.env_keys.get(provider, ""), *configured)
+                return deduplicate_keys(*keys)
+        return deduplicate_keys(self.origin.env_keys.get(provider, ""), *keys)
 
     def search_chain(self) -> tuple[str, ...]:
         """The search backends to try, in order."""
-        if configured := parse_names(self.search_backend):
-            return configured
+        if names := parse_names(self.search_backend):
+            return names
         if self.searxng_url or self.searxng_instances:
             return ("searxng",)
         others = tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
@@ -232,8 +229,8 @@ class Config(Settings):
 
     def fetch_chain(self) -> tuple[str, ...]:
         """The fetchers to try, in order. Jina sees which pages are read, so without a key it is used only if configured."""
-        if configured := parse_names(self.content_fetcher):
-            return configured
+        if names := parse_names(self.content_fetcher):
+            return names
         return ("http", "jina") if self.keys_for("jina") else ("http",)
 
     @property
