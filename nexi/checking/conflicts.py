@@ -86,7 +86,9 @@ def find_conflicts(
     about: dict[int, frozenset[str]] = {}
     for number, page in pages.items():
         # the title without the name of the site, or the first line
-        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or (page.words_between(0, 0) if page.bounds else "")
+        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or (
+            page.words_between(0, 0) if page.bounds else ""
+        )
         about[number] = frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
