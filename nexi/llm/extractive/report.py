@@ -47,8 +47,7 @@ __all__ = ["TOO_BROAD", "write_report"]
 
 # The weights of what speaks for a stretch, and the points that it needs; without and with a reading model.
 WORDS, READ = "report-words.json", "report.json"
-MIN_SPECIFIC_WORDS = 3  # of a part; a stretch that says them all answers it wherever it stands
-ALL_SAID = 0.99
+MAX_VAGUE_WORDS = 2  # of a part; a stretch that says all of more words answers it wherever it stands
 MAX_CONTEXT = 2  # sentences before one that refers back to them
 TOO_BROAD = f"{NOTHING_ANSWERS} part by part; they begin as follows:"
 NOT_ANSWERED = f"{NOTHING_ANSWERS}."
@@ -198,11 +197,11 @@ class ReportWriter:
     def _rate_part(self, part: int) -> list[_Quotation]:
         """The stretches that answer a part, with their scores."""
         known = load_weights(self._file)
-        is_specific = len(set(self.words.stems(self.parts[part]))) >= MIN_SPECIFIC_WORDS
+        is_specific = len(set(self.words.stems(self.parts[part]))) > MAX_VAGUE_WORDS
         quotations = []
         for stretch, row in self.describe_part(part):
             score = sum_points(row, known)
-            if self._file == WORDS and is_specific and row["own"] > ALL_SAID:
+            if self._file == WORDS and is_specific and math.isclose(row["own"], 1.0):
                 score = max(score, known["least"])
             if score >= known["least"]:
                 quotations.append(_Quotation(score, part, stretch))
