@@ -60,19 +60,19 @@ class StreamedAnswerCheck:
 class RunBoundJudge:
     """A judge within one run: until the run's deadline or its stop, about its question, and about each sentence once."""
 
-    def __init__(self, judge: Judge, context: RunContext, known: dict[Case, Judging]) -> None:
+    def __init__(self, judge: Judge, context: RunContext, judgings: dict[Case, Judging]) -> None:
         self._judge = judge
         self._context = context
-        self._known = known
+        self._known = judgings
 
     @property
     def name(self) -> str:
         return self._judge.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
-        context, known = self._context, self._known
-        if cases and all(case in known for case in cases):
-            return Judging(tuple(known[case].judgements[0] for case in cases), known[cases[0]].judge)
+        context, judgings = self._context, self._known
+        if cases and all(case in judgings for case in cases):
+            return Judging(tuple(judgings[case].judgements[0] for case in cases), judgings[cases[0]].judge)
         if context.stop.is_set():
             return Judging((Judgement(reason=STOPPED),) * len(cases))
         context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
@@ -83,7 +83,7 @@ class RunBoundJudge:
             return Judging((Judgement(reason=STOPPED),) * len(cases))
         for case, judgement in zip(cases, judging.judgements, strict=True):
             if judgement.finding:
-                known[case] = Judging((judgement,), judging.judge)
+                judgings[case] = Judging((judgement,), judging.judge)
         return judging
 
 
@@ -136,9 +136,9 @@ class AnswerChecker:
 
     async def check_sentences(self, text: str, quotation: str, stop: StopReason) -> Answer:
         """Check the sentence or two of a small model, "" for none; the quotation stands in for what fails."""
-        supported = await self._keep_answer(text, quotation)
-        if supported:
-            return await self.finish_check(self.open_check(), stop, supported, may_rewrite=False)
+        sentences = await self._keep_answer(text, quotation)
+        if sentences:
+            return await self.finish_check(self.open_check(), stop, sentences, may_rewrite=False)
         if text:
             notice = Notice(
                 "answer.replaced",
@@ -190,7 +190,10 @@ class AnswerChecker:
         await self._settle_numbers(check)
         review = replace(review, proof=mark_standing(review.proof, context.session.book.sources)) if review else None
         await self._warn_about_citations(check, clean)
-        await self._warn_about_searches()
+        messages = context.session.messages
+        last = max((i for i, m in enumerate(messages) if m.role == "user" and context.question in m.content), default=0)
+        if why := describe_failed_web(messages[last:], LOCAL_BACKEND):
+            await context.warn("search_failed", why)
         if review:
             await self._warn_about_review(review)
         notes = [note for note in (self._name_readings(clean), self._name_age(clean)) if note]
@@ -198,18 +201,15 @@ class AnswerChecker:
             context.emit.delta(TextDelta(f"\n\n{note}"))
         conflicts = await self._report_conflicts(review)
         clean = "\n\n".join((clean, *notes, *(make_inert(conflict.sentence()) for conflict in conflicts)))
-        cited = self._list_cited(clean)
-        await self._warn_about_stored_pages(cited)
-        await self._warn_about_standing(cited)
-        await self._warn_about_language(cited)
+        await self._warn_about_sources(self._list_cited(clean))
         return await self._conclude(clean, stop, conflicts, review)
 
     async def _settle_numbers(self, check: AnswerCheck) -> None:
         """Say which sources have another number in the answer than the model was given."""
-        if moved := check.moved_numbers:
+        if new_numbers := check.moved_numbers:
             context = self.context
-            context.session.renumber_sources(moved)
-            sources = (source for source in context.session.book.sources if source.number in moved.values())
+            context.session.renumber_sources(new_numbers)
+            sources = (source for source in context.session.book.sources if source.number in new_numbers.values())
             await context.emit(SourcesRenumbered(tuple(sources)))
 
     def _list_cited(self, text: str) -> tuple[Source, ...]:
@@ -219,26 +219,30 @@ class AnswerChecker:
     async def _conclude(self, text: str, stop: StopReason, conflicts: tuple[Conflict, ...], review: Review | None) -> Answer:
         """Add an answer to the conversation; it gets links into its sources and a rating."""
         self.context.session.messages.append(Message("assistant", text))
-        sources, answered = await self._link_sources(self._list_cited(text), review), await self._rate_answer(review)
-        if answered in ("yes", "likely") and NOTHING_ANSWERS in text:
-            answered = "no"
-        if answered and self._find_open_reference():
-            answered = "depends"
-        return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, answered)
+        sources = self._list_cited(text)
+        if review and self.verifier:
+            pages = await self.verifier.snapshots.of([source.number for source in sources])
+            sources = await asyncio.to_thread(with_links, sources, review.proof.claims, pages)
+        rating = await self._rate_answer(review)
+        if rating in ("yes", "likely") and NOTHING_ANSWERS in text:
+            rating = "no"
+        if rating and self._find_open_reference():
+            rating = "depends"
+        return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, rating)
 
     def _find_open_reference(self) -> str:
         """The kind of thing that the question speaks of and that nothing in the conversation has named."""
         context = self.context
         earlier = [m.content for m in context.session.messages if m.role in ("user", "assistant")]
-        asked = max((i for i, text in enumerate(earlier) if context.question in text), default=0)
-        return find_open_reference(context.question, " ".join(earlier[:asked]))
+        last = max((i for i, text in enumerate(earlier) if context.question in text), default=0)
+        return find_open_reference(context.question, " ".join(earlier[:last]))
 
     def _name_readings(self, text: str) -> str:
         """A line that says what the question leaves open, with what the cited pages are about."""
         kind = self._find_open_reference() if self.context.rate_pages else ""
         subjects = {name_subject(source.title): source.number for source in self._list_cited(text) if source.title}
-        named = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items()]
-        about = f"; this answer is about {' and '.join(named[:MAX_NAMED])}" if kind and named else ""
+        readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items()]
+        about = f"; this answer is about {' and '.join(readings[:MAX_NAMED])}" if kind and readings else ""
         return f"The question does not say which {kind} is meant{about}." if kind else ""
 
     def _name_age(self, text: str) -> str:
@@ -250,38 +254,26 @@ class AnswerChecker:
         age = f", {months} months ago" if months > 1 else ""
         return f"**As of {name_day(max(days))}{age}**"
 
-    async def _warn_about_searches(self) -> None:
-        messages = self.context.session.messages
-        asked = max((i for i, m in enumerate(messages) if m.role == "user" and self.context.question in m.content), default=0)
-        if why := describe_failed_web(messages[asked:], LOCAL_BACKEND):
-            await self.context.warn("search_failed", why)
-
-    async def _warn_about_stored_pages(self, cited: tuple[Source, ...]) -> None:
-        """Name pages of the web that were read for another question: what they said then may be wrong, or was never right."""
-        stored = [s for s in cited if is_web_url(s.url) and s.url in self.context.session.recalled_urls]
-        if stored:
-            named = ", ".join(f"[{s.number}] of {s.imprint.accessed[:10] or 'an earlier day'}" for s in stored)
-            notice = Notice("pages.stored", "from the knowledge base, not read again for this question: {pages}", pages=named)
-            await self.context.warn("stored_pages", notice)
-
-    async def _warn_about_standing(self, cited: Sequence[Source]) -> None:
-        """Name papers that were retracted, or that have an expression of concern."""
-        named = [notice for source in cited if (notice := _describe_standing(source))]
-        if named:
-            await self.context.warn("retracted_source", join_causes(named))
-
-    async def _warn_about_language(self, cited: Sequence[Source]) -> None:
-        """Say when the question is in one language and every page that is cited in another."""
+    async def _warn_about_sources(self, sources: Sequence[Source]) -> None:
+        """Warn of cited pages that are stored, retracted, or in another language than the question."""
         context = self.context
-        asked = detect_language(context.question)
-        pages = {detect_language(page.text[:4000]) for s in cited if (page := context.session.find_page(s.url))}
-        if asked and pages and not pages & {asked, ""}:
+        # pages of the web that were read for another question: what they said then may be wrong, or was never right
+        stored_pages = [s for s in sources if is_web_url(s.url) and s.url in context.session.recalled_urls]
+        if stored_pages:
+            names = ", ".join(f"[{s.number}] of {s.imprint.accessed[:10] or 'an earlier day'}" for s in stored_pages)
+            notice = Notice("pages.stored", "from the knowledge base, not read again for this question: {pages}", pages=names)
+            await context.warn("stored_pages", notice)
+        if standings := list(filter(None, map(_describe_standing, sources))):
+            await context.warn("retracted_source", join_causes(standings))
+        language = detect_language(context.question)
+        pages = {detect_language(page.text[:4000]) for s in sources if (page := context.session.find_page(s.url))}
+        if language and pages and not pages & {language, ""}:
             names = " and ".join(sorted(name_language(code) for code in pages))
             notice = Notice(
                 "pages.other_language",
                 "the pages are in {languages}, another language than the question ({asked})",
                 languages=names,
-                asked=name_language(asked),
+                asked=name_language(language),
             )
             await context.warn("other_language", notice)
 
@@ -294,16 +286,16 @@ class AnswerChecker:
         views, rate = self.context.read_pages(), self.context.rate_pages
         if rate is None or not rating or self.verifier is None or not self.verifier.rewrites:
             return rating
-        checked = review.proof.checked if review else ()
-        passed = [claim.text for claim in checked if claim.verdict in PASSING]
-        written = PageView("", 0, "", "\n\n".join(passed))  # a model has words of its own; quotations have not
-        is_judged_true = bool(checked) and all(claim.verdict is Verdict.SUPPORTED for claim in checked)
+        claims = review.proof.checked if review else ()
+        sentences = [claim.text for claim in claims if claim.verdict in PASSING]
+        answer = PageView("", 0, "", "\n\n".join(sentences))  # a model has words of its own; quotations have not
+        is_judged_true = bool(claims) and all(claim.verdict is Verdict.SUPPORTED for claim in claims)
         if rating != "yes":
-            rating = await asyncio.to_thread(rate, self.context.question, [*views, written])
+            rating = await asyncio.to_thread(rate, self.context.question, [*views, answer])
             return "yes" if rating == "likely" and is_judged_true else rating  # a judge has read it all: words stop counting
-        spans = [e.span for claim in checked if claim.verdict in PASSING for e in claim.evidence]
-        supported = replace(written, text="\n\n".join((written.text, *spans)))  # "it" in a sentence has a name in its passage
-        own = rating if is_judged_true or not passed else await asyncio.to_thread(rate, self.context.question, [supported])
+        spans = [e.span for claim in claims if claim.verdict in PASSING for e in claim.evidence]
+        with_spans = replace(answer, text="\n\n".join((answer.text, *spans)))  # "it" in a sentence has a name in its passage
+        own = rating if is_judged_true or not sentences else await asyncio.to_thread(rate, self.context.question, [with_spans])
         return "likely" if own == "no" else rating
 
     async def _rate_read_pages(self) -> Answered:
@@ -346,13 +338,6 @@ class AnswerChecker:
             self.context.emit.delta(TextDelta(f"\n\n{make_inert(conflict.sentence())}"))
         return conflicts
 
-    async def _link_sources(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
-        """The sources of an answer with links that open them at their evidence."""
-        if not review or not self.verifier:
-            return cited
-        pages = await self.verifier.snapshots.of([source.number for source in cited])
-        return await asyncio.to_thread(with_links, cited, review.proof.claims, pages)
-
     async def _rewrite_rejected(self, rejected: Sequence[Rejected]) -> Mapping[int, str] | None:
         """Ask the model to write again what a judge rejected; None when it could not be asked."""
         context, settings = self.context, self.context.settings
@@ -367,7 +352,7 @@ class AnswerChecker:
             prompts_folder=settings.prompts_folder,
         )
         try:
-            rewritten = await context.run_unless_cancelled(request)
+            sentences = await context.run_unless_cancelled(request)
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
@@ -376,7 +361,7 @@ class AnswerChecker:
             )
             await self.context.warn("not_corrected", message)
             return {}
-        return {} if isinstance(rewritten, StopReason) else rewritten
+        return {} if isinstance(sentences, StopReason) else sentences
 
     def _open_judge(self, *, by_model: bool) -> Judge | None:
         judge = self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None
@@ -385,19 +370,19 @@ class AnswerChecker:
     async def _warn_about_review(self, review: Review) -> None:
         """Warn of what a judge rejected. Raises VerificationError for a strict answer without a sentence left."""
         warn = self.context.warn
-        checked = review.proof.checked
-        total = len(checked) + len(review.dropped)
-        rejected = [claim for claim in checked if is_rejected(claim)]
-        if rejected:
-            named = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in rejected[:MAX_NAMED])
-            count = _count_of(len(rejected), total)
+        claims = review.proof.checked
+        total = len(claims) + len(review.dropped)
+        rejections = [claim for claim in claims if is_rejected(claim)]
+        if rejections:
+            examples = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in rejections[:MAX_NAMED])
+            count = _count_of(len(rejections), total)
             await warn(
                 "not_supported",
                 Notice(
                     "sentences.no_support",
                     "a judge finds no support in the pages for {sentences}: {named}",
                     sentences=count,
-                    named=named,
+                    named=examples,
                 ),
             )
         if review.dropped:

@@ -24,7 +24,7 @@ from nexi.runs.session import Session
 from nexi.tasks import run_unless_stopped
 from nexi.text.scope import plausible_day
 from nexi.token_counter import TokenCounter
-from nexi.types import Answered, Approach, Message, Page, PageView, Reply, StopReason, ToolResult
+from nexi.types import Answered, Approach, Message, PageView, Reply, StopReason, ToolResult
 
 T = TypeVar("T")
 RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
@@ -88,23 +88,20 @@ class RunContext:
 
     def read_pages(self) -> list[PageView]:
         """Every numbered page whose text the run has; of a long one, what speaks to the question."""
-        session = self.session
-        return [
-            PageView(s.url, s.number, s.title, self._excerpt(page), day=plausible_day(s.imprint))
-            for s in session.book.sources
-            if (page := session.find_page(s.url))
-        ]
+        session, views = self.session, []
+        for source in session.book.sources:
+            if page := session.find_page(source.url):
+                text = page.text
+                if len(text) > MAX_WHOLE_CHARS:
+                    text = session.excerpt(text, self.question, MAX_WHOLE_CHARS // 2, session.found_passages(page))
+                views.append(PageView(source.url, source.number, source.title, text, day=plausible_day(source.imprint)))
+        return views
 
     def shown_pages(self) -> list[PageView]:
         """Every numbered page as the model was given it last."""
         values = (message.result.value for message in self.session.messages if message.result)
         views = (view for value in values if isinstance(value, tuple) for view in value if isinstance(view, PageView))
         return list({view.number: view for view in views if view.number > 0 and view.text and not view.error}.values())
-
-    def _excerpt(self, page: Page) -> str:
-        if len(page.text) <= MAX_WHOLE_CHARS:
-            return page.text
-        return self.session.excerpt(page.text, self.question, MAX_WHOLE_CHARS // 2, self.session.found_passages(page))
 
     # limits
 

@@ -116,8 +116,10 @@ class Fallbacks:
             return await self.answer_after_limit(StopReason.BUDGET_SPENT)
         if isinstance(error, ContextOverflowError) and has_evidence:
             return await self.answer_after_limit(StopReason.CONTEXT_LIMIT)
-        if error.code == "timeout" and await self._context.apply_limit("failure", self._time_limit()):
-            return await self.answer_after_limit(StopReason.TIME_TARGET, by_model=False)
+        if error.code == "timeout":
+            limit = StopReason.TIME_TARGET if self._context.current_limit() is StopReason.TIME_TARGET else None
+            if await self._context.apply_limit("failure", limit):
+                return await self.answer_after_limit(StopReason.TIME_TARGET, by_model=False)
         if not has_evidence and error.code == "timeout":
             return await self._answer_as_built_in(StopReason.API_ERROR, str(error))
         if not has_evidence:
@@ -190,9 +192,6 @@ class Fallbacks:
             await context.warn("model_failed", _not_written(error))
             return ""
         return reply.text
-
-    def _time_limit(self) -> StopReason | None:
-        return StopReason.TIME_TARGET if self._context.current_limit() is StopReason.TIME_TARGET else None
 
     def _explain_limit(self, reason: StopReason, limit: str = "") -> NexiError:
         if reason is StopReason.CANCELLED:

@@ -70,7 +70,9 @@ class AgentLoop:
             context.meter.start_iteration()
             if inbox:
                 context.session.messages += await inbox(context.meter.iterations)
-            if reason := await context.apply_limit("room", await self._room_limit()):
+            fits = await context.run_unless_cancelled(make_room(context, self.toolbox.specs))
+            no_room = fits if isinstance(fits, StopReason) else None if fits else StopReason.CONTEXT_LIMIT
+            if reason := await context.apply_limit("room", no_room):
                 return await fallbacks.answer_after_limit(reason)
             outcome = await self._take_turn()
             if reason := await context.apply_limit("turn", outcome if isinstance(outcome, StopReason) else None):
@@ -90,13 +92,6 @@ class AgentLoop:
         if not isinstance(outcome, StopReason):
             return outcome
         return await self.fallbacks.answer_after_limit(await context.apply_limit("turn", outcome) or outcome)
-
-    async def _room_limit(self) -> StopReason | None:
-        """Make room for the next request; the limit that applies when there is none."""
-        fits = await self.context.run_unless_cancelled(make_room(self.context, self.toolbox.specs))
-        if isinstance(fits, StopReason):
-            return fits
-        return None if fits else StopReason.CONTEXT_LIMIT
 
     async def _take_turn(self) -> TurnOutcome:
         try:
@@ -155,15 +150,12 @@ class AgentLoop:
         has_room = len(text) <= MAX_REMINDED_CHARS and self.context.meter.can_make_calls(MIN_CALLS_TO_READ)
         if self._answers_without_evidence > 1 or not has_room:
             return await self.fallbacks.answer_without_tools()
-        turn.refusal = self._ask_to_read_first(reply)
+        # once, the model is told that an answer counts only when pages were read
+        reminder = render(self.toolbox.reminder_prompt(), folder=self.context.settings.prompts_folder)
+        if not reply.tool_calls:
+            self.context.session.messages += [Message("assistant", reply.text), Message("user", reminder)]
+        turn.refusal = reminder
         return None
 
     async def _warn_if_cut_off(self, reply: Reply, turn: ModelTurn) -> None:
         await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)
-
-    def _ask_to_read_first(self, reply: Reply) -> str:
-        """Tell the model, once, that an answer counts only when pages were read."""
-        reminder = render(self.toolbox.reminder_prompt(), folder=self.context.settings.prompts_folder)
-        if not reply.tool_calls:
-            self.context.session.messages += [Message("assistant", reply.text), Message("user", reminder)]
-        return reminder

@@ -26,34 +26,42 @@ def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str
     failures = _last_failures(messages)
     if unreachable := explain_unreachable(failures):
         return unreachable
-    if broken := _list_faults(failures):
-        reasons = dict.fromkeys(failure.message for failure in broken[:MAX_CAUSES])
-        first = next((failure.fix for failure in broken if failure.fix), "test it: nexi doctor")
+    if faults := _list_faults(failures):
+        reasons = dict.fromkeys(failure.message for failure in faults[:MAX_CAUSES])
+        first = next((failure.fix for failure in faults if failure.fix), "test it: nexi doctor")
         return NoEvidenceError(message, cause=join_causes(reasons), fix=first)
     if cause:
         return NoEvidenceError(message, cause=cause, fix=fix)
-    if unread := _unread_pages(messages):
-        return _explain_unread(unread, message)
+    if unread := [value for value in _values(messages) if isinstance(value, PageView) and value.error]:
+        # of several pages that failed, those that failed like the first are counted with it
+        example = next((view for view in unread if view.fix), unread[0])
+        alike = len({view.url for view in unread if view.error == example.error})
+        others = len({view.url for view in unread}) - alike
+        code, _, words = example.error.partition(": ")
+        reason = words if code in get_args(FetchReason) else example.error
+        more = f" ({alike} pages)" if alike > 1 else ""
+        rest = f"; {others} more could not be read" if others else ""
+        return NoEvidenceError(message, cause=f"{reason}{more}{rest}", fix=example.fix or OTHER_WORDS)
     if failures:
-        found = Notice("search.empty", "{services} found nothing for this question", services=_name_services(failures))
-        return NoEvidenceError(message, cause=found, fix=ADD_SERVICE)
+        empty = Notice("search.empty", "{services} found nothing for this question", services=_name_services(failures))
+        return NoEvidenceError(message, cause=empty, fix=ADD_SERVICE)
     return NoEvidenceError(message, cause=Notice("pages.none", "no page was read"), fix=OTHER_WORDS)
 
 
-def describe_failed_web(messages: Sequence[Message], stored: str) -> str:
-    """Why the web has no part in an answer: no service brought a hit, and those there are came from the backend `stored`."""
-    if any(hit.backend != stored for outcome in list_outcomes(messages) for hit in outcome.hits):
+def describe_failed_web(messages: Sequence[Message], store: str) -> str:
+    """Why the web has no part in an answer: no service brought a hit, and those there are came from the backend `store`."""
+    if any(hit.backend != store for outcome in list_outcomes(messages) for hit in outcome.hits):
         return ""
     failures = _last_failures(messages)
-    broken = _list_faults(failures)
-    if not broken:
+    faults = _list_faults(failures)
+    if not faults:
         names = _name_services(failures)
         return (
             Notice("search.empty_web", "{services} found nothing on the web for this question", services=names) if names else ""
         )
-    is_unreachable = all(failure.code in UNREACHABLE for failure in broken)
-    named = describe_unreachable(broken) if is_unreachable else join_causes(f.message for f in broken[:MAX_CAUSES])
-    return Notice("search.failed", "the web could not be searched: {cause}", cause=named)
+    is_unreachable = all(failure.code in UNREACHABLE for failure in faults)
+    why = describe_unreachable(faults) if is_unreachable else join_causes(f.message for f in faults[:MAX_CAUSES])
+    return Notice("search.failed", "the web could not be searched: {cause}", cause=why)
 
 
 def describe_idleness(messages: Sequence[Message], model: str) -> str:
@@ -65,22 +73,6 @@ def describe_idleness(messages: Sequence[Message], model: str) -> str:
     if not has_hits or any(isinstance(value, PageView) for value in values):
         return ""
     return Notice("model.no_page", "{model} opened no page that was found", model=model)
-
-
-def _explain_unread(views: Sequence[PageView], message: str) -> NoEvidenceError:
-    """Of several pages that failed, those that failed like the first are counted with it."""
-    first = next((view for view in views if view.fix), views[0])
-    alike = len({view.url for view in views if view.error == first.error})
-    others = len({view.url for view in views}) - alike
-    code, _, words = first.error.partition(": ")
-    reason = words if code in get_args(FetchReason) else first.error
-    more = f" ({alike} pages)" if alike > 1 else ""
-    rest = f"; {others} more could not be read" if others else ""
-    return NoEvidenceError(message, cause=f"{reason}{more}{rest}", fix=first.fix or OTHER_WORDS)
-
-
-def _unread_pages(messages: Sequence[Message]) -> list[PageView]:
-    return [value for value in _values(messages) if isinstance(value, PageView) and value.error]
 
 
 def _last_failures(messages: Sequence[Message]) -> list[Failure]:

@@ -89,7 +89,13 @@ class ModelTurn:
         """Wait for the results of all calls of the reply, in its order."""
         for call in reply.tool_calls:
             self._start_call(call)
-        return [await self._result_of(call) for call in reply.tool_calls]
+        results: list[ToolResult] = []
+        for call in reply.tool_calls:
+            if call.name == FINAL_ANSWER.name:
+                results.append(error_result(self.refusal or "the answer was not accepted"))
+            else:
+                results.append(await self._started[call.id][1])
+        return results
 
     def cancel_calls(self) -> None:
         for _, task in self._started.values():
@@ -117,11 +123,6 @@ class ModelTurn:
             self._checker.verifier.begin_test()
         self._started[call.id] = (call, start_task(self._tasks, self._run_with_timeout(call), name=f"tool {call.name[:40]}"))
 
-    async def _result_of(self, call: ToolCall) -> ToolResult:
-        if call.name == FINAL_ANSWER.name:
-            return error_result(self.refusal or "the answer was not accepted")
-        return await self._started[call.id][1]
-
     async def _run_with_timeout(self, call: ToolCall) -> ToolResult:
         """Run a tool, which stops at the deadline with what it has; after TOOL_GRACE_S it is cancelled."""
         context, deadline = self._context, self._context.meter.deadline
@@ -139,7 +140,10 @@ class ModelTurn:
         context, result = self._context, None
         if not context.repeats.start_call(call) and not self._toolbox.is_repeatable(call):
             self.repeated_calls += 1
-            result = await self._refuse_call(call)
+            # a repeated call gets a fixed message, logged like a call that ran
+            result = error_result(REPEATED_CALL_MESSAGE)
+            await self._context.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
+            await self._context.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
             context.llm.replay.recorded_tool_result(call.id)
             return result
         try:
@@ -148,11 +152,4 @@ class ModelTurn:
                 result = replace(result, text=recorded.text, ok=recorded.ok)
         finally:
             context.repeats.end_call(call, result)
-        return result
-
-    async def _refuse_call(self, call: ToolCall) -> ToolResult:
-        """Answer a repeated call with a fixed message, logged like a call that ran."""
-        result = error_result(REPEATED_CALL_MESSAGE)
-        await self._context.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
-        await self._context.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
         return result

@@ -29,35 +29,30 @@ async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequ
     following += count_prompt_tokens(context.counter, coming, (), context.llm.max_context) if coming else 0
     if not should_compact(before, following, context.settings.compaction):
         return True
-    if context.settings.archives_results and (archived := _archive_old_results(context, tools, before)) is not None:
-        await context.emit(ContextCompacted(before, archived, True))
-        before = archived
-        if not should_compact(before, following, context.settings.compaction):
-            return True
-    compacted = await compact(
+    if context.settings.archives_results:
+        # all but the newest results are archived first, which costs no call
+        archive = archive_results(context.session.messages, KEPT_RESULTS)
+        tokens_left = count_prompt_tokens(context.counter, archive, tools, context.llm.max_context)
+        if tokens_left < before:
+            context.session.messages[:] = archive
+            context.repeats.forget()
+            await context.emit(ContextCompacted(before, tokens_left, True))
+            before = tokens_left
+            if not should_compact(before, following, context.settings.compaction):
+                return True
+    messages = await compact(
         context.session.messages,
         context.settings.compaction,
         context.llm.as_role("compact"),
         deadline=context.call_deadline(),
         question=context.question,
     )
-    if compacted is not None:
-        context.session.messages[:] = compacted
+    if messages is not None:
+        context.session.messages[:] = messages
         context.repeats.forget()
     after = _count_tokens(context, tools)
-    await context.emit(ContextCompacted(before, after, compacted is not None))
+    await context.emit(ContextCompacted(before, after, messages is not None))
     return after + following <= context.llm.max_context
-
-
-def _archive_old_results(context: RunContext, tools: Sequence[ToolSpec], before: int) -> int | None:
-    """Archive all but the newest results, which costs no call; the tokens that are left, None where that saves nothing."""
-    messages = archive_results(context.session.messages, KEPT_RESULTS)
-    after = count_prompt_tokens(context.counter, messages, tools, context.llm.max_context)
-    if after >= before:
-        return None
-    context.session.messages[:] = messages
-    context.repeats.forget()
-    return after
 
 
 async def shrink_context_window(context: RunContext, error: LLMError) -> bool:

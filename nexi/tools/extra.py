@@ -56,11 +56,8 @@ BACKENDS_OF_TOOLS = {"security_search": "security", "stackexchange": "stackexcha
 def build_query(template: Query, arguments: Mapping[str, Any]) -> Query:
     """The query of one call. A site that the model names does not widen the sites that the user allows."""
     site = str(arguments.get("site") or "")
-    return replace(template, sites=(_host_of(site),)) if site and not template.sites else template
-
-
-def _host_of(site: str) -> str:
-    """The host of a site by its short name or its host: `unix` is unix.stackexchange.com."""
-    name = site.lower().removeprefix("www.")
-    is_host = name.endswith((".com", ".net"))
-    return name if is_host else OWN_DOMAINS.get(name, f"{name}.stackexchange.com")
+    if not site or template.sites:
+        return template
+    name = site.lower().removeprefix("www.")  # `unix` is unix.stackexchange.com
+    host = name if name.endswith((".com", ".net")) else OWN_DOMAINS.get(name, f"{name}.stackexchange.com")
+    return replace(template, sites=(host,))

@@ -21,7 +21,11 @@ def render_searches(outcomes: Sequence[SearchOutcome]) -> dict[str, Any]:
     """Render search results as the seeds' JSON; a query without hits says why."""
     searches = []
     for outcome in outcomes:
-        entry: dict[str, Any] = {"query": outcome.query, "results": [_render_hit(h) for h in outcome.hits]}
+        hits = [{"title": h.title, "url": h.url, "description": h.snippet} for h in outcome.hits]
+        for form, hit in zip(hits, outcome.hits, strict=True):
+            if hit.published:
+                form["published_time"] = hit.published
+        entry: dict[str, Any] = {"query": outcome.query, "results": hits}
         if outcome.backend:
             entry["backend"] = outcome.backend
         if outcome.failures:
@@ -32,11 +36,6 @@ def render_searches(outcomes: Sequence[SearchOutcome]) -> dict[str, Any]:
     return {"searches": searches}
 
 
-def _render_hit(hit: Any) -> dict[str, str]:
-    form = {"title": hit.title, "url": hit.url, "description": hit.snippet}
-    return {**form, "published_time": hit.published} if hit.published else form
-
-
 def render_pages(views: Sequence[PageView]) -> dict[str, Any]:
     """Render pages as the seeds' JSON: `[n] url`, a line, the text; with the day of the text where it is known."""
     pages = []
@@ -44,11 +43,7 @@ def render_pages(views: Sequence[PageView]) -> dict[str, Any]:
         if view.error:
             pages.append({"url": view.url, "content": "", "error": view.error})
         else:
-            form = {"url": view.url, "title": view.title, "content": _render_page_text(view.number, view.url, view.text)}
+            head = f"[{view.number}] {view.url}" if view.number else view.url
+            form = {"url": view.url, "title": view.title, "content": f"{head}\n---\n{view.text}"}
             pages.append({**form, "date": view.day} if view.day else form)
     return {"pages": pages}
-
-
-def _render_page_text(number: int, url: str, text: str) -> str:
-    head = f"[{number}] {url}" if number else url
-    return f"{head}\n---\n{text}"

@@ -75,12 +75,11 @@ LOCAL_SEARCH = ToolSpec(
 SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
 
 
-def _to_openai_format(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
-    return {"type": "function", "function": function}
-
-
-TOOLS: tuple[dict[str, Any], ...] = tuple(_to_openai_format(s) for s in SPECS)
+# in the format of OpenAI
+TOOLS: tuple[dict[str, Any], ...] = tuple(
+    {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": dict(s.parameters)}}
+    for s in SPECS
+)
 
 
 def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str]:
@@ -89,17 +88,11 @@ def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str
         value = parse_lenient(call.arguments or "{}")
     except ValueError as error:
         return {}, f"the arguments are not JSON: {error}"
-    value = _wrap_single_strings(value, spec)
+    if isinstance(value, dict):  # weak models often write a single string where a list is wanted
+        properties = spec.parameters["properties"]
+        lists = {k: [v] for k, v in value.items() if isinstance(v, str) and properties.get(k, {}).get("type") == "array"}
+        value = {**value, **lists}
     problems = check_schema(value, spec.parameters)
     if problems or not isinstance(value, dict):
         return {}, "; ".join(problems) or "the arguments must be an object"
     return value, ""
-
-
-def _wrap_single_strings(value: object, spec: ToolSpec) -> object:
-    """Wrap a single string where a list is wanted, because weak models often write that."""
-    if not isinstance(value, dict):
-        return value
-    properties = spec.parameters["properties"]
-    listed = {k: [v] for k, v in value.items() if isinstance(v, str) and properties.get(k, {}).get("type") == "array"}
-    return {**value, **listed}

@@ -46,22 +46,22 @@ async def summarise(llm: LLM, text: str, question: str, instructions: str, limit
 
 async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
     """Return the passages the model chose, verbatim and in order; the beginning of the page if it chose none."""
-    cut = chunk_markdown(text, MAX_CHUNK_CHARS)[:MAX_CHUNKS]
-    chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in cut]
-    numbered = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
+    parts = chunk_markdown(text, MAX_CHUNK_CHARS)[:MAX_CHUNKS]
+    chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in parts]
+    listing = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
     prompt = render("chunks", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question.")
     schema = {
         "type": "object",
         "properties": {"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": len(chunks)}},
         "required": ["pick"],
     }
-    messages = [Message("system", prompt), Message("user", limits.cut_to_window(numbered))]
+    messages = [Message("system", prompt), Message("user", limits.cut_to_window(listing))]
     try:
         reply = await llm.complete(messages, max_tokens=256, temperature=0.0, deadline=limits.deadline, schema=schema)
-        picked = parse_lenient(reply.text)
+        value = parse_lenient(reply.text)
     except (NexiError, ValueError):
         return text[:MAX_FALLBACK_CHARS]
-    if check_schema(picked, schema) or not isinstance(picked, dict):
+    if check_schema(value, schema) or not isinstance(value, dict):
         return text[:MAX_FALLBACK_CHARS]
-    chosen = sorted({i for i in picked["pick"] if 0 <= i < len(chunks)})
-    return "\n\n".join(chunks[i] for i in chosen) or text[:MAX_FALLBACK_CHARS]
+    picks = sorted({i for i in value["pick"] if 0 <= i < len(chunks)})
+    return "\n\n".join(chunks[i] for i in picks) or text[:MAX_FALLBACK_CHARS]

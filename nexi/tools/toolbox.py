@@ -32,7 +32,7 @@ from nexi.types import Page, PageView, Query, SearchOutcome, ToolCall, ToolResul
 from nexi.urls import hit_key, is_web_url
 
 if TYPE_CHECKING:
-    from nexi.knowledge.lookup import Known, Lookup
+    from nexi.knowledge.lookup import Lookup
 
 MAX_PARALLEL_READS = 8
 OUT_OF_TIME = "stopped: the time target was reached"
@@ -118,23 +118,32 @@ class Toolbox(Struct, frozen=True):
         texts = list(dict.fromkeys(q.strip() for q in queries if q.strip()))
         if not texts:
             return error_result("the queries are blank: write what to search for")
-        if (quoted := self._find_quotation(texts)) and searcher.is_remote:
+        question = self.user_words()
+        quotation = next((words for text in texts if (words := self.session.find_quotation(text, question))), "")
+        if quotation and searcher.is_remote:
             return error_result(
-                f"refused: {quoted!r} stands in a private file, which no search service may learn; use other words"
+                f"refused: {quotation!r} stands in a private file, which no search service may learn; use other words"
             )
         async with asyncio.TaskGroup() as group:
             searches = (
                 searcher.search(replace(template or self.query_template, text=q), deadline=self.deadline) for q in texts
             )
             tasks = [group.create_task(search) for search in searches]
-        outcomes = _drop_repeated_hits([t.result() for t in tasks])
+        # hits that an earlier query of the same call has returned are dropped
+        hit_keys: set[str] = set()
+        unique: list[SearchOutcome] = []
+        for result in [t.result() for t in tasks]:
+            fresh = tuple(h for h in result.hits if hit_key(h.url) not in hit_keys)
+            hit_keys.update(hit_key(h.url) for h in fresh)
+            unique.append(replace(result, hits=fresh) if fresh else result)
+        outcomes = tuple(unique)
         for outcome in outcomes:
             self.session.allow_urls(h.url for h in outcome.hits if is_web_url(h.url))
             self.session.add_papers(outcome.hits)
-            stored = [h for h in outcome.hits if h.backend == LOCAL_BACKEND]
-            self.session.allow_stored_urls(h.url for h in stored)
-            self.session.recalled_urls.update(h.url for h in stored if searcher is not self.searcher)
-            self.session.add_found_passages(stored)
+            stored_hits = [h for h in outcome.hits if h.backend == LOCAL_BACKEND]
+            self.session.allow_stored_urls(h.url for h in stored_hits)
+            self.session.recalled_urls.update(h.url for h in stored_hits if searcher is not self.searcher)
+            self.session.add_found_passages(stored_hits)
             files = [h for h in outcome.hits if not is_web_url(h.url)]
             self.session.allow_file_urls(h.url for h in files)
             for hit in files:
@@ -142,10 +151,6 @@ class Toolbox(Struct, frozen=True):
         rows = zip_longest(*(o.hits for o in outcomes))
         self.reader.prefetch(h.url for row in rows for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, to_json(render_searches(outcomes)), any(o.hits for o in outcomes))
-
-    def _find_quotation(self, queries: Sequence[str]) -> str:
-        question = self.user_words()
-        return next((found for query in queries if (found := self.session.find_quotation(query, question))), "")
 
     def user_words(self) -> str:
         """What the user has written, which may be searched for in any case."""
@@ -155,26 +160,29 @@ class Toolbox(Struct, frozen=True):
         """Return pages of the knowledge store, numbered like pages of the web, with the relevant passages."""
         if self.lookup is None:
             return error_result("nothing is stored")
-        known = await self.lookup.find(arguments["queries"])
-        self.session.allow_stored_urls(hit.url for hit in known.hits)
-        self.session.recalled_urls.update(hit.url for hit in known.hits if not known.repeated)
-        self.session.add_found_passages(known.hits)
-        views = await self.read_pages({"urls": [hit.url for hit in known.hits], "get_full": True}) if known.hits else ()
-        if not (arguments.get("get_full") and self._is_worth_full_pages(known)):
-            passages = {hit.url: hit.snippet for hit in known.hits}
+        stored_pages = await self.lookup.find(arguments["queries"])
+        self.session.allow_stored_urls(hit.url for hit in stored_pages.hits)
+        self.session.recalled_urls.update(hit.url for hit in stored_pages.hits if not stored_pages.repeated)
+        self.session.add_found_passages(stored_pages.hits)
+        views = (
+            await self.read_pages({"urls": [hit.url for hit in stored_pages.hits], "get_full": True})
+            if stored_pages.hits
+            else ()
+        )
+        if not (
+            arguments.get("get_full")
+            and (stored_pages.assessment.score >= ENOUGH or all(spec.name != WEB_SEARCH.name for spec in self.specs))
+        ):
+            passages = {hit.url: hit.snippet for hit in stored_pages.hits}
             views = tuple(replace(v, text=passages[v.url] or v.text[:MAX_FALLBACK_CHARS]) for v in views)
-        verdict = known.assessment
-        form = {
-            **render_pages(views),
-            "completeness": verdict.score,
-            "missing": list(verdict.gaps),
-            "note": _note_on_known(known),
-        }
+        note = "Search the web for what these pages leave open."
+        if not stored_pages.hits:
+            note = "Nothing is known about this: search the web."
+        elif stored_pages.repeated:
+            note = ANSWERED_BEFORE_NOTE
+        verdict = stored_pages.assessment
+        form = {**render_pages(views), "completeness": verdict.score, "missing": list(verdict.gaps), "note": note}
         return ToolResult((verdict, *views), to_json(form), any(not v.error for v in views))
-
-    def _is_worth_full_pages(self, known: Known) -> bool:
-        """Whether to return whole stored pages: they answer the question, or the web cannot be searched."""
-        return known.assessment.score >= ENOUGH or all(spec.name != WEB_SEARCH.name for spec in self.specs)
 
     async def _web_get(self, arguments: Mapping[str, Any]) -> ToolResult:
         views = await self.read_pages(arguments)
@@ -227,40 +235,30 @@ class Toolbox(Struct, frozen=True):
         """What the model is given of a page: a summary, passages word for word, or as much of the text as has room."""
         instructions = arguments.get("instructions") or ""
         if arguments.get("get_full"):
-            return await self._read_full_text(page, instructions, room, arguments.get("part"))
+            part = arguments.get("part")
+            if part is not None and self.chooses_passages:
+                long_text = await asyncio.to_thread(self.session.index_text, page.text)
+                return long_text.read_on(part, room)
+            text = await self._choose_passages(page, instructions, room - len(READ_ON_NOTE))
+            return text if text is page.text else f"{text}\n\n{READ_ON_NOTE}"
         numbers = CHUNK_NUMBER_BYTES if arguments.get("use_chunks") else 0
         text = await self._choose_passages(page, instructions, self.extract_bytes - numbers)
         if arguments.get("use_chunks"):
             return await pick_chunks(self.extractor, text, self.question, instructions, self._limits())
         return await summarise(self.extractor, text, self.question, instructions, self._limits())
 
-    async def _read_full_text(self, page: Page, instructions: str, room: int, part: int | None) -> str:
-        if part is not None and self.chooses_passages:
-            long_text = await asyncio.to_thread(self.session.index_text, page.text)
-            return long_text.read_on(part, room)
-        text = await self._choose_passages(page, instructions, room - len(READ_ON_NOTE))
-        return text if text is page.text else f"{text}\n\n{READ_ON_NOTE}"
-
     async def _choose_passages(self, page: Page, instructions: str, room: int) -> str:
         """A page that fits, whole; of a longer one the passages that a search found and those that speak to the question."""
         if not self.chooses_passages:
             return page.text
-        query, found = f"{self.question} {instructions}".strip(), self.session.found_passages(page)
-        return await asyncio.to_thread(self.session.excerpt, page.text, query, room, found)
+        query, passages = f"{self.question} {instructions}".strip(), self.session.found_passages(page)
+        return await asyncio.to_thread(self.session.excerpt, page.text, query, room, passages)
 
     def _seconds_left(self) -> float | None:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def _limits(self) -> ExtractLimits:
         return ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes, self.summary_tokens)
-
-
-def _note_on_known(known: Known) -> str:
-    if not known.hits:
-        return "Nothing is known about this: search the web."
-    if known.repeated:
-        return ANSWERED_BEFORE_NOTE
-    return "Search the web for what these pages leave open."
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -276,21 +274,10 @@ def _texts_in(value: object) -> Iterator[str]:
             yield from _texts_in(inner)
 
 
-def _drop_repeated_hits(outcomes: Sequence[SearchOutcome]) -> tuple[SearchOutcome, ...]:
-    """Drop hits that an earlier query of the same call has returned."""
-    seen: set[str] = set()
-    unique: list[SearchOutcome] = []
-    for outcome in outcomes:
-        fresh = tuple(h for h in outcome.hits if hit_key(h.url) not in seen)
-        seen.update(hit_key(h.url) for h in fresh)
-        unique.append(replace(outcome, hits=fresh) if fresh else outcome)
-    return tuple(unique)
-
-
 def _cut_to_bytes(text: str, limit: int) -> str:
     """Cut a text to at most `limit` bytes, with a note; a text never has more tokens than bytes."""
     body = text.encode("utf-8", "replace")
     if len(body) <= limit:
         return text
-    kept = body[:limit].decode("utf-8", "ignore")
-    return f"{kept}\n\n[cut here: {len(text) - len(kept)} more characters; read on with get_full and part]"
+    beginning = body[:limit].decode("utf-8", "ignore")
+    return f"{beginning}\n\n[cut here: {len(text) - len(beginning)} more characters; read on with get_full and part]"
