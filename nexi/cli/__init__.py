@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli.filters import filter_options
+from nexi.cli.options import HELP, cost_options, filter_options, json_option, research_options, screen_options
 from nexi.cli.saving import SavingCommand, save_option
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def main() -> None:
     """Ask the web, keep what you learn, prove every sentence."""
 
 
-@main.command("ask", cls=_QuestionCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@main.command("ask", cls=_QuestionCommand, context_settings=HELP)
 @click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
@@ -177,22 +177,13 @@ def main() -> None:
 @click.option(
     "--space", metavar="NAME", shell_complete=_lazy_completion("complete_space", "completion"), help="Ask in this space."
 )
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
+@cost_options
 @click.option("--deep", is_flag=True, help="Research in rounds and write a report, as research does.")
-@click.option(
-    "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
-)
-@click.option(
-    "--length", type=click.Choice(["brief", "standard", "long"]), help="Length of the report: about 300, 1,000 or 3,000 words."
-)
-@click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs.")
-@click.option("--yes", is_flag=True, help="Don't prompt; accept the plan.")
+@research_options
 @click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
-@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
+@screen_options
 @click.option("--no-stream", is_flag=True, help="Print the answer only when it is complete.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.option(
     "--format",
     "form",

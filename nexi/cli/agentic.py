@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP
 from nexi.errors import NoEvidenceError
 
 MAX_PASSAGE_CHARS = 600
 
 
-@click.command("agentic", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("agentic", context_settings=HELP)
 @click.argument("words", nargs=-1, required=True, metavar='"QUESTION"')
 @click.option("--threshold", type=click.FloatRange(0, 1), metavar="N", help="Completeness, 0 to 1, that is enough.")
 @click.option("--max-iter", type=click.IntRange(1, 20), metavar="N", help="Maximum rounds of searching and reading.")
@@ -27,46 +28,29 @@ def agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> No
       nexi agentic "how far is the Moon from Earth on average"
       nexi agentic --json --max-iter 1 "how far is the Moon"
     """
-    with report_errors(as_json=as_json):
-        response = _search(" ".join(words), options)
-        if not response["results"]:
-            raise NoEvidenceError(
-                "there are no passages", cause=f"the search ended with {response['status']}", fix="nexi doctor"
-            )
-        _print_response(response, as_json=as_json)
+    from nexi.cli.loop import run_with_nexi
+    from nexi.output import print_json, print_note, write
 
-
-def _search(question: str, options: dict[str, Any]) -> dict[str, Any]:
-    import asyncio
-
-    from nexi.app import Nexi
-    from nexi.config import load_config
-
-    asked = {
+    settings = {
         "completeness_threshold": options["threshold"],
         "max_iterations": options["max_iter"],
         "max_urls_per_iteration": options["max_urls"],
         "url_score_threshold": options["url_threshold"],
         "use_search_hints": options["hints"] or None,
     }
-
-    async def search() -> dict[str, Any]:
-        async with Nexi(load_config()) as nexi:
-            return await nexi.agentic_search(question, **{name: value for name, value in asked.items() if value is not None})
-
-    return asyncio.run(search())
-
-
-def _print_response(response: dict[str, Any], *, as_json: bool) -> None:
-    from nexi.output import print_json, print_note, write
-
-    if as_json:
-        print_json(response)
-        return
-    for number, passage in enumerate(response["results"], 1):
-        text = " ".join(passage["content"].split())
-        write(f"{number}. {passage['url']} ({passage['similarity_score']:.2f})\n   {text[:MAX_PASSAGE_CHARS]}\n")
-    usage = response["usage"]
-    rounds = f"{response['iterations']} round{'' if response['iterations'] == 1 else 's'}"
-    calls = f"{usage['searches']} searches, {usage['pages_read']} pages read, {usage['model_calls']} model calls"
-    print_note(f"{response['status']}: {response['completeness']:.0%} complete after {rounds}; {calls}")
+    settings = {name: value for name, value in settings.items() if value is not None}
+    with report_errors(as_json=as_json):
+        response = run_with_nexi(lambda nexi: nexi.agentic_search(" ".join(words), **settings))
+        if not response["results"]:
+            raise NoEvidenceError(
+                "there are no passages", cause=f"the search ended with {response['status']}", fix="nexi doctor"
+            )
+        if as_json:
+            return print_json(response)
+        for number, passage in enumerate(response["results"], 1):
+            text = " ".join(passage["content"].split())
+            write(f"{number}. {passage['url']} ({passage['similarity_score']:.2f})\n   {text[:MAX_PASSAGE_CHARS]}\n")
+        rounds, usage = response["iterations"], response["usage"]
+        calls = f"{usage['searches']} searches, {usage['pages_read']} pages read, {usage['model_calls']} model calls"
+        after = f"{rounds} round{'' if rounds == 1 else 's'}"
+        return print_note(f"{response['status']}: {response['completeness']:.0%} complete after {after}; {calls}")

@@ -11,6 +11,7 @@ import click
 from msgspec import Struct
 
 from nexi.cli.exits import EXIT_CANCELLED, report_errors
+from nexi.cli.options import HELP, json_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ MAX_BAD_ROWS_SHOWN = 10
 PIPED_PROGRESS_EVERY = 10
 
 
-@click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("bench", context_settings=HELP)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
@@ -38,16 +39,41 @@ PIPED_PROGRESS_EVERY = 10
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to FILE.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the SVG plot to FILE.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def bench_command(file: Path, **options: Any) -> None:
     """Ask the questions in FILE and score the answers.
 
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
     are saved next to it as they arrive; run the same command again to continue after a stop.
     """
+    from nexi.bench.questions import read_questions
+    from nexi.bench.results import Results
+    from nexi.config import load_config
+    from nexi.output import print_note, print_warning
+
     flags = _BenchFlags(**options)
     with report_errors(as_json=flags.as_json):
-        _run_benchmark(file, flags)
+        question_file = read_questions(file)
+        for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
+            print_warning(f"{file.name}, {problem}; skipped")
+        if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
+            print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
+        questions = _sample_questions(question_file.questions, flags.limit, flags.seed)
+        config = load_config()
+        config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
+        model = config.endpoint("answer").model
+        file_name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
+        path = flags.output or file.with_name(f"{file.name.partition('.')[0]}-{file_name}.results.jsonl")
+        results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
+        if results.damaged:
+            print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
+        count = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
+        print_note(f"{count} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
+        stop_reason = _ask_questions(config, questions, results, flags)
+        _report_results(file, questions, results, flags)
+        if stop_reason:
+            print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
+            raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
 
 
 class _BenchFlags(Struct, frozen=True):
@@ -64,33 +90,6 @@ class _BenchFlags(Struct, frozen=True):
     as_json: bool
 
 
-def _run_benchmark(file: Path, flags: _BenchFlags) -> None:
-    from nexi.bench.questions import read_questions
-    from nexi.bench.results import Results
-    from nexi.config import load_config
-    from nexi.output import print_note, print_warning
-
-    found = read_questions(file)
-    for problem in found.bad[:MAX_BAD_ROWS_SHOWN]:
-        print_warning(f"{file.name}, {problem}; skipped")
-    if len(found.bad) > MAX_BAD_ROWS_SHOWN:
-        print_warning(f"{len(found.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
-    questions = _sample_questions(found.questions, flags.limit, flags.seed)
-    config = load_config()
-    config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
-    about = {"model": config.endpoint("answer").model, "effort": flags.effort or config.default_effort}
-    results = Results.open(flags.output or _default_output(file, about["model"]), about)
-    if results.damaged:
-        print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
-    left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
-    print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
-    stop_reason = _ask_questions(config, questions, results, flags)
-    _report_results(file, questions, results, flags)
-    if stop_reason:
-        print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
-        raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
-
-
 def _sample_questions(questions: Sequence[BenchQuestion], limit: int | None, seed: int) -> list[BenchQuestion]:
     """Draw the questions to ask, in file order; a smaller sample with the same seed is part of a larger one."""
     if not limit or limit >= len(questions):
@@ -98,11 +97,6 @@ def _sample_questions(questions: Sequence[BenchQuestion], limit: int | None, see
     order = list(range(len(questions)))
     random.Random(seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
     return [questions[i] for i in sorted(order[:limit])]
-
-
-def _default_output(file: Path, model: str) -> Path:
-    name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
-    return file.with_name(f"{file.name.partition('.')[0]}-{name}.results.jsonl")
 
 
 def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
@@ -141,59 +135,52 @@ class _BenchProgress:
         self._questions, self._results, self._max_cost = questions, results, max_cost
         self._count = 0
 
-    def show_answer(self, asked: BenchQuestion, row: BenchRow) -> None:
+    def show_answer(self, question: BenchQuestion, row: BenchRow) -> None:
         from nexi.bench.scores import score_answer
         from nexi.output import clean_line, is_tty, print_note
 
         self._count += 1
         if not is_tty(sys.stderr) and self._count % PIPED_PROGRESS_EVERY:
             return
-        done = [q for q in self._questions if q.id in self._results.rows]
-        right = sum(score_answer(self._results.rows[q.id].answer, q.answers).correct for q in done)
-        mark = "failed" if row.error else ("right" if score_answer(row.answer, asked.answers).correct else "wrong")
+        rows = self._results.rows
+        verdicts = [score_answer(rows[q.id].answer, q.answers).correct for q in self._questions if q.id in rows]
+        mark = "failed" if row.error else ("right" if score_answer(row.answer, question.answers).correct else "wrong")
         money = f", ${self._results.cost:.4f}" + (f" of ${self._max_cost:g}" if self._max_cost else "")
         print_note(
-            f"[{len(done)}/{len(self._questions)}] {mark}, {row.seconds:.1f} s; {100 * right / len(done):.0f} % right so far"
-            f"{money}: {clean_line(asked.text)[:70]}",
+            f"[{len(verdicts)}/{len(self._questions)}] {mark}, {row.seconds:.1f} s; "
+            f"{100 * sum(verdicts) / len(verdicts):.0f} % right so far{money}: {clean_line(question.text)[:70]}",
             None,
             "dim",
         )
 
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
-    """Print the table and write the plot."""
+    """Print the table and the most common error, and write the plot."""
+    from collections import Counter
+
     from nexi.bench.plot import render_plot
     from nexi.bench.report import figures_json, group_figures, render_table
     from nexi.bench.scores import score_answer
     from nexi.files import store_error
-    from nexi.output import print_json, print_note, write
+    from nexi.output import clean_line, print_json, print_note, print_warning, write
 
-    rows = results.rows
-    done = [q for q in questions if q.id in rows]
-    if not done:
+    rows = {q.id: results.rows[q.id] for q in questions if q.id in results.rows}
+    if not rows:
         return
-    found = group_figures(questions, rows)
+    figures = group_figures(questions, results.rows)
     picture = flags.picture or results.path.with_suffix(".svg")
-    times = [(rows[q.id].seconds, score_answer(rows[q.id].answer, q.answers).correct) for q in done]
-    title = f"{file.name}: {len(done)} questions, {results.about['model']}, effort {results.about['effort']}"
+    times = [(rows[q.id].seconds, score_answer(rows[q.id].answer, q.answers).correct) for q in questions if q.id in rows]
+    title = f"{file.name}: {len(times)} questions, {results.about['model']}, effort {results.about['effort']}"
     try:
-        picture.write_text(render_plot(title, found, times), encoding="utf-8")
+        picture.write_text(render_plot(title, figures, times), encoding="utf-8")
     except OSError as error:
         raise store_error("Could not write the plot", picture, error) from error
     if flags.as_json:
         about = {"schema": SCHEMA, "file": str(file), **results.about, "results": str(results.path), "plot": str(picture)}
-        print_json({**about, "figures": figures_json(found)})
+        print_json({**about, "figures": figures_json(figures)})
     else:
-        write(f"\n{render_table(found)}")
+        write(f"\n{render_table(figures)}")
         print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")
-    _warn_about_errors([rows[q.id].error for q in done if rows[q.id].error])
-
-
-def _warn_about_errors(errors: Sequence[str]) -> None:
-    """Print the most common reason for questions without an answer."""
-    from collections import Counter
-
-    from nexi.output import clean_line, print_warning
-
-    for error, count in Counter(errors).most_common(1):
-        print_warning(f"{len(errors)} questions have no answer; most common error ({count}): {clean_line(error)[:300]}")
+    errors = Counter(row.error for row in rows.values() if row.error)
+    for message, count in errors.most_common(1):
+        print_warning(f"{errors.total()} questions have no answer; most common error ({count}): {clean_line(message)[:300]}")

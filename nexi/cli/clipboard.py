@@ -11,36 +11,26 @@ PROGRAM_TIMEOUT_S = 5
 
 def copy_text(text: str) -> bool:
     """Copy text to the clipboard; False if that is not possible."""
+    import shutil
+    import subprocess
+    from base64 import b64encode
+
     from nexi.config import is_dumb_terminal
     from nexi.output import is_tty
+    from nexi.output.streams import write_raw
 
     data = text.encode("utf-8", "replace")
     terminal = next((stream for stream in (sys.stdout, sys.stderr) if is_tty(stream)), None)
     if terminal is not None and not is_dumb_terminal() and len(data) <= MAX_ESCAPED_BYTES:
-        from nexi.output.streams import write_raw
-
-        write_raw(_escape_sequence(data), terminal)
+        # OSC 52 sets the clipboard of a terminal, also over SSH
+        write_raw(f"\x1b]52;c;{b64encode(data).decode('ascii')}\x07", terminal)
         return True
-    return _copy_with_program(data)
-
-
-def _escape_sequence(data: bytes) -> str:
-    """The OSC 52 sequence, which sets the clipboard of a terminal, also over SSH."""
-    from base64 import b64encode
-
-    return f"\x1b]52;c;{b64encode(data).decode('ascii')}\x07"
-
-
-def _copy_with_program(data: bytes) -> bool:
-    import shutil
-    import subprocess
-
     for name, *arguments in PROGRAMS:
         program = shutil.which(name)
         if program is None:
             continue
         try:
-            done = subprocess.run(  # noqa: S603 - a fixed list of programs, found on the user's PATH
+            process = subprocess.run(  # noqa: S603 - a fixed list of programs, found on the user's PATH
                 [program, *arguments],
                 input=data,
                 stdout=subprocess.DEVNULL,
@@ -50,6 +40,6 @@ def _copy_with_program(data: bytes) -> bool:
             )
         except (OSError, subprocess.SubprocessError):
             continue
-        if done.returncode == 0:
+        if process.returncode == 0:
             return True
     return False

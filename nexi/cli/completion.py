@@ -75,19 +75,15 @@ def complete_space(ctx: click.Context, param: click.Parameter, incomplete: str) 
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
 def completion_command(shell: str) -> None:
     """Print the completion script for a shell."""
+    from click.shell_completion import get_completion_class
+
     from nexi.cli.exits import report_errors
     from nexi.output import write
 
     with report_errors():
-        write(_completion_script(shell) + "\n")
-
-
-def _completion_script(shell: str) -> str:
-    """The script as click writes it, without click's version check, which needs that shell installed."""
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    if kind is None:  # only a shell that is no choice
-        raise click.UsageError(f"no completion for {shell}")
-    maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
-    return str(maker.source_template % maker.source_vars())
+        kind = get_completion_class(shell)
+        if kind is None:  # only a shell that is no choice
+            raise click.UsageError(f"no completion for {shell}")
+        maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
+        # not click's `source()`, whose version check needs that shell installed
+        write(str(maker.source_template % maker.source_vars()) + "\n")

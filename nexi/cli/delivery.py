@@ -51,24 +51,24 @@ def answer_text(result: RunResult) -> str:
     """The answer in Markdown, with its sources."""
     from nexi.answers.citations import format_citations_section
 
-    cited = result.answer.sources
-    listed = format_citations_section({s.number: s.url for s in cited}, url_to_title={s.url: s.title for s in cited})
-    return f"{result.answer.text}\n" + (f"\n{listed}\n" if listed else "")
+    sources = result.answer.sources
+    source_list = format_citations_section({s.number: s.url for s in sources}, url_to_title={s.url: s.title for s in sources})
+    return f"{result.answer.text}\n" + (f"\n{source_list}\n" if source_list else "")
 
 
-def _reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
+def _reference_text(sources: Sequence[Source], form: str, access_date: str = "") -> str:
     """Format the sources as references. Raises NexiError if there are none."""
     from nexi.answers.bibliography import FORMS
 
     if not sources:
         raise NexiError("no references to export", cause="the answer cites no sources", code="not_found")
-    return FORMS[form](sources, accessed)
+    return FORMS[form](sources, access_date)
 
 
-def print_references(sources: Sequence[Source], form: str, accessed: str = "") -> None:
+def print_references(sources: Sequence[Source], form: str, access_date: str = "") -> None:
     from nexi.output import write
 
-    write(_reference_text(sources, form, accessed))
+    write(_reference_text(sources, form, access_date))
 
 
 def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlags) -> None:
@@ -149,12 +149,12 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
     path = output_path(flags)
     if not path:
         return _save_to_default_place(result)
-    text, linted = report_text(result, SystemClock().now().date().isoformat(), has_links=True)
+    text, lint = report_text(result, SystemClock().now().date().isoformat(), has_links=True)
     try:
         create_private_file(path, clean_text(text).encode("utf-8", "replace"))
     except OSError as error:
         raise store_error("Could not save the report", path, error) from error
-    _print_notes(linted.notes)
+    _print_notes(lint.notes)
     return path
 
 

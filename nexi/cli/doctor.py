@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.options import json_option
+from nexi.errors import NexiError
 
 if TYPE_CHECKING:
-    from nexi.app.integrity import LogRepair
     from nexi.doctor import Check, DoctorReport
 
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--repair", is_flag=True, help="First repair a damaged knowledge base and damaged run logs.")
 @click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
 @click.option("--services", "calls_services", is_flag=True, help="Call every open service once instead, and say which answer.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
     """Check the setup and suggest fixes.
 
@@ -27,6 +28,9 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
     with report_errors(as_json=as_json):
         import asyncio
 
+        from nexi.app.pair_models import grade_judge
+        from nexi.cli.loop import run_with_nexi
+        from nexi.config import load_config
         from nexi.doctor import examine_services, examine_setup
 
         if calls_services:
@@ -38,22 +42,12 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
             write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
             write(_repair_logs(), sys.stderr)
         if tests_judge:
-            asyncio.run(_test_judge())
+            config = load_config()
+            if config.endpoint("judge").is_extractive:
+                raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
+            # the grade is saved, and the report then names it
+            run_with_nexi(lambda nexi: grade_judge(config, nexi.gate().open_llm("judge", "probe"), nexi.clock), config)
         return _print_report(asyncio.run(examine_setup()), as_json=as_json)
-
-
-async def _test_judge() -> None:
-    """Test the configured judge and save its grade, which the report then names. Raises NexiError if there is none."""
-    from nexi.app import Nexi
-    from nexi.app.pair_models import grade_judge
-    from nexi.config import load_config
-    from nexi.errors import NexiError
-
-    config = load_config()
-    if config.endpoint("judge").is_extractive:
-        raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
-    async with Nexi(config) as nexi:
-        await grade_judge(config, nexi.gate().open_llm("judge", "probe"), nexi.clock)
 
 
 def _repair_logs() -> str:
@@ -62,16 +56,15 @@ def _repair_logs() -> str:
     from nexi.app.integrity import repair_logs
     from nexi.config import load_config
 
-    repaired, refused = repair_logs(open_runs(load_config()))
-    lines = [_describe_log_repair(repair) for repair in repaired]
-    lines += [f"Run {run_id} was not repaired: {error.message} ({error.cause}).\n" for run_id, error in refused.items()]
+    repairs, errors = repair_logs(open_runs(load_config()))
+    lines = []
+    for repair in repairs:
+        facts = f"{repair.facts} fact{'s' * (repair.facts != 1)} saved"
+        numbers = f": {', '.join(map(str, repair.lost[:10]))}{' ...' * (len(repair.lost) > 10)}" if repair.lost else ""
+        place = f"The damaged log is {repair.kept_aside}."
+        lines.append(f"Run {repair.run}: {facts}, {len(repair.lost)} lost{numbers}. {place}\n")
+    lines += [f"Run {run_id} was not repaired: {error.message} ({error.cause}).\n" for run_id, error in errors.items()]
     return "".join(lines) or "The run logs are intact: nothing was changed.\n"
-
-
-def _describe_log_repair(repair: LogRepair) -> str:
-    facts = f"{repair.facts} fact{'s' * (repair.facts != 1)} saved"
-    numbers = f": {', '.join(map(str, repair.lost[:10]))}{' ...' * (len(repair.lost) > 10)}" if repair.lost else ""
-    return f"Run {repair.run}: {facts}, {len(repair.lost)} lost{numbers}. The damaged log is {repair.kept_aside}.\n"
 
 
 def _print_services(report: DoctorReport, *, as_json: bool) -> None:
@@ -91,7 +84,10 @@ def _print_report(report: DoctorReport, *, as_json: bool) -> None:
         print_json(report.as_json())
     else:
         width = max(len(check.name) for check in report.checks)
-        write("".join(_check_lines(check, width) for check in report.checks) + _verdict_line(report))
+        problems = sum(not check.ok for check in report.checks)
+        verdict = "Searches will work" if report.ok else "Searches will not work yet"
+        more = f"; {problems} problem{'s' * (problems != 1)} found" if report.ok and problems else ""
+        write("".join(_check_lines(check, width) for check in report.checks) + f"\n{verdict}{more}.\n")
     if not report.ok:
         raise SystemExit(EXIT_FAILURE)
 
@@ -103,14 +99,3 @@ def _check_lines(check: Check, width: int) -> str:
     head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {clean_line(check.message)}"
     more = [f"{label}: {clean_line(text)}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
     return "\n".join([head, *(" " * (width + 11) + line for line in more)]) + "\n"
-
-
-def _verdict_line(report: DoctorReport) -> str:
-    problems = sum(not check.ok for check in report.checks)
-    if not report.ok:
-        return "\nSearches will not work yet.\n"
-    return (
-        "\nSearches will work.\n"
-        if not problems
-        else f"\nSearches will work; {problems} problem{'s' * (problems != 1)} found.\n"
-    )

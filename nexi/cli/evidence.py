@@ -8,6 +8,7 @@ import click
 
 from nexi.cli.completion import complete_run
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from nexi.types import Review, Source
 
 
-@click.command("evidence", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("evidence", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1), required=False)
 @click.option("--run", "run_id", metavar="ID", shell_complete=complete_run, help="Use this run instead of the last answer.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
@@ -27,60 +28,47 @@ def evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bo
 
     The passages are those of the stored pages, so nothing is fetched.
     """
+    from nexi.app.history import open_runs
     from nexi.cli.history import latest_entry
     from nexi.config import load_config
+    from nexi.events import RunFinished, find_end, find_review
     from nexi.output import set_plain_mode
 
     with report_errors(as_json=as_json):
         config = load_config()
         set_plain_mode(plain or not config.color)
         run_id = run_id or latest_entry().id
-        sources, review = _load_answer(config, run_id)
-        show_evidence(config, run_id, select_sources(sources, n), review, as_json=as_json)
+        facts = open_runs(config).open_log(run_id).bare_facts
+        end = find_end(facts)
+        if not isinstance(end, RunFinished):
+            raise NexiError(f"run {run_id} has no answer", code="not_found", fix=f"continue it: nexi resume {run_id}")
+        show_evidence(config, run_id, select_sources(end.sources, n), find_review(facts), as_json=as_json)
 
 
 def select_sources(sources: Sequence[Source], n: int | None) -> Sequence[Source]:
     """Source n, or all. Raises NexiError if there is none."""
-    chosen = [source for source in sources if n in (None, source.number)]
-    if not chosen:
+    matches = [source for source in sources if n in (None, source.number)]
+    if not matches:
         numbers = ", ".join(str(source.number) for source in sources)
         cause = f"it cites {numbers}" if sources else "it cites no sources"
         raise NexiError(f"the answer has no source {n}" if n else "there is no evidence", cause=cause, code="not_found")
-    return chosen
+    return matches
 
 
 def show_evidence(
     config: Config, run_id: str, sources: Sequence[Source], review: Review | None, *, as_json: bool = False
 ) -> None:
-    """Print the evidence of these sources to stdout."""
+    """Print the evidence of these sources to stdout, with the stored texts around it."""
+    from nexi.app.history import open_runs
     from nexi.output import print_json, write
-    from nexi.output.evidence import evidence_json, print_evidence
+    from nexi.output.evidence import claims_citing, evidence_json, print_evidence
 
+    pages = open_runs(config).pages
     for place, source in enumerate(sources):
         if as_json:
             print_json(evidence_json(run_id, source, review))
             continue
         write("\n" * bool(place))
-        print_evidence(source, review, _stored_texts(config, source, review))
-
-
-def _load_answer(config: Config, run_id: str) -> tuple[Sequence[Source], Review | None]:
-    """The cited sources and the review of a finished run, from its log. Raises NexiError."""
-    from nexi.app.history import open_runs
-    from nexi.events import RunFinished, find_end, find_review
-
-    facts = open_runs(config).open_log(run_id).bare_facts
-    end = find_end(facts)
-    if not isinstance(end, RunFinished):
-        raise NexiError(f"run {run_id} has no answer", code="not_found", fix=f"continue it: nexi resume {run_id}")
-    return end.sources, find_review(facts)
-
-
-def _stored_texts(config: Config, source: Source, review: Review | None) -> dict[str, str]:
-    """The stored texts of the pages that carry the evidence of a source, by digest."""
-    from nexi.app.history import open_runs
-    from nexi.output.evidence import claims_citing
-
-    cited = [e for claim in claims_citing(review, source.number) for e in claim.evidence if e.number == source.number]
-    pages = open_runs(config).pages
-    return {digest: pages.read_text(digest) or "" for digest in {e.digest for e in cited if e.digest}}
+        evidence = (e for claim in claims_citing(review, source.number) for e in claim.evidence if e.number == source.number)
+        texts = {digest: pages.read_text(digest) or "" for digest in {e.digest for e in evidence if e.digest}}
+        print_evidence(source, review, texts)

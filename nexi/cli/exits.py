@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 
 from nexi.errors import NexiError
 
@@ -22,7 +22,7 @@ def exit_unless_answered(result: RunResult) -> None:
         raise SystemExit(EXIT_NOT_ANSWERED)
 
 
-class report_errors:  # noqa: N801 - read as a statement: with failing_politely()
+class report_errors:  # noqa: N801 - read as a statement: with report_errors()
     """Prints an error and exits with its code."""
 
     def __init__(self, *, as_json: bool = False) -> None:
@@ -40,7 +40,11 @@ class report_errors:  # noqa: N801 - read as a statement: with failing_politely(
         if isinstance(error, KeyboardInterrupt):
             raise SystemExit(EXIT_CANCELLED) from None
         if isinstance(error, BrokenPipeError):
-            _leave_quietly()
+            import os
+
+            # exit without Python's complaint about flushing to a closed pipe
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(0) from None
 
 
 class Interrupts:
@@ -96,11 +100,3 @@ class Interrupts:
             loop.remove_signal_handler(signal.SIGTERM)
             loop.remove_signal_handler(signal.SIGINT)
             signal.signal(signal.SIGINT, before)
-
-
-def _leave_quietly() -> NoReturn:
-    """Exit without Python's complaint about flushing to a closed pipe."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(0) from None

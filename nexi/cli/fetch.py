@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP, json_option
 
 if TYPE_CHECKING:
     from nexi.types import Page
@@ -14,33 +15,21 @@ if TYPE_CHECKING:
 SCHEMA = "nexi-page-1"
 
 
-@click.command("fetch", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("fetch", context_settings=HELP)
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def fetch_command(url: str, as_json: bool) -> None:
     """Fetch a page and print it as Markdown."""
+    from nexi.cli.loop import run_with_nexi
     from nexi.output import print_json, print_warning, write
 
     with report_errors(as_json=as_json):
-        page = _fetch_page(url)
+        page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
         if as_json:
             return print_json(_page_json(page))
         for warning in _find_warnings(page):
             print_warning(warning)
         return write(_page_text(page))
-
-
-def _fetch_page(url: str) -> Page:
-    import asyncio
-
-    from nexi.app import Nexi
-    from nexi.config import load_config
-
-    async def go() -> Page:
-        async with Nexi(load_config()) as nexi:
-            return await nexi.fetch(url.strip())
-
-    return asyncio.run(go())
 
 
 def _find_warnings(page: Page) -> list[str]:

@@ -121,19 +121,19 @@ Flags = TypeVar("Flags", FilterFlags, _LimitFlags, OutputFlags, HistoryFlags, As
 
 def parse_flags(options: Mapping[str, Any]) -> AskFlags:
     """Build the flags of a question from click's parameters."""
-    given = dict(options)
-    output = _take_fields(OutputFlags, given)
+    values = dict(options)
+    output = _take_fields(OutputFlags, values)
     as_json = output.as_json or output.form == "json"
     plain = output.plain or output.form == "md" or as_json
     groups = {
-        "filters": _take_fields(FilterFlags, given),
-        "limits": _take_fields(_LimitFlags, given),
-        "history": _take_fields(HistoryFlags, given),
+        "filters": _take_fields(FilterFlags, values),
+        "limits": _take_fields(_LimitFlags, values),
+        "history": _take_fields(HistoryFlags, values),
         "output": output._replace(as_json=as_json, plain=plain),
     }
-    flags = _take_fields(AskFlags, given, groups)
-    if given:
-        raise TypeError(f"no flag is called {', '.join(given)}")
+    flags = _take_fields(AskFlags, values, groups)
+    if values:
+        raise TypeError(f"no flag is called {', '.join(values)}")
     return flags
 
 
@@ -141,8 +141,8 @@ def parse_filters(options: Mapping[str, Any]) -> FilterFlags:
     return _take_fields(FilterFlags, dict(options))
 
 
-def _take_fields(kind: type[Flags], given: dict[str, Any], groups: Mapping[str, Any] | None = None) -> Flags:
+def _take_fields(kind: type[Flags], values: dict[str, Any], groups: Mapping[str, Any] | None = None) -> Flags:
     """Build a value from the parameters named like its fields, and remove them; None leaves the default."""
     names = [name for name in kind._fields if name not in (groups or {})]
-    own = {name: given.pop(name) for name in names if name in given}
+    own = {name: values.pop(name) for name in names if name in values}
     return kind(**{name: value for name, value in own.items() if value is not None}, **(groups or {}))

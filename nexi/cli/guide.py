@@ -61,32 +61,24 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
 HEADING_ORDER = ("Search", *HEADINGS)
 
 
-def _heading_of(param: click.Parameter) -> str:
-    if "--help" in param.opts:
-        return "Configuration"
-    return next((heading for heading, names in HEADINGS.items() if param.name in names), "Search")
-
-
 def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
     """Yield the options of a question by heading."""
-    options = [p for p in command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden]
-    for heading in HEADING_ORDER:
-        if under := [p for p in options if _heading_of(p) == heading]:
-            yield heading, list(under)
+    heading_by_name = {name: heading for heading, names in HEADINGS.items() for name in names}
+    groups: dict[str, list[click.Parameter]] = {heading: [] for heading in HEADING_ORDER}
+    for param in command.get_params(ctx):
+        if isinstance(param, click.Option) and not param.hidden:
+            groups[heading_by_name.get("help" if "--help" in param.opts else param.name or "", "Search")].append(param)
+    yield from ((heading, params) for heading, params in groups.items() if params)
 
 
 def write_help(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     for heading, params in group_options(command, ctx):
         with formatter.section(heading):
-            formatter.write_dl([row for p in params if (row := _help_row(p, ctx))], col_max=28)
+            # the help text without what click adds to it
+            rows = [(record[0], str(getattr(p, "help", "") or "")) for p in params if (record := p.get_help_record(ctx))]
+            formatter.write_dl(rows, col_max=28)
     with formatter.section("Commands (nexi COMMAND --help for details)"):
         formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in sorted(COMMANDS)], col_max=28)
-
-
-def _help_row(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
-    """An option with its help text, without what click adds."""
-    record = param.get_help_record(ctx)
-    return record and (record[0], str(getattr(param, "help", "") or ""))
 
 
 def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

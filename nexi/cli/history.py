@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count, groupby
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import click
 from nexi.answers.export_formats import REFERENCE_FORMATS
 from nexi.cli.completion import complete_history, complete_space
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP, combine_options, json_option
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ DEFAULT_LISTED = 10
 MAX_READ = 5_000  # the newest, among which repeated questions are found
 MAX_REPEATS_NAMED = 5
 NO_RUN = "only the answer is kept, not its run"
-_HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class _ListByDefault(click.Group):
@@ -37,64 +37,59 @@ class _ListByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_ListByDefault, context_settings=_HELP)
+@click.group(cls=_ListByDefault, context_settings=HELP)
 def history_command() -> None:
     """List, search, show and delete past answers."""
 
 
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_FILTERS = (
+_with_filters = combine_options(
     click.option("--space", metavar="NAME", shell_complete=complete_space, help="Only questions asked in this space."),
     click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Only questions asked with this effort."),
     click.option("--all", "lists_all", is_flag=True, help="A line for each time that a question was asked."),
 )
 
 
-def _with_filters(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
-
-
-@history_command.command("list", context_settings=_HELP)
+@history_command.command("list", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1), default=DEFAULT_LISTED)
 @_with_filters
-@_as_json
+@json_option
 def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
-    from nexi.app.history import read_last
+    from nexi.app.history import HistoryRead, read_last
 
     with report_errors(as_json=as_json):
-        read = read_last(MAX_READ)
-        _warn_about_damage(read)
-        entries = _filter_entries(read.entries, filters)
+        history = read_last(MAX_READ)
+        _warn_about_damage(history)
+        entries = _filter_entries(history.entries, filters)
+        if not history.entries:
+            raise _empty_history_error()
         if not entries:
-            raise _nothing_listed(read)
-        _print_days(_replace_entries(read, entries), n, as_json=as_json, lists_all=lists_all)
+            raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
+        _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
 
 
-@history_command.command("search", context_settings=_HELP)
+@history_command.command("search", context_settings=HELP)
 @click.argument("text")
 @_with_filters
-@_as_json
+@json_option
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains each word of TEXT."""
-    from nexi.app.history import find_entries
+    from nexi.app.history import HistoryRead, find_entries
     from nexi.output import clean_line
 
     with report_errors(as_json=as_json):
-        found = find_entries(text)
-        _warn_about_damage(found)
-        entries = _filter_entries(found.entries, filters)
+        history = find_entries(text)
+        _warn_about_damage(history)
+        entries = _filter_entries(history.entries, filters)
         if not entries:
-            missing = f"no question or answer contains {clean_line(text)[:60]!r}"
-            raise NexiError(missing, code="not_found", fix="`nexi history` lists past searches")
-        _print_days(_replace_entries(found, entries), None, as_json=as_json, lists_all=lists_all)
+            message = f"no question or answer contains {clean_line(text)[:60]!r}"
+            raise NexiError(message, code="not_found", fix="`nexi history` lists past searches")
+        _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
 
 
-@history_command.command("show", context_settings=_HELP)
+@history_command.command("show", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
-@_as_json
+@json_option
 @click.option("--format", "form", type=click.Choice(REFERENCE_FORMATS), help="Print only its sources, as references.")
 def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
     """Show one search in full."""
@@ -102,7 +97,7 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
         _show_by_id(entry_id, as_json=as_json, form=form or "")
 
 
-@history_command.command("rm", context_settings=_HELP)
+@history_command.command("rm", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
@@ -116,7 +111,7 @@ def _remove_command(entry_id: str) -> None:
         print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
 
-@history_command.command("clear", context_settings=_HELP)
+@history_command.command("clear", context_settings=HELP)
 def _clear_command() -> None:
     """Delete the whole history."""
     with report_errors():
@@ -147,11 +142,11 @@ def latest_entry() -> HistoryEntry:
     """Read the last answer, with a note on damaged lines. Raises NexiError if there is none."""
     from nexi.app.history import read_last
 
-    read = read_last(1)
-    _warn_about_damage(read)
-    if not read.entries:
-        raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
-    return read.entries[0]
+    history = read_last(1)
+    _warn_about_damage(history)
+    if not history.entries:
+        raise _empty_history_error()
+    return history.entries[0]
 
 
 def _clear_history() -> None:
@@ -166,12 +161,15 @@ def _clear_history() -> None:
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
     """Print previews of the last n searches, newest first."""
     from nexi.app.history import read_last
+    from nexi.output import write
 
-    read = read_last(n)
-    _warn_about_damage(read)
-    if not read.entries:
-        raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
-    _print_previews(read, as_json=as_json)
+    history = read_last(n)
+    _warn_about_damage(history)
+    if not history.entries:
+        raise _empty_history_error()
+    if as_json:
+        return _print_json(history)
+    return write("\n\n".join(_preview([entry], number) for number, entry in enumerate(history.entries, 1)) + "\n")
 
 
 def _show_prev(*, as_json: bool = False, form: str = "") -> None:
@@ -190,33 +188,21 @@ def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None
 
 
 def _filter_entries(entries: Sequence[HistoryEntry], filters: dict[str, str | None]) -> list[HistoryEntry]:
-    wanted = {name: value for name, value in filters.items() if value}
-    return [entry for entry in entries if all(getattr(entry, name) == value for name, value in wanted.items())]
+    conditions = {name: value for name, value in filters.items() if value}
+    return [entry for entry in entries if all(getattr(entry, name) == value for name, value in conditions.items())]
 
 
-def _replace_entries(read: HistoryRead, entries: list[HistoryEntry]) -> HistoryRead:
-    from nexi.app.history import HistoryRead
-
-    return HistoryRead(entries, read.damaged)
-
-
-def _nothing_listed(read: HistoryRead) -> NexiError:
-    if read.entries:
-        return NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
-    return NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
-
-
-def _print_days(read: HistoryRead, most: int | None, *, as_json: bool, lists_all: bool) -> None:
+def _print_days(history: HistoryRead, most: int | None, *, as_json: bool, lists_all: bool) -> None:
     """Print previews under the names of their days; in JSON every entry has its own place."""
     from nexi.app.history import HistoryRead, fold_repeats, name_day
     from nexi.output import write
 
     if as_json:
-        return _print_json(HistoryRead(read.entries[:most], read.damaged))
-    groups = [[entry] for entry in read.entries] if lists_all else fold_repeats(read.entries)
+        return _print_json(HistoryRead(history.entries[:most], history.damaged))
+    groups = [[entry] for entry in history.entries] if lists_all else fold_repeats(history.entries)
     numbers = count(1)
     days = groupby(groups[:most], key=lambda group: name_day(group[0].ts))
-    parts = [part for day, listed in days for part in (day, *(_preview(group, next(numbers)) for group in listed))]
+    parts = [part for day, day_groups in days for part in (day, *(_preview(group, next(numbers)) for group in day_groups))]
     return write("\n\n".join(parts) + "\n")
 
 
@@ -230,14 +216,6 @@ def _preview(group: Sequence[HistoryEntry], number: int) -> str:
         return text
     ids = [entry.id for entry in earlier[:MAX_REPEATS_NAMED]] + (["…"] if len(earlier) > MAX_REPEATS_NAMED else [])
     return f"{text}\n    Asked {len(group)} times; before: {', '.join(ids)}"
-
-
-def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
-    from nexi.output import write
-
-    if as_json:
-        return _print_json(read)
-    return write("\n\n".join(_preview([entry], number) for number, entry in enumerate(read.entries, 1)) + "\n")
 
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
@@ -279,17 +257,21 @@ def _read_figures(run_id: str) -> str:
     return ""
 
 
-def _print_json(read: HistoryRead) -> None:
+def _print_json(history: HistoryRead) -> None:
     from nexi.output import print_json
 
-    print_json({"schema": SCHEMA, "entries": [e.to_dict() for e in read.entries], "damaged": read.damaged})
+    print_json({"schema": SCHEMA, "entries": [e.to_dict() for e in history.entries], "damaged": history.damaged})
 
 
-def _warn_about_damage(read: HistoryRead) -> None:
+def _warn_about_damage(history: HistoryRead) -> None:
     from nexi.output import write
 
-    if read.damaged:
-        write(f"{read.damaged} damaged line{'' if read.damaged == 1 else 's'} skipped\n", sys.stderr)
+    if history.damaged:
+        write(f"{history.damaged} damaged line{'' if history.damaged == 1 else 's'} skipped\n", sys.stderr)
+
+
+def _empty_history_error() -> NexiError:
+    return NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
 
 
 def _unknown_id_error(entry_id: str) -> NexiError:

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 LOCAL_MODES = 3  # the place of the flags with ECHO among the attributes of a terminal
@@ -63,8 +63,9 @@ class _TerminalEcho(KeyEcho):
 
     def __enter__(self) -> Self:
         self._disable_echo()
-        if self._before:
-            self._install_handlers()
+        for number in (getattr(signal, name) for name in FORWARDED_SIGNALS if self._before):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._handlers[number] = signal.signal(number, self._forward_signal)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -105,28 +106,17 @@ class _TerminalEcho(KeyEcho):
         except (OSError, termios.error):
             return  # the terminal is gone
 
-    def _show_cursor(self) -> None:
-        """Show the cursor, which the status line hid and cannot show again."""
-        from nexi.output import takes_colors
-
-        try:
-            if takes_colors(sys.stderr) and self._is_foreground():
-                os.write(self._fd, SHOW_CURSOR)
-        except OSError:
-            return  # the terminal is gone
-
     def _is_foreground(self) -> bool:
         return os.tcgetpgrp(self._fd) == os.getpgrp()
 
-    def _install_handlers(self) -> None:
-        for number in (getattr(signal, name) for name in FORWARDED_SIGNALS):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                self._handlers[number] = signal.signal(number, self._forward_signal)
-
     def _forward_signal(self, number: int, _: object) -> None:
         """Restore the terminal, then let the signal act; after SIGTSTP the search continues here."""
+        from nexi.output import takes_colors
+
         self._restore_echo()
-        self._show_cursor()
+        with suppress(OSError):  # the terminal may be gone
+            if takes_colors(sys.stderr) and self._is_foreground():
+                os.write(self._fd, SHOW_CURSOR)  # the status line hid it and cannot show it again
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         signal.signal(number, self._forward_signal)

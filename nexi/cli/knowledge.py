@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,11 @@ import click
 
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.options import HELP, json_option
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
-    from nexi.app.folders import Folders
     from nexi.app.intake import DocumentIndexing, Intake, Step
-    from nexi.ports import KnowledgeStore
     from nexi.types import StoredSource, StoreRepair
 
 INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
@@ -24,22 +23,16 @@ MAX_LISTED = 1000
 MAX_NAMED_LOSSES = 20
 
 
-@click.command("index", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("index", context_settings=HELP)
 @click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
 @click.option("--watch", is_flag=True, help="Keep running and index changes in the folder.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Put the sources into this space.")
 @click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
 @click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def index_command(
-    targets: tuple[str, ...],
-    watch: bool,
-    tags: tuple[str, ...],
-    space: str | None,
-    sitemap: bool,
-    reembed: bool,
-    as_json: bool,
+    targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], space: str | None, sitemap: bool, reembed: bool, as_json: bool
 ) -> None:
     """Index files, folders, URLs, feeds or a sitemap; `zotero:` is the library of the Zotero that runs here.
 
@@ -61,11 +54,11 @@ def index_command(
             from nexi.app.factory import open_spaces
 
             tags = (*tags, open_spaces(config).get(space).tag)
-        taken = asyncio.run(
+        intake = asyncio.run(
             _index_targets(config, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json)
         )
-        _print_intake(taken, as_json=as_json)
-        if taken.reasons and not taken.outcomes:
+        _print_intake(intake, as_json=as_json)
+        if intake.reasons and not intake.outcomes:
             if not as_json:
                 from nexi.output import print_error
 
@@ -73,13 +66,19 @@ def index_command(
             raise SystemExit(EXIT_FAILURE)
 
 
-def _print_intake(taken: Intake, *, as_json: bool) -> None:
+def _print_intake(intake: Intake, *, as_json: bool) -> None:
+    """Print how much was stored and how much was skipped, with reasons."""
     from nexi.output import print_json, write
 
     if as_json:
-        print_json({"schema": INDEX_SCHEMA, **taken.as_json()})
-    else:
-        write(_summarise_intake(taken))
+        return print_json({"schema": INDEX_SCHEMA, **intake.as_json()})
+    outcomes = ("stored", "unchanged", "linked", "removed")
+    parts = [f"{intake.outcomes[name]:,} {name}" for name in outcomes if intake.outcomes[name]]
+    if skip_count := sum(intake.reasons.values()):
+        why = ", ".join(f"{count:,} {reason}" for reason, count in intake.reasons.most_common(8))
+        parts.append(f"{skip_count:,} skipped ({why})")
+    passages = f"{intake.chunks:,} new passage{'s' * (intake.chunks != 1)}"
+    return write(f"{', '.join(parts or ['nothing to do'])}; {passages}\n")
 
 
 async def _index_targets(
@@ -90,20 +89,22 @@ async def _index_targets(
     from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
-        with open_progress(quiet=as_json) as shown:
-            taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=shown.show_step, on_status=shown.show_status)
+        with open_progress(quiet=as_json) as progress:
+            indexing = DocumentIndexing(
+                nexi, nexi.knowledge(), tags=tags, on_step=progress.show_step, on_status=progress.show_status
+            )
             if watch:
-                async for taken in taking.watch(targets[0]):
-                    _print_intake(taken, as_json=as_json)
+                async for intake in indexing.watch(targets[0]):
+                    _print_intake(intake, as_json=as_json)
             for target in targets:
-                await (taking.take_sitemap(target) if sitemap else taking.take(target))
-            await _embed_rest(nexi, taking, afresh=reembed)
-        for warning in taking.taken.warnings:
+                await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
+            await _embed_rest(nexi, indexing, afresh=reembed)
+        for warning in indexing.taken.warnings:
             print_warning(warning)
-        return taking.taken
+        return indexing.taken
 
 
-async def _embed_rest(nexi: Nexi, taking: DocumentIndexing, *, afresh: bool) -> None:
+async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
     """Compute missing vectors; pages that runs stored have none yet."""
     from nexi.errors import LLMError, StoreError
     from nexi.output import write
@@ -112,25 +113,14 @@ async def _embed_rest(nexi: Nexi, taking: DocumentIndexing, *, afresh: bool) -> 
         return
     total = 0
     try:
-        async for made in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):
-            total += made
+        async for count in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):
+            total += count
     except (LLMError, StoreError) as error:
         if afresh:
             raise
-        taking.taken.warnings.append(f"some passages have no vector yet: {error}. {error.fix}".strip())
+        indexing.taken.warnings.append(f"some passages have no vector yet: {error}. {error.fix}".strip())
     if total:
         write(f"Embedded {total:,} passages\n", sys.stderr)
-
-
-def _summarise_intake(taken: Intake) -> str:
-    """One line on what was stored and what was skipped, with reasons."""
-    counts = [
-        f"{taken.outcomes[name]:,} {name}" for name in ("stored", "unchanged", "linked", "removed") if taken.outcomes[name]
-    ]
-    skipped = sum(taken.reasons.values())
-    why = ", ".join(f"{count:,} {reason}" for reason, count in taken.reasons.most_common(8))
-    parts = [*counts, *([f"{skipped:,} skipped ({why})"] if skipped else [])] or ["nothing to do"]
-    return f"{', '.join(parts)}; {taken.chunks:,} new passage{'s' * (taken.chunks != 1)}\n"
 
 
 class QuietProgress:
@@ -184,10 +174,10 @@ def open_progress(*, quiet: bool) -> Iterator[QuietProgress]:
         yield _BarProgress(bar)
 
 
-@click.group("sources", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("sources", invoke_without_command=True, context_settings=HELP)
 @click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="Show at most N sources.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only sources with this tag.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
     """List indexed sources, newest first."""
@@ -198,7 +188,7 @@ def sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json
 @sources_command.command("search")
 @click.argument("text")
 @click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="Show at most N sources.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def _search_command(text: str, num: int, as_json: bool) -> None:
     """List sources whose URL, path, title or tag contains TEXT."""
     _list_sources(text, num, (), as_json=as_json)
@@ -206,72 +196,60 @@ def _search_command(text: str, num: int, as_json: bool) -> None:
 
 @sources_command.command("rm")
 @click.argument("which", nargs=-1, required=True, metavar="URL|PATH...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
+    from nexi.cli.loop import run_with_nexi
     from nexi.output import print_json, write
 
     with report_errors(as_json=as_json):
-        removed = _run_with_nexi(lambda nexi, folders: _remove_sources(nexi, folders, which))
+        count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
         if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "removed": removed})
+            print_json({"schema": SOURCES_SCHEMA, "removed": count})
         else:
-            write(f"{removed:,} removed\n")
+            write(f"{count:,} removed\n")
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
+    from nexi.cli.loop import run_with_nexi
     from nexi.output import print_json, write
 
     with report_errors(as_json=as_json):
-        found = _run_with_nexi(lambda nexi, folders: _find_sources(nexi, folders, text, min(num, MAX_LISTED), tags))
+        sources = run_with_nexi(lambda nexi: _find_sources(nexi, text, min(num, MAX_LISTED), tags))
         if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in found]})
+            print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
         else:
             nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
-            write("".join(_source_line(source, path) for source, path in found) or nothing)
+            write("".join(_source_line(source, path) for source, path in sources) or nothing)
 
 
-def _run_with_nexi(work: Callable[[Nexi, Folders], Any]) -> Any:
-    import asyncio
-
-    from nexi.app import Nexi
-    from nexi.app.folders import Folders
-    from nexi.config import load_config
-
-    async def go() -> Any:
-        async with Nexi(load_config()) as nexi:
-            return await work(nexi, Folders(nexi.config.state_dir / "folders.json"))
-
-    return asyncio.run(go())
-
-
-async def _find_sources(
-    nexi: Nexi, folders: Folders, text: str, num: int, tags: tuple[str, ...]
-) -> list[tuple[StoredSource, str]]:
+async def _find_sources(nexi: Nexi, text: str, num: int, tags: tuple[str, ...]) -> list[tuple[StoredSource, str]]:
     """Find matching sources, with the path of those that are files."""
+    from nexi.app.folders import Folders
     from nexi.types import Scope
 
-    knowledge, wanted = nexi.knowledge(), text.casefold()
-    found: list[tuple[StoredSource, str]] = []
+    knowledge, needle, folders = nexi.knowledge(), text.casefold(), Folders(nexi.config.state_dir / "folders.json")
+    matches: list[tuple[StoredSource, str]] = []
     if not knowledge.may_hold_something():
-        return found
+        return matches
     async for source in knowledge.sources(Scope(tags=tags)):
         path = str(folders.path_of(source.url) or "")
-        if wanted in f"{source.url}\n{path}\n{source.title}\n{' '.join(source.tags)}".casefold():
-            found.append((source, path))
-        if len(found) == num:
+        if needle in f"{source.url}\n{path}\n{source.title}\n{' '.join(source.tags)}".casefold():
+            matches.append((source, path))
+        if len(matches) == num:
             break
-    return found
+    return matches
 
 
-async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) -> int:
+async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:
     """Remove by URL, or by the path of a file or folder. Raises NexiError if nothing matches."""
     import asyncio
     from pathlib import Path
 
+    from nexi.app.folders import Folders
     from nexi.errors import NexiError
 
-    knowledge = nexi.knowledge()
+    knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
     if not knowledge.may_hold_something():
         return 0
     paths = await asyncio.to_thread(lambda: [Path(w).expanduser().absolute() for w in which if "://" not in w])
@@ -280,12 +258,12 @@ async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) ->
         own = folders.path_of(source.url)
         if own and any(own.is_relative_to(path) for path in paths):
             urls.append(source.url)
-    removed = await (await knowledge.open_store()).remove(urls) if urls else 0
-    if not removed:
+    count = await (await knowledge.open_store()).remove(urls) if urls else 0
+    if not count:
         raise NexiError(
             "nothing was removed", cause="no indexed source matches", fix="`nexi sources` lists them", code="not_found"
         )
-    return removed
+    return count
 
 
 def _source_line(source: StoredSource, path: str) -> str:
@@ -316,7 +294,11 @@ def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
 
 async def repair_store(*, quiet: bool = False) -> str:
     """Repair the knowledge base and describe the result. Raises StoreError."""
-    from nexi.app import Nexi
+    import asyncio
+
+    from nexi.app import Nexi, open_runs
+    from nexi.app.intake import Step
+    from nexi.app.integrity import list_indexed_pages
     from nexi.config import load_config
 
     async with Nexi(load_config()) as nexi:
@@ -325,31 +307,15 @@ async def repair_store(*, quiet: bool = False) -> str:
             return "There is no knowledge base to repair.\n"
         await knowledge.check_journal()
         store = await knowledge.open_store()
-        with _repair_progress(quiet=quiet) as on_saved:
-            repair = await store.repair(on_saved)
+        with open_progress(quiet=quiet) as progress:
+            repair = await store.repair(
+                lambda count, total: progress.show_step(Step(f"{count:,} of {total:,} sources", "saved", count, total))
+            )
         if not repair.kept_aside:
             return "The knowledge base is intact: nothing was changed.\n"
-        return _describe_repair(repair, await _list_missing_pages(nexi, store))
-
-
-@contextmanager
-def _repair_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show the progress of a repair; off a terminal one line for each batch."""
-    from nexi.app.intake import Step
-
-    with open_progress(quiet=quiet) as shown:
-        yield lambda done, total: shown.show_step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
-
-
-async def _list_missing_pages(nexi: Nexi, store: KnowledgeStore) -> list[str]:
-    """Pages that stored runs have put into the knowledge base and that are not in it."""
-    import asyncio
-
-    from nexi.app import open_runs
-    from nexi.app.integrity import list_indexed_pages
-
-    urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
-    return [url for url in urls if await store.source(url) is None]
+        # what stored runs have put into the knowledge base and is not in it
+        urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
+        return _describe_repair(repair, [url for url in urls if await store.source(url) is None])
 
 
 def _describe_repair(repair: StoreRepair, missing_pages: Sequence[str]) -> str:

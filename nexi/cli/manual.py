@@ -42,45 +42,35 @@ FILES = (
 
 def render_manual() -> str:
     """Render the page in roff."""
-    return "\n".join([*_head_lines(), *_option_lines(), *_commands_lines(), *_end_lines()]) + "\n"
-
-
-def _head_lines() -> Iterator[str]:
-    yield '.TH NEXI 1 "" "nexi" "User commands"'
-    yield from (".SH NAME", f"nexi \\- {ABOUT}")
-    yield from (
-        ".SH SYNOPSIS",
-        ".B nexi",
-        '[\\fIOPTIONS\\fR] "\\fIQUESTION\\fR"',
-        ".br",
-        ".B nexi",
-        "\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]",
-    )
-    yield from (".SH DESCRIPTION", DESCRIPTION)
-
-
-def _option_lines() -> Iterator[str]:
-    command, ctx = _load_command("ask")
-    yield ".SH OPTIONS"
-    for heading, params in group_options(command, ctx):
-        yield f".SS {heading}"
-        for param in params:
-            yield from _param_lines(param, ctx)
-
-
-def _commands_lines() -> Iterator[str]:
-    yield ".SH COMMANDS"
+    lines = ['.TH NEXI 1 "" "nexi" "User commands"', ".SH NAME", f"nexi \\- {ABOUT}", ".SH SYNOPSIS", ".B nexi"]
+    lines += ['[\\fIOPTIONS\\fR] "\\fIQUESTION\\fR"', ".br", ".B nexi", "\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]"]
+    lines += [".SH DESCRIPTION", DESCRIPTION, ".SH OPTIONS"]
+    question, ctx = _load_command("ask")
+    for heading, params in group_options(question, ctx):
+        lines.append(f".SS {heading}")
+        lines += [line for param in params for line in _param_lines(param, ctx)]
+    lines.append(".SH COMMANDS")
     for name in sorted(COMMANDS):
         command, ctx = _load_command(name)
-        yield from _command_lines(command, ctx, f"nexi {name}")
+        lines += _command_lines(command, ctx, f"nexi {name}")
         for inner, child in sorted(command.commands.items()) if isinstance(command, click.Group) else []:
-            yield from _command_lines(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
+            lines += _command_lines(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
+    lines.append(".SH EXIT STATUS")
+    for code, meaning in EXITS:
+        lines += [".TP", f".B {code}", meaning]
+    lines.append(".SH FILES")
+    for name, meaning in FILES:
+        lines += [".TP", f".I {name}", meaning]
+    return "\n".join(lines) + "\n"
 
 
 def _command_lines(command: click.Command, ctx: click.Context, name: str) -> Iterator[str]:
     words = " ".join(p.make_metavar(ctx) for p in command.get_params(ctx) if isinstance(p, click.Argument))
     yield f".SS {_escape_roff(f'{name} {words}'.strip())}"
-    yield from _paragraph_lines(command.help or "")
+    paragraphs = [" ".join(block.split()) for block in (command.help or "").replace("\b", "").split("\n\n")]
+    for number, paragraph in enumerate(filter(None, paragraphs)):
+        yield from ([".PP"] if number else [])
+        yield _escape_roff(paragraph)
     for param in command.get_params(ctx):
         if isinstance(param, click.Option) and "--help" not in param.opts:
             yield from _param_lines(param, ctx)
@@ -90,23 +80,6 @@ def _param_lines(param: click.Parameter, ctx: click.Context) -> Iterator[str]:
     record = param.get_help_record(ctx)
     if record:
         yield from (".TP", f"\\fB{_escape_roff(record[0])}\\fR", _escape_roff(str(getattr(param, "help", "") or "")))
-
-
-def _paragraph_lines(text: str) -> Iterator[str]:
-    blocks = [" ".join(block.split()) for block in text.replace("\b", "").split("\n\n")]
-    for number, block in enumerate(b for b in blocks if b):
-        if number:
-            yield ".PP"
-        yield _escape_roff(block)
-
-
-def _end_lines() -> Iterator[str]:
-    yield ".SH EXIT STATUS"
-    for code, meaning in EXITS:
-        yield from (".TP", f".B {code}", meaning)
-    yield ".SH FILES"
-    for name, meaning in FILES:
-        yield from (".TP", f".I {name}", meaning)
 
 
 def _load_command(name: str) -> tuple[click.Command, click.Context]:
@@ -119,9 +92,7 @@ def _load_command(name: str) -> tuple[click.Command, click.Context]:
 
 
 def _escape_roff(text: str) -> str:
-    """Escape text for roff."""
-    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
-    return re.sub(r"^([.'])", r"\\&\1", escaped)
+    return re.sub(r"^([.'])", r"\\&\1", text.replace("\\", "\\e").replace("-", "\\-").replace("`", ""))
 
 
 if __name__ == "__main__":

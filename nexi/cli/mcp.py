@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from nexi.cli.exits import report_errors
-
-HELP = {"help_option_names": ["-h", "--help"]}
+from nexi.cli.options import HELP
 
 
 @click.group("mcp", invoke_without_command=True, context_settings=HELP)
@@ -55,9 +54,9 @@ def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
             write(entries.entry_text(client))
             print_note(f"Add this to {place}, or run: nexi mcp install {client}")
             return
-        done = entries.install_entry(client, place)
-        print_success(f"{place} {done.told}:")
+        installation = entries.install_entry(client, place)
+        print_success(f"{place} {installation.told}:")
         print_note(entries.entry_text(client))
-        if done.backup:
-            print_note(f"Saved a backup of the file as {done.backup}.")
+        if installation.backup:
+            print_note(f"Saved a backup of the file as {installation.backup}.")
         print_note(f"Restart {entries.NAMES[client]} to use it.")

@@ -10,9 +10,9 @@ import click
 from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.options import json_option
 
 if TYPE_CHECKING:
-    from nexi.app.local_models import LocalServer
     from nexi.app.pair_models import Grade
     from nexi.config import Config
     from nexi.errors import LLMError
@@ -60,7 +60,7 @@ class ModelListing(Struct, frozen=True):
     is_flag=True,
     help="Test whether the model can use tools, and how well the judge tells supported from unsupported.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def models_command(probe: bool, as_json: bool) -> None:
     """List the available models.
 
@@ -71,12 +71,17 @@ def models_command(probe: bool, as_json: bool) -> None:
     with report_errors(as_json=as_json):
         import asyncio
 
+        from nexi.app.pair_models import describe_grade
         from nexi.config import load_config
+        from nexi.output import clean_line, print_json, write
 
-        if probe:
-            _print_grade(*asyncio.run(_probe_models(load_config())), as_json=as_json)
-        else:
-            print_models(asyncio.run(list_models(load_config())), as_json=as_json)
+        if not probe:
+            return print_models(asyncio.run(list_models(load_config())), as_json=as_json)
+        model, approach, judge, grade = asyncio.run(_probe_models(load_config()))
+        if as_json:
+            judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
+            return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
+        return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
 async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
@@ -95,22 +100,12 @@ async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
         return answering.name, approach, judge.name, await grade_judge(config, judge, nexi.clock)
 
 
-def _print_grade(model: str, approach: Approach, judge: str, grade: Grade, *, as_json: bool) -> None:
-    from nexi.app.pair_models import describe_grade
-    from nexi.output import clean_line, print_json, write
-
-    if as_json:
-        tested = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
-        print_json({"schema": SCHEMA, "judge": tested, "answer": {"model": model, "approach": approach}})
-    else:
-        write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
-
-
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
     """List the models that are available now."""
     import asyncio
 
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
+    from nexi.config import hide_password
 
     endpoint = config.endpoint("answer")
     async with asyncio.TaskGroup() as group:
@@ -121,32 +116,27 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     servers = {s.base_url: s for s in local.result()}
     here = own.result()
     rows = [ListedModel(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
-    rows += [_endpoint_model(name, endpoint.base_url, here, name == endpoint.model) for name in names]
+    kind, base_url = here.kind if here else "endpoint", hide_password(endpoint.base_url)
+    for name in names:
+        model = here.model(name) if here else None
+        window, largest = (model.window, model.largest) if model else (None, None)
+        rows.append(ListedModel(kind, base_url, name, window, largest, name == endpoint.model))
     for server in servers.values():
         if here is None or server.base_url != here.base_url:
             rows += [ListedModel(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
     return ModelListing(tuple(rows), problem)
 
 
-def _endpoint_model(name: str, base_url: str, here: LocalServer | None, in_use: bool) -> ListedModel:
-    from nexi.config import hide_password
-
-    model = here.model(name) if here else None
-    window, largest = (model.window, model.largest) if model else (None, None)
-    return ListedModel(here.kind if here else "endpoint", hide_password(base_url), name, window, largest, in_use)
-
-
-def print_models(offered: ModelListing, *, as_json: bool) -> None:
+def print_models(listing: ModelListing, *, as_json: bool) -> None:
     from nexi.output import print_failure, print_json, write
 
-    problem = offered.problem
+    problem = listing.problem
     if as_json:
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
-        listed = {"schema": SCHEMA, "models": [row.as_json() for row in offered.rows], "problem": failure}
-        print_json(listed)
+        print_json({"schema": SCHEMA, "models": [row.as_json() for row in listing.rows], "problem": failure})
     else:
-        write(_render_table(offered.rows))
-        if len(offered.rows) == 1:
+        write(_render_table(listing.rows))
+        if len(listing.rows) == 1:
             write(
                 "No other models found. Configure an endpoint or start a local server, then run: nexi config setup\n",
                 sys.stderr,

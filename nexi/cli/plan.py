@@ -29,23 +29,24 @@ MAX_LINE_BYTES = 4096  # the longest line that terminals pass on
 _ADD, _DROP, _CHANGE = re.compile(r"\+\s*(\S.*)"), re.compile(r"-\s*(\d+)"), re.compile(r"(\d+)[.)]?\s+(\S.*)")
 
 
-async def settle_plan(run: Run, proposed: AgendaProposed, screen: Screen, keys: KeyEcho) -> None:
+async def settle_plan(run: Run, proposal: AgendaProposed, screen: Screen, keys: KeyEcho) -> None:
     """Prompt for the plan that waits at the run's gate, and approve or refuse it there."""
     with screen.pause_drawing(), keys.show_keys():
-        tasks = await _ask_for_tasks(run, proposed)
+        tasks = await _ask_for_tasks(run, proposal)
     if run.gate and run.gate.proposed and tasks:
         run.gate.settle(tasks)
     elif run.gate and run.gate.proposed:
         run.gate.refuse()
 
 
-async def _ask_for_tasks(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
+async def _ask_for_tasks(run: Run, proposal: AgendaProposed) -> tuple[str, ...]:
     """The tasks as the user wants them; none to cancel."""
+    from nexi.app.research_state import edit_tasks
     from nexi.output import print_note, print_warning, write
 
-    tasks = proposed.tasks
-    if proposed.estimate:
-        print_note(f"Depth {proposed.complexity}: {proposed.estimate}.")
+    tasks = proposal.tasks
+    if proposal.estimate:
+        print_note(f"Depth {proposal.complexity}: {proposal.estimate}.")
     while True:
         for number, task in enumerate(tasks, 1):
             print_note(f"  {number}. {task}")
@@ -56,31 +57,27 @@ async def _ask_for_tasks(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
         if line in ("", "y", "yes"):
             return tasks
         try:
-            tasks = await _apply_change(run, tasks, line)
+            is_edit = line in ("e", "edit")
+            new_tasks = await asyncio.to_thread(_edit_in_editor, tasks) if is_edit else _edit_inline(tasks, line)
+            tasks = edit_tasks(tasks, new_tasks)
         except ResearchError as error:
             print_warning(f"{error}. {error.fix}")
 
 
-async def _apply_change(run: Run, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
-    """Apply one line from the user. Raises ResearchError for tasks that cannot be researched."""
-    from nexi.app.research_state import edit_tasks
-
-    wanted = await asyncio.to_thread(_edit_in_editor, tasks) if line in ("e", "edit") else _edit_inline(tasks, line)
-    return edit_tasks(tasks, wanted)
-
-
 def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
     """Apply `+ TASK`, `- N` or `N TASK`. Raises ResearchError for anything else."""
-    changed = list(tasks)
-    if added := _ADD.fullmatch(line):
-        return [*changed, added[1]]
-    dropped, replaced = _DROP.fullmatch(line), _CHANGE.fullmatch(line)
-    number = int((dropped or replaced or ("", "0"))[1])
-    if not 1 <= number <= len(changed):
-        fix = f"the tasks are numbered 1 to {len(changed)}" if dropped or replaced else "press Enter, e or q, or edit a task"
+    new_tasks = list(tasks)
+    if addition := _ADD.fullmatch(line):
+        return [*new_tasks, addition[1]]
+    removal, replacement = _DROP.fullmatch(line), _CHANGE.fullmatch(line)
+    number = int((removal or replacement or ("", "0"))[1])
+    if not 1 <= number <= len(new_tasks):
+        fix = (
+            f"the tasks are numbered 1 to {len(new_tasks)}" if removal or replacement else "press Enter, e or q, or edit a task"
+        )
         raise ResearchError(f"{line[:60]!r} is not a change", fix=fix, code="bad_plan")
-    changed[number - 1 : number] = [replaced[2]] if replaced else []
-    return changed
+    new_tasks[number - 1 : number] = [replacement[2]] if replacement else []
+    return new_tasks
 
 
 def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
@@ -92,24 +89,24 @@ def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
         text = click.edit(head + "\n".join(tasks) + "\n", extension=".txt")
     except click.ClickException as error:
         raise ResearchError("the plan was not edited", cause=error.message, fix="set EDITOR to an installed editor") from error
-    edited = [line.strip() for line in (text or "").splitlines() if line.strip() and not line.startswith("#")]
-    if not edited:
+    new_tasks = [line.strip() for line in (text or "").splitlines() if line.strip() and not line.startswith("#")]
+    if not new_tasks:
         print_warning("the plan was not changed")
-    return edited or list(tasks)
+    return new_tasks or list(tasks)
 
 
 async def _read_line(run: Run) -> str | None:
     """Read a line; None at the end of input, or when the run is stopped."""
     loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
-    typed: asyncio.Future[bytes] = loop.create_future()
+    line: asyncio.Future[bytes] = loop.create_future()
     stopping = asyncio.ensure_future(run.stopping.wait())
-    first: tuple[asyncio.Future[Any], ...] = (typed, stopping)
-    loop.add_reader(fd, lambda: None if typed.done() else typed.set_result(os.read(fd, MAX_LINE_BYTES)))
+    first: tuple[asyncio.Future[Any], ...] = (line, stopping)
+    loop.add_reader(fd, lambda: None if line.done() else line.set_result(os.read(fd, MAX_LINE_BYTES)))
     try:
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
     finally:
         loop.remove_reader(fd)
         stopping.cancel()
-    if not typed.done() or not typed.result():
+    if not line.done() or not line.result():
         return None
-    return typed.result().decode("utf-8", "replace").strip()
+    return line.result().decode("utf-8", "replace").strip()

@@ -20,7 +20,6 @@ from nexi.files import lines_from_end, make_private_directory, replace_file
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
-    from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output as EditorOutput
 
@@ -68,15 +67,25 @@ class _EditingPrompt:
 def _create_session(words: Sequence[str], history: Path, status: Callable[[], str]) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import History
     from prompt_toolkit.shortcuts import CompleteStyle
     from prompt_toolkit.styles import Style
+
+    class InputHistory(History):
+        """Earlier input, in a private file; works without one if the disk refuses."""
+
+        def load_history_strings(self) -> Iterable[str]:
+            return read_inputs(history)
+
+        def store_string(self, string: str) -> None:
+            save_input(history, string)
 
     return PromptSession(
         PROMPT,
         multiline=True,
-        prompt_continuation=lambda width, line, wrapped: "" if wrapped else "... ".rjust(width),
+        prompt_continuation=lambda width, line, is_wrapped: "" if is_wrapped else "... ".rjust(width),
         key_bindings=_key_bindings(),
-        history=_open_history(history),
+        history=InputHistory(),
         completer=WordCompleter(list(words), sentence=True),
         complete_style=CompleteStyle.READLINE_LIKE,
         complete_while_typing=False,
@@ -128,39 +137,20 @@ def _key_bindings() -> KeyBindings:
     return keys
 
 
-def _open_history(path: Path) -> History:
-    from prompt_toolkit.history import History
-
-    class Kept(History):
-        """Earlier input, in a private file; works without one if the disk refuses."""
-
-        def load_history_strings(self) -> Iterable[str]:
-            return read_inputs(path)
-
-        def store_string(self, string: str) -> None:
-            save_input(path, string)
-
-    return Kept()
-
-
 def read_inputs(path: Path) -> Iterator[str]:
     """Yield earlier inputs, latest first; skip damaged lines."""
     try:
         for number, line in enumerate(lines_from_end(path)):
             if number > MAX_HISTORY_LINES:
                 return
-            if text := _parse_input(line):
+            try:
+                text = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(text, str) and text:
                 yield text
     except OSError:
         return
-
-
-def _parse_input(line: bytes) -> str:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return ""
-    return value if isinstance(value, str) else ""
 
 
 def save_input(path: Path, text: str) -> None:

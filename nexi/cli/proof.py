@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.options import HELP, json_option
 
 if TYPE_CHECKING:
-    from nexi.app.pair_models import Grade, ModelFolder, PublishedModel
+    from nexi.app.pair_models import Grade, ModelFolder
     from nexi.config import Config
 
 SCHEMA = "nexi-proof-1"
-_HELP = {"help_option_names": ["-h", "--help"]}
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-@click.group("proof", context_settings=_HELP)
+@click.group("proof", context_settings=HELP)
 def proof_command() -> None:
     """Install, inspect and remove a local model that checks sentences against their sources.
 
@@ -30,11 +27,11 @@ def proof_command() -> None:
     """
 
 
-@proof_command.command("install", context_settings=_HELP)
+@proof_command.command("install", context_settings=HELP)
 @click.argument("model", metavar="NAME|FOLDER")
 @click.option("--yes", is_flag=True, help="Download without asking.")
 @click.option("--from", "mirror", default="", metavar="URL", help="Download the files of NAME from this base URL instead.")
-@_as_json
+@json_option
 def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     """Install a published model by its NAME, or one from a FOLDER.
 
@@ -50,32 +47,36 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
         folder = Path(model).expanduser().resolve()
         if not folder.is_dir():
             _ask_consent(model, mirror, yes=yes)
-        installed, grade = asyncio.run(
+        model_folder, grade = asyncio.run(
             _install_and_grade(config, model, folder if folder.is_dir() else None, mirror, quiet=as_json)
         )
-        _print_model(installed, grade, as_json=as_json)
+        _print_model(model_folder, grade, as_json=as_json)
 
 
-@proof_command.command("status", context_settings=_HELP)
-@_as_json
+@proof_command.command("status", context_settings=HELP)
+@json_option
 def _status_command(as_json: bool) -> None:
     """Show the installed model, check its files, and show how often each mark is right."""
     with report_errors(as_json=as_json):
-        from nexi.app.pair_models import installed_model, kept_judge_grade, kept_model_grade, model_root
+        from nexi.app.mark_figures import describe_marks
+        from nexi.app.pair_models import describe_grade, installed_model, kept_judge_grade, kept_model_grade, model_root
         from nexi.config import load_config
         from nexi.output import write
 
         config = load_config()
-        installed = installed_model(model_root(config))
-        if installed:
-            installed.check_files()
-        _print_model(installed, kept_model_grade(config, installed) if installed else None, as_json=as_json)
+        folder = installed_model(model_root(config))
+        if folder:
+            folder.check_files()
+        _print_model(folder, kept_model_grade(config, folder) if folder else None, as_json=as_json)
         if not as_json:
-            write(_marks_text(kept_judge_grade(config)))
+            judge = kept_judge_grade(config)
+            advice = "not tested yet; test it with nexi doctor --judge, or by asking a question"
+            marks = "".join(f"{word.replace('_', ' ')}: {text}\n" for word, text in describe_marks().items())
+            write(f"\nMarks\n{marks}The configured judge: {describe_grade(judge) if judge else advice}\n")
 
 
-@proof_command.command("remove", context_settings=_HELP)
-@_as_json
+@proof_command.command("remove", context_settings=HELP)
+@json_option
 def _remove_command(as_json: bool) -> None:
     """Remove the installed model and its files."""
     with report_errors(as_json=as_json):
@@ -83,12 +84,16 @@ def _remove_command(as_json: bool) -> None:
         from nexi.config import load_config
         from nexi.output import print_json, write
 
-        removed = remove_model(model_root(load_config()))
+        was_installed = remove_model(model_root(load_config()))
         if as_json:
-            print_json({"schema": SCHEMA, "removed": removed})
+            print_json({"schema": SCHEMA, "removed": was_installed})
         else:
-            write("Removed the model. Rules and the judge still check sentences.\n" if removed else "No model is installed.\n")
-        if not removed:
+            write(
+                "Removed the model. Rules and the judge still check sentences.\n"
+                if was_installed
+                else "No model is installed.\n"
+            )
+        if not was_installed:
             raise SystemExit(EXIT_FAILURE)
 
 
@@ -99,7 +104,10 @@ def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
     from nexi.output import write
 
     model = find_published(name)
-    write(_offer_text(model, mirror), sys.stderr)
+    reads = ", ".join(model.languages) or "any language"
+    lines = [f"{model.name}: {model.bytes / 1e6:.0f} MB, licence {model.licence}, reads {reads}", f"revision {model.revision}"]
+    lines += [f"{file.sha256}  {model.url_of(file, mirror)}" for file in model.files]
+    write("\n".join(lines) + "\n", sys.stderr)
     if yes:
         return
     if not sys.stdin.isatty():
@@ -108,87 +116,50 @@ def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
         raise SystemExit(EXIT_FAILURE)
 
 
-def _offer_text(model: PublishedModel, mirror: str) -> str:
-    reads = ", ".join(model.languages) or "any language"
-    lines = [f"{model.name}: {model.bytes / 1e6:.0f} MB, licence {model.licence}, reads {reads}", f"revision {model.revision}"]
-    lines += [f"{file.sha256}  {model.url_of(file, mirror)}" for file in model.files]
-    return "\n".join(lines) + "\n"
-
-
 async def _install_and_grade(
     config: Config, name: str, folder: Path | None, mirror: str, *, quiet: bool
 ) -> tuple[ModelFolder, Grade | None]:
     from nexi.app import Nexi
     from nexi.app.pair_models import grade_model, install_model
 
+    shows_size = not quiet and sys.stderr.isatty()
+
+    def show_size(byte_count: int) -> None:
+        if shows_size:
+            sys.stderr.write(f"\r{byte_count / 1e6:.0f} MB")
+
     async with Nexi(config) as nexi:
-        with _download_progress(quiet=quiet) as on_bytes:
-            installed, model = await install_model(nexi.ports, name, folder, mirror=mirror, on_bytes=on_bytes)
+        model_folder, model = await install_model(nexi.ports, name, folder, mirror=mirror, on_bytes=show_size)
+        if shows_size:
+            sys.stderr.write("\r\x1b[K")
         try:
-            return installed, await grade_model(config, installed, model, nexi.clock)
+            return model_folder, await grade_model(config, model_folder, model, nexi.clock)
         finally:
             await model.aclose()
 
 
-@contextmanager
-def _download_progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show the downloaded size on a terminal."""
-    shows = not quiet and sys.stderr.isatty()
-
-    def on_bytes(done: int) -> None:
-        if shows:
-            sys.stderr.write(f"\r{done / 1e6:.0f} MB")
-
-    yield on_bytes
-    if shows:
-        sys.stderr.write("\r\x1b[K")
-
-
-def _print_model(installed: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:
-    from nexi.output import print_json, write
+def _print_model(folder: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:
+    from nexi.app.pair_models import describe_grade, published_models
+    from nexi.output import clean_line, print_json, write
 
     if as_json:
-        print_json({"schema": SCHEMA, "installed": _model_json(installed) if installed else None, "grade": _grade_json(grade)})
-    else:
-        write(_model_text(installed, grade))
-
-
-def _model_json(installed: ModelFolder) -> dict[str, Any]:
-    return {
-        "name": installed.name,
-        "folder": str(installed.path),
-        "source": installed.source,
-        "revision": installed.revision,
-        "licence": installed.licence,
-        "languages": list(installed.languages),
-        "files": dict(installed.files),
-    }
-
-
-def _grade_json(grade: Grade | None) -> dict[str, Any] | None:
-    return {**grade.as_json(), "may_raise": grade.may_raise, "may_be_asked": grade.may_be_asked} if grade else None
-
-
-def _model_text(installed: ModelFolder | None, grade: Grade | None) -> str:
-    from nexi.app.pair_models import describe_grade, published_models
-    from nexi.output import clean_line
-
-    if installed is None:
+        model = folder and {
+            "name": folder.name,
+            "folder": str(folder.path),
+            "source": folder.source,
+            "revision": folder.revision,
+            "licence": folder.licence,
+            "languages": list(folder.languages),
+            "files": dict(folder.files),
+        }
+        rights = grade and {**grade.as_json(), "may_raise": grade.may_raise, "may_be_asked": grade.may_be_asked}
+        return print_json({"schema": SCHEMA, "installed": model, "grade": rights})
+    if folder is None:
         names = ", ".join(sorted(published_models()))
-        return f"No model is installed. Published models: {names}. To install one: nexi proof install NAME|FOLDER\n"
-    lines = [
-        f"{clean_line(installed.name)}, licence {clean_line(installed.licence) or 'not stated'}, in {installed.path}",
-        f"reads {', '.join(map(clean_line, installed.languages)) or 'any language'}; files unchanged since installation",
-        describe_grade(grade) if grade else "not tested yet; it will be tested on first use",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _marks_text(judge: Grade | None) -> str:
-    """What each mark means and how often it is right: by rules on labelled sentences, and by the configured judge."""
-    from nexi.app.mark_figures import describe_marks
-    from nexi.app.pair_models import describe_grade
-
-    lines = [f"{word.replace('_', ' ')}: {text}" for word, text in describe_marks().items()]
-    tested = describe_grade(judge) if judge else "not tested yet; test it with nexi doctor --judge, or by asking a question"
-    return "\n".join(["", "Marks", *lines, f"The configured judge: {tested}"]) + "\n"
+        return write(f"No model is installed. Published models: {names}. To install one: nexi proof install NAME|FOLDER\n")
+    licence, languages = clean_line(folder.licence) or "not stated", ", ".join(map(clean_line, folder.languages))
+    return write(
+        f"{clean_line(folder.name)}, licence {licence}, in {folder.path}\n"
+        f"reads {languages or 'any language'}; files unchanged since installation\n"
+        f"{describe_grade(grade) if grade else 'not tested yet; it will be tested on first use'}\n"
+    )

@@ -9,29 +9,19 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
-from nexi.cli.runner import (
-    answer_screen,
-    follow_run,
-    load_terminal_config,
-    research_screen,
-    run_request,
-    warn_without_model,
-)
+from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nexi.app import Nexi, RunOpening, RunRequest, RunResult
     from nexi.app.open_question import OpenQuestion
     from nexi.app.request import RunMode
     from nexi.cli.flags import AskFlags
-    from nexi.cli.prompt import Prompt
     from nexi.config import Config
     from nexi.events import RunFinished
     from nexi.output import Screen
@@ -76,15 +66,16 @@ def _interactive_mode(flags: AskFlags) -> None:
     config = load_terminal_config(flags.output)
     with Interrupts() as interrupts:
         try:
-            asyncio.run(_run_prompt(config, flags, interrupts))
+            asyncio.run(_answer_lines(config, flags, interrupts))
         except asyncio.CancelledError:
             interrupts.code = EXIT_TERMINATED  # nothing but SIGTERM cancels the prompt
 
 
-async def _run_prompt(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
+async def _answer_lines(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
+    """Read lines at the prompt and handle each, until an exit word or the end of input."""
     from nexi.cli.prompt import handle_signal, open_prompt
     from nexi.config import is_dumb_terminal
-    from nexi.output import write
+    from nexi.output import print_failure, write
 
     warn_without_model(config, flags.model)
     write(GREETING + ("\n" if config.config_path.exists() else "\nType /setup to choose a model.\n"), sys.stderr)
@@ -93,24 +84,18 @@ async def _run_prompt(config: Config, flags: AskFlags, interrupts: Interrupts) -
         async with _Conversation(config, flags, interrupts) as conversation:
             status = conversation.status_line
             prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=plain, status=status)
-            await _answer_lines(prompt, conversation)
+            while True:
+                try:
+                    line = (await prompt.read()).strip()
+                except EOFError:
+                    break
+                if line in EXIT_WORDS:
+                    break
+                try:
+                    await conversation.handle_line(line)
+                except NexiError as error:
+                    print_failure(error)
     interrupts.code = 0  # leaving the prompt is not an interruption
-
-
-async def _answer_lines(prompt: Prompt, conversation: _Conversation) -> None:
-    from nexi.output import print_failure
-
-    while True:
-        try:
-            line = (await prompt.read()).strip()
-        except EOFError:
-            return
-        if line in EXIT_WORDS:
-            return
-        try:
-            await conversation.handle_line(line)
-        except NexiError as error:
-            print_failure(error)
 
 
 class _Conversation:
@@ -146,6 +131,8 @@ class _Conversation:
 
     async def handle_line(self, line: str) -> None:
         """Run a command or ask a question. Raises NexiError if that fails."""
+        from difflib import get_close_matches
+
         from nexi.answers.answered import narrow_question
         from nexi.cli.open_question import narrow_by_reply
         from nexi.output import write
@@ -162,18 +149,28 @@ class _Conversation:
         elif word in SLASH_COMMANDS:
             await self._run_command(word, rest.strip())
         elif word.startswith("/") and "/" not in word[1:]:
-            raise _unknown_command_error(word)
+            near = get_close_matches(word, SLASH_COMMANDS, n=1, cutoff=0.65)
+            raise NexiError(f"unknown command {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the commands")
         elif line:
             await self._ask_question(line)
 
     async def _run_command(self, word: str, rest: str) -> None:
+        from nexi.app import Session
         from nexi.cli.delivery import copy_answer
+        from nexi.cli.evidence import select_sources, show_evidence
+        from nexi.cli.history import DEFAULT_LISTED, _show_last_n
+        from nexi.output import print_success
 
         match word:
             case "/new":
-                self._start_conversation()
+                # settings and files stay
+                self._session, self._result, self._question = Session(), None, ""
+                self._earlier_messages = []
+                print_success("New conversation.")
             case "/evidence":
-                self._show_evidence(rest)
+                result = self._last_result()
+                sources = select_sources(result.answer.sources, _parse_number(rest, "/evidence 1") if rest else None)
+                show_evidence(self._nexi.config, result.id, sources, result.answer.review)
             case "/open":
                 self._open_source(rest)
             case "/copy":
@@ -181,7 +178,7 @@ class _Conversation:
             case "/export":
                 await self._export_answer(rest)
             case "/history":
-                self._show_history(rest)
+                _show_last_n(_parse_number(rest, "/history 5") if rest else DEFAULT_LISTED)
             case "/cost":
                 self._show_cost()
             case "/focus":
@@ -199,7 +196,10 @@ class _Conversation:
             case "/sources":
                 self._show_sources()
             case "/retry":
-                await self._retry_question()
+                if not self._question:
+                    raise NexiError("nothing to retry", fix="ask a question first")
+                self._session.messages[:] = self._earlier_messages
+                await self._ask_again(self._question)
             case "/save":
                 self._save_answer(rest)
             case "/setup":
@@ -209,9 +209,10 @@ class _Conversation:
 
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
+        from nexi.answers.answered import list_readings
         from nexi.cli.delivery import print_next_steps
         from nexi.cli.templates import apply_template
-        from nexi.output import write
+        from nexi.output import clean_line, print_note, write
 
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
         screen = answer_screen(self._flags.output)
@@ -219,20 +220,13 @@ class _Conversation:
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             screen.finish(self._last_result())
             print_next_steps(self._last_result(), at_prompt=True)
-            self._ask_which()
+            # the next line may be the number of a reading, or anything else
+            answer = self._last_result().answer
+            self._readings = list_readings(answer.text, answer.answered)
+            if self._readings:
+                choices = " · ".join(f"{number} {clean_line(reading)}" for number, reading in enumerate(self._readings, 1))
+                print_note(f"Which one do you mean? Type its number: {choices}", None)
             write("\n", sys.stderr)
-
-    def _ask_which(self) -> None:
-        """Ask once which reading of the question is meant; the next line may be its number, or anything else."""
-        from nexi.answers.answered import list_readings
-        from nexi.output import print_note
-        from nexi.output.controls import clean_line
-
-        answer = self._last_result().answer
-        self._readings = list_readings(answer.text, answer.answered)
-        if self._readings:
-            choices = " · ".join(f"{number} {clean_line(reading)}" for number, reading in enumerate(self._readings, 1))
-            print_note(f"Which one do you mean? Type its number: {choices}", None)
 
     async def _research_question(self, question: str) -> None:
         """Research within the conversation, after asking back once where the question may mean several things."""
@@ -288,42 +282,28 @@ class _Conversation:
             self._result = await search
         except asyncio.CancelledError:
             if self._interrupts.code != EXIT_CANCELLED:
-                await _wait_until_cancelled(search)
+                search.cancel()
+                await asyncio.wait({search})
                 raise
             print_note("Stopped.", None, "dim")
             return False
         self._spent.append(self._result.finished)
         return True
 
-    def _start_conversation(self) -> None:
-        """Forget the conversation; settings and files stay."""
-        from nexi.app import Session
-        from nexi.output import print_success
-
-        self._session, self._result, self._question = Session(), None, ""
-        self._earlier_messages = []
-        print_success("New conversation.")
-
-    async def _retry_question(self) -> None:
-        if not self._question:
-            raise NexiError("nothing to retry", fix="ask a question first")
-        self._session.messages[:] = self._earlier_messages
-        await self._ask_again(self._question)
-
     # settings
 
     async def _change_model(self, name: str) -> None:
         from nexi.output import print_success
 
-        wanted = name or self._model
-        config = self._nexi.config.override(model=wanted) if wanted else self._nexi.config
-        used = config.endpoint("answer").model
-        if name and used != name:
+        choice = name or self._model
+        config = self._nexi.config.override(model=choice) if choice else self._nexi.config
+        model = config.endpoint("answer").model
+        if name and model != name:
             raise NexiError(
-                f"cannot use {name}", cause=f"no API key is configured, so {used} answers", fix="add one: nexi config setup"
+                f"cannot use {name}", cause=f"no API key is configured, so {model} answers", fix="add one: nexi config setup"
             )
-        self._model = name or self._model
-        print_success(f"Model: {used}")
+        self._model = choice
+        print_success(f"Model: {model}")
 
     async def _run_setup(self) -> None:
         """Run the setup in a thread, since it prompts at the terminal and runs its own event loop."""
@@ -344,11 +324,11 @@ class _Conversation:
         if level and level not in EFFORT_LEVELS:
             raise NexiError(f"effort {level!r} is unknown", cause="it must be s, m or l", fix="type /effort s, m or l")
         self._effort = level or self._effort
-        used = self._effort or self._nexi.config.default_effort
-        print_success(f"Effort: {used} ({EFFORT_LEVELS[used]['description'].lower()})")
+        effort = self._effort or self._nexi.config.default_effort
+        print_success(f"Effort: {effort} ({EFFORT_LEVELS[effort]['description'].lower()})")
 
     def _change_focus(self, kind: str) -> None:
-        from nexi.cli.filters import FOCUS_KINDS
+        from nexi.cli.options import FOCUS_KINDS
         from nexi.output import print_success
 
         if kind and kind != "none" and kind not in FOCUS_KINDS:
@@ -401,25 +381,18 @@ class _Conversation:
         from nexi.output import cost_text
 
         costs = [end.usage.cost for end in self._spent]
-        known = [cost for cost in costs if cost is not None]
-        return cost_text(sum(known) if len(known) == len(costs) else None)
+        known_costs = [cost for cost in costs if cost is not None]
+        return cost_text(sum(known_costs) if len(known_costs) == len(costs) else None)
 
     def _show_cost(self) -> None:
         from nexi.output import print_note
 
         answers, tokens = len(self._spent), sum(end.usage.total for end in self._spent)
         seconds = sum(end.seconds for end in self._spent)
-        counted = f"{answers} answer{'s' * (answers != 1)}, {seconds:.1f} s, {tokens:,} tokens"
-        print_note(f"{counted}, {self._total_cost()}")
+        counts = f"{answers} answer{'s' * (answers != 1)}, {seconds:.1f} s, {tokens:,} tokens"
+        print_note(f"{counts}, {self._total_cost()}")
 
     # the last answer
-
-    def _show_evidence(self, number: str) -> None:
-        from nexi.cli.evidence import select_sources, show_evidence
-
-        result = self._last_result()
-        sources = select_sources(result.answer.sources, _parse_number(number, "/evidence 1") if number else None)
-        show_evidence(self._nexi.config, result.id, sources, result.answer.review)
 
     def _open_source(self, number: str) -> None:
         from nexi.cli.evidence import select_sources
@@ -444,11 +417,6 @@ class _Conversation:
             )
         await export_answer(self._nexi.runs(), self._last_result().id, form, name.strip() or None)
 
-    def _show_history(self, count: str) -> None:
-        from nexi.cli.history import DEFAULT_LISTED, _show_last_n
-
-        _show_last_n(_parse_number(count, "/history 5") if count else DEFAULT_LISTED)
-
     def _show_sources(self) -> None:
         from nexi.output import print_note, print_sources
         from nexi.output.proof import support_by_source
@@ -460,6 +428,8 @@ class _Conversation:
             print_note("The last answer cites no sources.")
 
     def _save_answer(self, name: str) -> None:
+        """Save the last answer under this name, or under one made from the question that is free."""
+        import re
         from pathlib import Path
 
         from nexi.cli.delivery import answer_text
@@ -468,7 +438,10 @@ class _Conversation:
         from nexi.output import clean_text, print_success
 
         text = f"# {' '.join(self._question.split())}\n\n{answer_text(self._last_result())}"
-        path = Path(name).expanduser() if name else _unused_path(self._question)
+        stem = "-".join(re.findall(r"[^\W_]+", self._question.lower())[:MAX_NAME_WORDS])[:60] or "answer"
+        names = (f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MAX_COPIES)))
+        free_path = next((path for file in names if not (path := Path(file)).exists()), Path(names[0]))
+        path = Path(name).expanduser() if name else free_path
         try:
             create_private_file(path, clean_text(text).encode("utf-8", "replace"))
         except (OSError, ValueError) as error:
@@ -486,27 +459,3 @@ def _parse_number(word: str, example: str) -> int:
     if not (word.isascii() and word.isdigit() and int(word)):
         raise NexiError(f"{word!r} is not a number" if word else "missing number", fix=f"type {example}")
     return int(word)
-
-
-async def _wait_until_cancelled(search: asyncio.Future[Any]) -> None:
-    """Cancel a search and wait for its end."""
-    search.cancel()
-    await asyncio.wait({search})
-
-
-def _unknown_command_error(word: str) -> NexiError:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, SLASH_COMMANDS, n=1, cutoff=0.65)
-    return NexiError(f"unknown command {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the commands")
-
-
-def _unused_path(question: str) -> Path:
-    """A file name made from the question that does not exist yet."""
-    import re
-    from pathlib import Path
-
-    words = re.findall(r"[^\W_]+", question.lower())[:MAX_NAME_WORDS]
-    stem = "-".join(words)[:60] or "answer"
-    names = [f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MAX_COPIES))]
-    return next((path for name in names if not (path := Path(name)).exists()), Path(names[0]))

@@ -9,13 +9,11 @@ import click
 
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
-from nexi.cli.filters import filter_options
 from nexi.cli.flags import parse_flags
+from nexi.cli.options import HELP, cost_options, filter_options, json_option, research_options, screen_options
 from nexi.cli.saving import SavingCommand, save_option
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from nexi.app import Run, RunResult
     from nexi.cli.flags import AskFlags
     from nexi.cli.keys import KeyEcho
@@ -24,16 +22,9 @@ if TYPE_CHECKING:
     from nexi.output import Screen
 
 
-@click.command("research", cls=SavingCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("research", cls=SavingCommand, context_settings=HELP)
 @click.argument("words", nargs=-1, metavar='"QUESTION"')
-@click.option(
-    "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
-)
-@click.option(
-    "--length", type=click.Choice(["brief", "standard", "long"]), help="Length of the report: about 300, 1,000 or 3,000 words."
-)
-@click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs.")
-@click.option("--yes", is_flag=True, help="Don't prompt; accept the plan.")
+@research_options
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @filter_options
@@ -45,15 +36,13 @@ if TYPE_CHECKING:
     help="Aim to finish within S seconds.",
 )
 @click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
+@cost_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Research in this space.")
 @click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
-@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@screen_options
+@json_option
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the default location; - prints it only."
 )
@@ -104,17 +93,19 @@ async def _run_to_report(config: Config, question: str, flags: AskFlags, interru
     from msgspec.structs import replace
 
     from nexi.app import Nexi
+    from nexi.cli.plan import settle_plan
     from nexi.cli.runner import follow_run, run_request, warn_without_model
+    from nexi.events import AgendaProposed
 
-    request = replace(run_request(flags, question, "research"), holds_plan=_asks_about_plan(flags))
+    async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
+        if isinstance(event, AgendaProposed):
+            await settle_plan(run, event, screen, keys)
+
+    holds_plan = flags.plan and _has_person(flags)  # who approves the plan before money is spent
+    request = replace(run_request(flags, question, "research"), holds_plan=holds_plan)
     warn_without_model(config, request.model)
     async with Nexi(config) as nexi:
-        return await follow_run(nexi.run(request), screen, interrupts, _plan_prompt(screen) if request.holds_plan else None)
-
-
-def _asks_about_plan(flags: AskFlags) -> bool:
-    """Whether the user approves the plan before money is spent: with --plan, at a terminal."""
-    return flags.plan and _has_person(flags)
+        return await follow_run(nexi.run(request), screen, interrupts, prompt if holds_plan else None)
 
 
 def _has_person(flags: AskFlags) -> bool:
@@ -122,14 +113,3 @@ def _has_person(flags: AskFlags) -> bool:
     from nexi.output import is_tty
 
     return not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
-
-
-def _plan_prompt(screen: Screen) -> Callable[[Run, Event, KeyEcho], Awaitable[None]]:
-    async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
-        from nexi.cli.plan import settle_plan
-        from nexi.events import AgendaProposed
-
-        if isinstance(event, AgendaProposed):
-            await settle_plan(run, event, screen, keys)
-
-    return prompt

@@ -11,26 +11,26 @@ import click
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.cli.completion import complete_run
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
+from nexi.cli.options import HELP, json_option, screen_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nexi.app import RunDirectory, RunResult, RunSummary
-    from nexi.cli.flags import AskFlags, OutputFlags
+    from nexi.cli.flags import AskFlags
     from nexi.config import Config
     from nexi.output import Screen
     from nexi.ports import RunStore
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
-HELP = {"help_option_names": ["-h", "--help"]}
 
 
 @click.group("runs", invoke_without_command=True, context_settings=HELP)
 @click.option(
     "-n", "--num", type=click.IntRange(1), default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     """List runs, newest first."""
@@ -89,23 +89,17 @@ def _tidy_command(dry_run: bool) -> None:
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
 def stop_command(run_id: str) -> None:
     """Tell a running run to answer now with what it has read."""
+    from nexi.events import RunFinished
     from nexi.output import print_success, print_warning
 
     with report_errors():
-        if _run_directory().request_stop(run_id):
-            print_success(f"Told run {run_id} to answer now.")
-        else:
-            print_warning(f"run {run_id} is not running; {_next_step(run_id)}")
-
-
-def _next_step(run_id: str) -> str:
-    """What the user can do with a run that is not running."""
-    from nexi.events import RunFinished
-
-    facts = _run_directory().open_log(run_id).facts
-    if facts and isinstance(facts[-1][1], RunFinished):
-        return f"to see its answer: nexi --show {run_id}"
-    return f"to continue it: nexi resume {run_id}"
+        directory = _run_directory()
+        if directory.request_stop(run_id):
+            return print_success(f"Told run {run_id} to answer now.")
+        facts = directory.open_log(run_id).facts
+        has_answer = facts and isinstance(facts[-1][1], RunFinished)
+        next_step = f"to see its answer: nexi --show {run_id}" if has_answer else f"to continue it: nexi resume {run_id}"
+        return print_warning(f"run {run_id} is not running; {next_step}")
 
 
 @click.command("resume", context_settings=HELP)
@@ -114,9 +108,8 @@ def _next_step(run_id: str) -> str:
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="New cost limit for the whole run.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
 @click.option("--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="New time target for the whole run.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
-@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@screen_options
+@json_option
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
 def resume_command(run_id: str, **options: Any) -> None:
     """Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.
@@ -125,16 +118,26 @@ def resume_command(run_id: str, **options: Any) -> None:
     """
     import asyncio
 
-    from nexi.cli.delivery import output_path
+    from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer
     from nexi.cli.flags import parse_flags
-    from nexi.cli.runner import load_terminal_config
+    from nexi.cli.runner import load_terminal_config, model_of, question_of
+    from nexi.events import AgendaSet
+    from nexi.output import answer_json, print_json
 
     flags = parse_flags(options)
     with report_errors(as_json=flags.output.as_json), Interrupts(as_json=flags.output.as_json) as interrupts:
         config = load_terminal_config(flags.output)
         output_path(flags.output)  # fail before anything is spent
         result, screen = asyncio.run(_run_to_result(config, run_id, flags, interrupts))
-        _deliver_result(result, flags.output, screen)
+        if any(isinstance(fact, AgendaSet) for fact in result.facts):
+            deliver_report(result, flags.output, screen)
+        elif path := output_path(flags.output):
+            write_answer(path, result, question_of(result), flags.output)
+        elif flags.output.as_json:
+            print_json(answer_json(result, question_of(result), model_of(result)))
+        else:
+            screen.finish(result)
+            print_next_steps(result)
         exit_unless_answered(result)
 
 
@@ -161,54 +164,32 @@ async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupt
         return result, screen
 
 
-def _deliver_result(result: RunResult, flags: OutputFlags, screen: Screen) -> None:
-    from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer
-    from nexi.cli.runner import model_of, question_of
-    from nexi.events import AgendaSet
-    from nexi.output import answer_json, print_json
-
-    if any(isinstance(fact, AgendaSet) for fact in result.facts):
-        return deliver_report(result, flags, screen)
-    if path := output_path(flags):
-        return write_answer(path, result, question_of(result), flags)
-    if flags.as_json:
-        return print_json(answer_json(result, question_of(result), model_of(result)))
-    screen.finish(result)
-    return print_next_steps(result)
-
-
 @click.command("replay", context_settings=HELP)
 @click.argument("run", metavar="ID|FILE", shell_complete=complete_run)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def replay_command(run: str, as_json: bool) -> None:
     """Replay a finished run from its log, offline, and compare the answers.
 
     FILE is a bundle from `nexi export`.
     """
-    import asyncio
     import tempfile
 
-    from nexi.app import Nexi
+    from nexi.cli.loop import run_with_nexi
     from nexi.output import print_json, print_success, print_warning, write
 
     with report_errors(as_json=as_json), tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
         config, run_id = _locate_run(run, Path(folder))
-
-        async def play() -> Any:
-            async with Nexi(config) as nexi:
-                return await nexi.replay(run_id)
-
-        played = asyncio.run(play())
-        text = played.result.answer.text
+        replay = run_with_nexi(lambda nexi: nexi.replay(run_id), config)
+        text = replay.result.answer.text
         if as_json:
-            print_json({"schema": "nexi-replay-1", "run": run_id, "same": played.is_same, "answer": text})
+            print_json({"schema": "nexi-replay-1", "run": run_id, "same": replay.is_same, "answer": text})
         else:
             write(f"{text}\n")
-            if played.is_same:
+            if replay.is_same:
                 print_success(f"Run {run_id}: same answer, byte for byte.")
             else:
                 print_warning(f"run {run_id} gave a different answer; to see the original: nexi --show {run_id}")
-        if not played.is_same:
+        if not replay.is_same:
             raise SystemExit(1)
 
 
@@ -244,14 +225,21 @@ def export_command(run_id: str, bundle: bool, form: str | None, sources: str | N
     """Export the answer of a run, or with --bundle the whole run."""
     import asyncio
 
+    from nexi.app.bundle import write_bundle
+    from nexi.app.components import secrets_of
+    from nexi.config import load_config
+    from nexi.output import print_success
+
     with report_errors():
         if bundle == bool(form):
             raise click.UsageError("choose what to export: --format or --bundle")
         if sources and not (form and EXPORT_FORMATS[form].lists_sources):
             raise click.UsageError("--sources is for references: --format ris, bibtex or csl")
-        if form is None:
-            return _export_bundle(run_id, output)
-        return asyncio.run(export_answer(_run_directory(), run_id, form, output, _parse_numbers(sources or "")))
+        if form:
+            return asyncio.run(export_answer(_run_directory(), run_id, form, output, _parse_numbers(sources or "")))
+        path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
+        pages = write_bundle(_run_directory(), run_id, path, secrets_of(load_config()))
+        return print_success(f"Saved the run and its {pages} texts to {path}.")
 
 
 def _parse_numbers(text: str) -> tuple[int, ...]:
@@ -290,17 +278,6 @@ def write_export(body: bytes, output: str, name: str = "the run") -> None:
     print_success(f"Saved {name} to {path}.")
 
 
-def _export_bundle(run_id: str, output: str | None) -> None:
-    from nexi.app.bundle import write_bundle
-    from nexi.app.components import secrets_of
-    from nexi.config import load_config
-    from nexi.output import print_success
-
-    path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
-    pages = write_bundle(_run_directory(), run_id, path, secrets_of(load_config()))
-    print_success(f"Saved the run and its {pages} texts to {path}.")
-
-
 def _run_directory() -> RunDirectory:
     from nexi.app import open_runs
     from nexi.config import load_config
@@ -308,19 +285,19 @@ def _run_directory() -> RunDirectory:
     return open_runs(load_config())
 
 
-def _print_runs(found: list[RunSummary], as_json: bool) -> None:
+def _print_runs(runs: list[RunSummary], as_json: bool) -> None:
     from nexi.output import print_json, write
     from nexi.output.controls import clean_line
 
     if as_json:
         rows = [
             {"id": r.id, "created": r.created, "state": r.shown_state, "mode": r.mode, "query": r.query, "bytes": r.size}
-            for r in found
+            for r in runs
         ]
         return print_json({"schema": "nexi-runs-1", "runs": rows})
-    if not found:
+    if not runs:
         return write("No runs.\n", sys.stderr)
-    for run in found:
+    for run in runs:
         query = clean_line(run.query)[:MAX_QUERY_CHARS]
         write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {run.shown_state:<10}  {run.mode:<8}  {query}\n")
     return None

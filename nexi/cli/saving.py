@@ -20,17 +20,13 @@ class SavingCommand(click.Command):
     """A command with `--save`, after which a question may follow at once."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _spell_place(args))
-
-
-def _spell_place(args: list[str]) -> list[str]:
-    """`--save` with its place in one word, so that the parser does not take the question for it."""
-    spelled: list[str] = []
-    for number, word in enumerate(args):
-        if word == "--":
-            return spelled + args[number:]
-        if word == "vault" and number and args[number - 1] == "--save":
-            spelled[-1] = "--save=vault"
-        else:
-            spelled.append("--save=folder" if word == "--save" else word)
-    return spelled
+        # `--save` and its place become one word, so that the parser does not take the question for it
+        words: list[str] = []
+        for number, word in enumerate(args):
+            if word == "--":
+                return super().parse_args(ctx, words + args[number:])
+            if word == "vault" and number and args[number - 1] == "--save":
+                words[-1] = "--save=vault"
+            else:
+                words.append("--save=folder" if word == "--save" else word)
+        return super().parse_args(ctx, words)

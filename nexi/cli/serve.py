@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP
 
 
-@click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("serve", context_settings=HELP)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on; 0 picks a free one."

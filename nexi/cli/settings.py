@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import json_option
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
 @click.group("config", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def config_command(ctx: click.Context, as_json: bool) -> None:
     """Show, change and set up the configuration.
@@ -55,9 +56,34 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
     api_keys.brave, prices.MODEL. Separate list items with commas: `nexi config set search_backend searxng,wikipedia`.
     `nexi config add` leaves the other items of a list.
     """
+    from nexi.config import load_config
+    from nexi.output import print_json, print_warning, write
+
     if ctx.invoked_subcommand is None:
         with report_errors(as_json=as_json):
-            _print_settings(as_json)
+            config = load_config()
+            has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+            if not as_json and not config.config_path.exists() and has_terminal:
+                write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
+                if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
+                    config = run_setup()
+            if as_json:
+                return print_json(
+                    {
+                        "schema": SCHEMA,
+                        "path": str(config.config_path),
+                        "exists": config.config_path.exists(),
+                        "settings": config.to_masked_dict(),
+                        "sources": {name: _setting_source(config, name) for name in config.to_dict()},
+                        "notes": list(config.notes),
+                    }
+                )
+            for note in config.notes:
+                print_warning(note)
+            _show_table(config)
+            if config.endpoint("answer").is_extractive and config.model != "extractive":
+                write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
+    return None
 
 
 @config_command.command("path")
@@ -75,7 +101,13 @@ def _get_command(key: str) -> None:
         from nexi.config import load_config
         from nexi.output import write
 
-        write(_format_value(_setting_at(load_config().to_masked_dict(), key)) + "\n")
+        name, parts = _split_key(key)
+        value = load_config().to_masked_dict()[name]
+        for part in parts:
+            if not isinstance(value, Mapping) or part not in value:
+                raise ConfigError(f"{key} is not set", fix=f"nexi config set {key} VALUE")
+            value = value[part]
+        write(_format_value(value) + "\n")
 
 
 @config_command.command("set", context_settings={"ignore_unknown_options": True})
@@ -86,8 +118,20 @@ def _set_command(key: str, value: str | None) -> None:
 
     Without VALUE it is read from stdin, which keeps keys out of the shell history.
     """
+    from nexi.config import change_config, read_file_settings
+    from nexi.output import print_success
+
     with report_errors():
-        _set_setting(key, _read_typed_value(key) if value is None else value)
+        word = _read_typed_value(key) if value is None else value
+        name, parts = _split_key(key)
+        new_value = _parse_value(name, parts, word)
+        if parts:
+            new_value = _set_part(read_file_settings().get(name), parts, new_value, key)
+        earlier = _listed_items(name, read_file_settings())
+        place = change_config({name: new_value})
+        lost = [item for item in earlier if item not in _listed_items(name, {name: new_value})]
+        print_success(f"Set {key} in {place}." + (f" No longer in it: {', '.join(lost)}." if lost else ""))
+        _warn_if_overridden(name)
 
 
 @config_command.command("add")
@@ -98,16 +142,34 @@ def _add_command(key: str, value: str) -> None:
 
     The other items stay; `nexi config set` replaces them.
     """
+    from nexi.config import change_config, read_file_settings
+    from nexi.output import print_success
+
     with report_errors():
-        _add_to_setting(key, value)
+        name, _ = _split_key(key)
+        if name not in LIST_SETTINGS:
+            raise ConfigError(f"cannot add to {key}", cause=f"{key} is not a list", fix=f"nexi config set {key} VALUE")
+        new_items = _listed_items(name, {name: _parse_names(name, value)})
+        items = list(dict.fromkeys((*_listed_items(name, read_file_settings()), *new_items)))
+        place = change_config({name: items})
+        print_success(f"Set {key} to {', '.join(items)} in {place}.")
+        _warn_if_overridden(name)
 
 
 @config_command.command("unset")
 @click.argument("key")
 def _unset_command(key: str) -> None:
     """Reset a setting to its default."""
+    from nexi.config import change_config, read_file_settings
+    from nexi.output import print_success
+
     with report_errors():
-        _unset_setting(key)
+        name, parts = _split_key(key)
+        if not parts:
+            place = change_config({}, remove=[name])
+        else:
+            place = change_config({name: _remove_part(read_file_settings().get(name), parts, key)})
+        print_success(f"Unset {key} in {place}.")
 
 
 @config_command.command("setup")
@@ -120,51 +182,10 @@ def _setup_command() -> None:
 # one setting
 
 
-def _set_setting(key: str, word: str) -> None:
-    from nexi.config import change_config, read_file_settings
-    from nexi.output import print_success
-
-    name, parts = _split_key(key)
-    value = _parse_value(name, parts, word)
-    if parts:
-        value = _set_part(read_file_settings().get(name), parts, value, key)
-    earlier = _listed_items(name, read_file_settings())
-    place = change_config({name: value})
-    lost = [item for item in earlier if item not in _listed_items(name, {name: value})]
-    print_success(f"Set {key} in {place}." + (f" No longer in it: {', '.join(lost)}." if lost else ""))
-    _warn_if_overridden(name)
-
-
-def _add_to_setting(key: str, word: str) -> None:
-    from nexi.config import change_config, read_file_settings
-    from nexi.output import print_success
-
-    name, _ = _split_key(key)
-    if name not in LIST_SETTINGS:
-        raise ConfigError(f"cannot add to {key}", cause=f"{key} is not a list", fix=f"nexi config set {key} VALUE")
-    new_items = _listed_items(name, {name: _parse_names(name, word)})
-    items = list(dict.fromkeys((*_listed_items(name, read_file_settings()), *new_items)))
-    place = change_config({name: items})
-    print_success(f"Set {key} to {', '.join(items)} in {place}.")
-    _warn_if_overridden(name)
-
-
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
     """The items of a list setting; none for any other."""
     value = settings.get(name) if name in LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
-
-
-def _unset_setting(key: str) -> None:
-    from nexi.config import change_config, read_file_settings
-    from nexi.output import print_success
-
-    name, parts = _split_key(key)
-    if not parts:
-        place = change_config({}, remove=[name])
-    else:
-        place = change_config({name: _remove_part(read_file_settings().get(name), parts, key)})
-    print_success(f"Unset {key} in {place}.")
 
 
 def _warn_if_overridden(name: str) -> None:
@@ -242,19 +263,19 @@ def _parse_json(word: str, otherwise: Any) -> Any:
 def _set_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
     """Copy a setting with one part set."""
     first, *rest = parts
-    held: dict[str, Any] = dict(_require_mapping(whole, key))
-    held[first] = _set_part(held.get(first), tuple(rest), value, key) if rest else value
-    return held
+    mapping: dict[str, Any] = dict(_require_mapping(whole, key))
+    mapping[first] = _set_part(mapping.get(first), tuple(rest), value, key) if rest else value
+    return mapping
 
 
 def _remove_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]:
     """Copy a setting without one part, and without objects that this leaves empty. Raises ConfigError."""
     first, *rest = parts
-    held = dict(_require_mapping(whole, key))
-    if first not in held:
+    mapping = dict(_require_mapping(whole, key))
+    if first not in mapping:
         raise ConfigError(f"{key} is not set", fix="`nexi config` lists every setting")
-    inner = _remove_part(held[first], tuple(rest), key) if rest else {}
-    return {**{k: v for k, v in held.items() if k != first}, **({first: inner} if inner else {})}
+    inner = _remove_part(mapping[first], tuple(rest), key) if rest else {}
+    return {**{k: v for k, v in mapping.items() if k != first}, **({first: inner} if inner else {})}
 
 
 def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
@@ -265,83 +286,29 @@ def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
     return value or {}
 
 
-def _setting_at(settings: Mapping[str, Any], key: str) -> Any:
-    """One setting, or a part of it. Raises ConfigError."""
-    name, parts = _split_key(key)
-    value = settings[name]
-    for part in parts:
-        if not isinstance(value, Mapping) or part not in value:
-            raise ConfigError(f"{key} is not set", fix=f"nexi config set {key} VALUE")
-        value = value[part]
-    return value
-
-
 # all settings
 
 
-def _print_settings(as_json: bool) -> None:
-    from nexi.config import load_config
-    from nexi.output import print_warning
-
-    loaded = load_config()
-    if not as_json and not loaded.config_path.exists() and sys.stdin.isatty() and sys.stdout.isatty() and _wants_setup():
-        loaded = run_setup()
-    if as_json:
-        return _show_json(loaded)
-    for note in loaded.notes:
-        print_warning(note)
-    _show_table(loaded)
-    return _print_missing_model(loaded)
-
-
-def _print_missing_model(loaded: Config) -> None:
+def _show_table(config: Config) -> None:
     from nexi.output import write
 
-    if loaded.endpoint("answer").is_extractive and loaded.model != "extractive":
-        write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
-
-
-def _wants_setup() -> bool:
-    from nexi.output import write
-
-    write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
-    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
-
-
-def _show_json(loaded: Config) -> None:
-    from nexi.output import print_json
-
-    shown = {
-        "schema": SCHEMA,
-        "path": str(loaded.config_path),
-        "exists": loaded.config_path.exists(),
-        "settings": loaded.to_masked_dict(),
-        "sources": {name: _setting_source(loaded, name) for name in loaded.to_dict()},
-        "notes": list(loaded.notes),
-    }
-    print_json(shown)
-
-
-def _show_table(loaded: Config) -> None:
-    from nexi.output import write
-
-    settings = loaded.to_masked_dict()
+    settings = config.to_masked_dict()
     width = max(map(len, settings))
-    rows = [(name, _format_value(value), _setting_source(loaded, name)) for name, value in settings.items()]
+    rows = [(name, _format_value(value), _setting_source(config, name)) for name, value in settings.items()]
     lines = [f"{name:<{width}}  {value}" + (f"  ({source})" if source != "default" else "") for name, value, source in rows]
-    missing = "" if loaded.config_path.exists() else "  (does not exist yet)"
-    write(f"{loaded.config_path}{missing}\n\n" + "\n".join(line.rstrip() for line in lines) + "\n")
+    note = "" if config.config_path.exists() else "  (does not exist yet)"
+    write(f"{config.config_path}{note}\n\n" + "\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def _setting_source(loaded: Config, name: str) -> str:
+def _setting_source(config: Config, name: str) -> str:
     """Where a setting comes from."""
     from nexi.config import DEFAULT_CONFIG, OLD_NAMES
 
-    if name in loaded.origin.env or name == "environment_keys":
+    if name in config.origin.env or name == "environment_keys":
         return "environment"
     names = {name, *(old for old, new in OLD_NAMES.items() if new == name)}
-    in_file = names & set(loaded.origin.file)
-    return "file" if in_file and loaded.to_dict()[name] != DEFAULT_CONFIG[name] else "default"
+    in_file = names & set(config.origin.file)
+    return "file" if in_file and config.to_dict()[name] != DEFAULT_CONFIG[name] else "default"
 
 
 def _format_value(value: Any) -> str:
@@ -366,7 +333,8 @@ def run_setup() -> Config:
         raise ConfigError(
             "setup is interactive and needs a terminal", cause="stdin is not a terminal", fix="nexi config set KEY VALUE"
         )
-    write(f"Looking for {_join_names(list(PORTS))} on this machine ...\n", sys.stderr)
+    *kinds, last_kind = PORTS
+    write(f"Looking for {', '.join(kinds)} and {last_kind} on this machine ...\n", sys.stderr)
     offers = local_model_offers(report=True)
     by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
     order = ("base_url", "api_key", "model", "searxng_url")
@@ -394,11 +362,11 @@ def local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool =
     ports = PORTS if ports is None else ports
     servers = asyncio.run(find_servers(ports))
     if report:
-        found = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
-        missing = [kind for kind in ports if kind not in {s.kind for s in servers}]
-        write(f"Found: {', '.join(found) or 'none'}.\n", sys.stderr)
-        if found and missing:
-            write(f"Not found: {', '.join(missing)}.\n", sys.stderr)
+        server_names = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
+        absent_kinds = [kind for kind in ports if kind not in {s.kind for s in servers}]
+        write(f"Found: {', '.join(server_names) or 'none'}.\n", sys.stderr)
+        if server_names and absent_kinds:
+            write(f"Not found: {', '.join(absent_kinds)}.\n", sys.stderr)
     return [
         ModelOffer(f"{m.name}  ({s.kind}, {format_window(m.window, m.largest)})", s.base_url, m.name, m.context)
         for s in servers
@@ -429,8 +397,8 @@ def _find_failures(answers: Mapping[str, Any]) -> list[str]:
     from nexi.output import print_note, print_success, write
 
     write("Testing model and search ...\n", sys.stderr)
-    given = {name: value for name, value in answers.items() if value}  # the environment fills in what is empty
-    checks = asyncio.run(examine_settings(load_config().override(**given)))
+    settings = {name: value for name, value in answers.items() if value}  # the environment fills in what is empty
+    checks = asyncio.run(examine_settings(load_config().override(**settings)))
     for check in checks:
         if check.ok:
             print_success(f"  ok      {check.name}: {check.message}")
@@ -444,10 +412,6 @@ def _find_failures(answers: Mapping[str, Any]) -> list[str]:
     return [] if works else [check.message for check in checks if not check.ok]
 
 
-def _join_names(names: list[str]) -> str:
-    return ", ".join(names[:-1]) + f" and {names[-1]}"
-
-
 def detect_window(base_url: str, model: str) -> int | None:
     """The context window that a local server gives a model, if it reports one."""
     import asyncio
@@ -455,14 +419,14 @@ def detect_window(base_url: str, model: str) -> int | None:
     from nexi.app.local_models import describe_server
 
     server = asyncio.run(describe_server(base_url))
-    found = server.model(model) if server else None
-    return found.context if found else None
+    server_model = server.model(model) if server else None
+    return server_model.context if server_model else None
 
 
-def format_window(given: int | None, largest: int | None) -> str:
+def format_window(tokens: int | None, largest: int | None) -> str:
     """Format a context window."""
-    if given:
-        return f"{given} tokens"
+    if tokens:
+        return f"{tokens} tokens"
     return f"up to {largest} tokens" if largest else "window unknown"
 
 

@@ -26,32 +26,30 @@ def append_piped_text(question: str) -> str:
         return question
     from nexi.output import write
 
-    kept = text[:MAX_PIPED_CHARS]
-    whole = f"the first {len(kept):,} of {len(text):,}" if len(text) > len(kept) else f"{len(kept):,}"
+    excerpt = text[:MAX_PIPED_CHARS]
+    whole = f"the first {len(excerpt):,} of {len(text):,}" if len(text) > len(excerpt) else f"{len(excerpt):,}"
     write(f"Added {whole} characters from stdin to the question\n", sys.stderr)
-    return f"{question}\n\n{kept}"
+    return f"{question}\n\n{excerpt}"
 
 
 def _read_piped_text() -> str:
-    """Read what waits in a pipe on stdin; an open, empty pipe, or anything but a pipe, was not meant for nexi."""
+    """Read what waits in a pipe on stdin, and what follows within PAUSE_S.
+
+    An open, empty pipe, or anything but a pipe, was not meant for nexi.
+    """
+    import select
+
+    data, wait_s = b"", 0.0
     try:
         fd = sys.stdin.fileno()
         if os.name == "nt" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
             return ""
-        return _read_available(fd).decode("utf-8", "replace").strip()
+        while len(data) < MAX_BYTES and select.select([fd], [], [], wait_s)[0]:
+            piece = os.read(fd, 65536)
+            if not piece:
+                break
+            data += piece
+            wait_s = PAUSE_S
+        return data.decode("utf-8", "replace").strip()
     except (OSError, ValueError, AttributeError):  # closed, or no real file
         return ""
-
-
-def _read_available(fd: int) -> bytes:
-    """Read what is there now, and what follows within PAUSE_S."""
-    import select
-
-    data, wait_s = b"", 0.0
-    while len(data) < MAX_BYTES and select.select([fd], [], [], wait_s)[0]:
-        piece = os.read(fd, 65536)
-        if not piece:
-            break
-        data += piece
-        wait_s = PAUSE_S
-    return data

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import EXIT_NOT_ANSWERED, report_errors
-
-if TYPE_CHECKING:
-    from nexi.app import TableRequest
-    from nexi.tables.cells import ValueTable
+from nexi.cli.options import HELP, cost_options, json_option
 
 FORMS = ("md", "csv", "xlsx", "json")
 MAX_SILENT = 3  # documents without progress
 
 
-@click.command("table", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("table", context_settings=HELP)
 @click.argument("columns")
 @click.argument("documents", nargs=-1, required=True, metavar="FILE|FOLDER|URL...")
 @click.option("-c", "--column", "more", multiple=True, metavar="TEXT", help="One more column, taken as it is.")
@@ -25,9 +21,8 @@ MAX_SILENT = 3  # documents without progress
 @click.option(
     "--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop asking the model after S seconds."
 )
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@cost_options
+@json_option
 @click.option("--format", "form", type=click.Choice(FORMS), help="Output format; the ending of FILE by default, else md.")
 @click.option("-o", "--output", metavar="FILE", help="Write to a new FILE; - for stdout.")
 def table_command(
@@ -52,6 +47,10 @@ def table_command(
       nexi table "Who wrote it? How many people took part?" papers/ -o papers.xlsx
     """
     from nexi.app import RunLimits, TableRequest
+    from nexi.cli.knowledge import open_progress
+    from nexi.cli.loop import run_with_nexi
+    from nexi.cli.runs import write_export
+    from nexi.output import write
     from nexi.output.value_table import render_table
 
     form = form or ("json" if as_json else _form_of_name(output))
@@ -59,8 +58,16 @@ def table_command(
         raise click.UsageError("a workbook needs a name: add -o FILE.xlsx")
     with report_errors(as_json=form == "json"):
         limits = RunLimits(time_target=time_target, max_cost=max_cost, max_tokens=max_tokens)
-        table = _fill_table(TableRequest((columns, *more), documents, local, True, limits), quiet=form == "json")
-        _deliver(render_table(table, form), output)
+        request = TableRequest((columns, *more), documents, local, True, limits)
+        with open_progress(quiet=form == "json") as progress:
+            table = run_with_nexi(
+                lambda nexi: nexi.table(request, lambda step: progress.show_step(step) if step.total > MAX_SILENT else None)
+            )
+        body = render_table(table, form)
+        if output and output != "-":
+            write_export(body, output, "the table")
+        else:
+            write(body.decode())
         if not any(cell.is_stated for row in table.rows for cell in row.cells):
             raise SystemExit(EXIT_NOT_ANSWERED)
 
@@ -68,28 +75,3 @@ def table_command(
 def _form_of_name(output: str | None) -> str:
     suffix = Path(output or "").suffix.lower().removeprefix(".")
     return suffix if suffix in FORMS else "md"
-
-
-def _fill_table(request: TableRequest, *, quiet: bool) -> ValueTable:
-    """Fill the table, with progress on stderr where there are many documents."""
-    import asyncio
-
-    from nexi.app import Nexi
-    from nexi.cli.knowledge import open_progress
-    from nexi.config import load_config
-
-    async def go() -> ValueTable:
-        async with Nexi(load_config()) as nexi:
-            with open_progress(quiet=quiet) as shown:
-                return await nexi.table(request, lambda step: shown.show_step(step) if step.total > MAX_SILENT else None)
-
-    return asyncio.run(go())
-
-
-def _deliver(body: bytes, output: str | None) -> None:
-    from nexi.cli.runs import write_export
-    from nexi.output import write
-
-    if output and output != "-":
-        return write_export(body, output, "the table")
-    return write(body.decode())

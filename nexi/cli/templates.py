@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
+from nexi.cli.options import json_option
 from nexi.errors import ConfigError
 from nexi.files import is_existing_file
 
@@ -60,12 +61,17 @@ def list_templates(place: Path | None = None) -> list[_Template]:
 
 def read_template(name: str, place: Path | None = None) -> _Template:
     """Read a template. Raises ConfigError, with a suggestion for a typo."""
+    import difflib
+
     place = place or _templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and is_existing_file(path):
         return _Template(name, path, _read_text(path))
-    known = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
-    raise ConfigError(f"no template named {name!r}", cause=_suggest_name(name, known), fix=f"create it: {place}/NAME.md")
+    names = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
+    near = difflib.get_close_matches(name, names, n=1)
+    available = f"available: {', '.join(names)}" if names else "there are no templates"
+    cause = f"did you mean {near[0]}?" if near else available
+    raise ConfigError(f"no template named {name!r}", cause=cause, fix=f"create it: {place}/NAME.md")
 
 
 def system_prompt_of(flags: AskFlags) -> str:
@@ -103,37 +109,24 @@ def _unreadable_error(path: Path, error: Exception) -> ConfigError:
     return ConfigError(f"cannot read {path}", cause=cause, fix="make it a readable UTF-8 text file")
 
 
-def _suggest_name(name: str, known: list[str]) -> str:
-    import difflib
-
-    if not known:
-        return "there are no templates"
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"available: {', '.join(known)}"
-
-
 @click.command("templates")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def templates_command(as_json: bool) -> None:
     """List the saved templates."""
-    from nexi.cli.exits import report_errors
-
-    with report_errors(as_json=as_json):
-        _print_templates(as_json)
-
-
-def _print_templates(as_json: bool) -> None:
     import sys
 
+    from nexi.cli.exits import report_errors
     from nexi.output import print_json, write
 
-    found = list_templates()
-    if as_json:
-        listed = [
-            {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)} for t in found
-        ]
-        return print_json({"schema": "nexi-templates-1", "templates": listed})
-    if not found:
-        return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
-    width = max(len(t.name) for t in found)
-    return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in found))
+    with report_errors(as_json=as_json):
+        templates = list_templates()
+        if as_json:
+            rows = [
+                {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)}
+                for t in templates
+            ]
+            return print_json({"schema": "nexi-templates-1", "templates": rows})
+        if not templates:
+            return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
+        width = max(len(t.name) for t in templates)
+        return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in templates))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP
 from nexi.errors import ConfigError
 
 
-@click.command("token", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("token", context_settings=HELP)
 @click.option(
     "--new", "makes_new", is_flag=True, help="Replace the token: browsers and programs that have the old one are out."
 )
@@ -26,9 +27,7 @@ def token_command(makes_new: bool) -> None:
         config = load_config()
         if makes_new and config.token:
             raise ConfigError(
-                "the token was not replaced",
-                cause="it is set by NEXI_TOKEN, or by token in the config",
-                fix="change it there",
+                "the token was not replaced", cause="it is set by NEXI_TOKEN, or by token in the config", fix="change it there"
             )
         owner = OwnerToken(config.state_dir)
         token = config.token or (owner.renew() if makes_new else owner.ensure())

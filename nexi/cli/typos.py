@@ -15,17 +15,17 @@ MIN_LETTERS = 4
 def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
     """The arguments, with a mistyped first word replaced if the user says so. Raises UsageError off a terminal."""
     word, *rest = arguments
-    meant = find_meant_command(arguments, commands)
-    if meant is None:
+    command = find_meant_command(arguments, commands)
+    if command is None:
         return list(arguments)
-    corrected = " ".join(["nexi", meant, *rest])
+    suggestion = " ".join(["nexi", command, *rest])
     as_question = f'To ask it as a question: nexi -q "{" ".join(arguments)}"'
-    if _can_ask():
-        if click.confirm(f"Did you mean `{corrected}`?", default=True, err=True):
-            return [meant, *rest]
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        if click.confirm(f"Did you mean `{suggestion}`?", default=True, err=True):
+            return [command, *rest]
         click.echo(f"Nothing was asked. {as_question}", err=True)
         raise click.exceptions.Exit(EXIT_USAGE)
-    raise click.UsageError(f"There is no command {word!r}. Did you mean `{corrected}`?\n{as_question}")
+    raise click.UsageError(f"There is no command {word!r}. Did you mean `{suggestion}`?\n{as_question}")
 
 
 def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
@@ -50,11 +50,7 @@ def _is_one_letter_off(word: str, command: str) -> bool:
     if abs(len(word) - len(command)) > 1:
         return False
     start = next((i for i, (a, b) in enumerate(zip(word, command, strict=False)) if a != b), min(len(word), len(command)))
-    mine, wanted = word[start:], command[start:]
-    if len(mine) == len(wanted):
-        return mine[1:] == wanted[1:] or (mine[:2] == wanted[:2][::-1] and mine[2:] == wanted[2:])
-    return mine[1:] == wanted if len(mine) > len(wanted) else mine == wanted[1:]
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    mine, other = word[start:], command[start:]
+    if len(mine) == len(other):
+        return mine[1:] == other[1:] or (mine[:2] == other[:2][::-1] and mine[2:] == other[2:])
+    return mine[1:] == other if len(mine) > len(other) else mine == other[1:]

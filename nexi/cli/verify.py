@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from nexi.cli.exits import EXIT_CONTRADICTED, EXIT_NOT_VERIFIED, report_errors
+from nexi.cli.options import HELP, cost_options, json_option
 
 if TYPE_CHECKING:
-    from nexi.app import Target, VerifyRequest
-    from nexi.checking.recheck import Verification
+    from nexi.app import Target
 
 
-@click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("verify", context_settings=HELP)
 @click.argument("target", metavar="FILE|URL|ID")
 @click.option("--audit", is_flag=True, help="Follow the links of a report; give precision and recall of its citations.")
 @click.option("-f", "--against", multiple=True, metavar="PATH", help="Check against this file, folder or URL.")
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 @click.option(
     "--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop searching and judging after S seconds."
 )
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
+@cost_options
 @click.option("-v", "--verbose", is_flag=True, help="Also show sentences that were found, with their passages.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.option("--format", "form", type=click.Choice(["md", "json", "html"]), help="Output format; html is one page.")
 @click.option("-o", "--output", metavar="FILE", help="Write to a new FILE; - for stdout.")
 def verify_command(
@@ -59,7 +58,14 @@ def verify_command(
       nexi verify notes.txt --against paper.pdf --against https://example.org/page
       nexi verify --audit report.md --format html -o audit.html
     """
+    import json
+
     from nexi.app import RunLimits, VerifyRequest
+    from nexi.cli.loop import run_with_nexi
+    from nexi.cli.runs import write_export
+    from nexi.exports import export_verification
+    from nexi.output import write
+    from nexi.output.verification import verification_json, verification_markdown
 
     form = form or ("json" if as_json else _form_of_name(output))
     if audit and (against or web or local):
@@ -69,12 +75,21 @@ def verify_command(
     with report_errors(as_json=form == "json"):
         limits = RunLimits(time_target=time_target, max_cost=max_cost, max_tokens=max_tokens)
         request = VerifyRequest(_read_target(target), against, web, audit, refetch, local, limits)
-        found = _verify(request)
+        verification = run_with_nexi(lambda nexi: nexi.verify(request))
         name = "stdin" if target == "-" else target
-        _deliver(_render(found, name, form, strict=strict, verbose=verbose), output)
-        if found.is_contradicted:
+        if form == "html":
+            text = export_verification(verification, name, strict=strict)
+        elif form == "json":
+            text = json.dumps(verification_json(verification, name, strict=strict), ensure_ascii=False, indent=2) + "\n"
+        else:
+            text = verification_markdown(verification, name, strict=strict, verbose=verbose)
+        if output and output != "-":
+            write_export(text.encode("utf-8", "replace"), output, "the verification")
+        else:
+            write(text)
+        if verification.is_contradicted:
             raise SystemExit(EXIT_CONTRADICTED)
-        if found.failed(strict=strict):
+        if verification.failed(strict=strict):
             raise SystemExit(EXIT_NOT_VERIFIED)
 
 
@@ -112,46 +127,10 @@ def _read_file(path: Path) -> str:
     from nexi.extract.formats import find_format, sniff_type
 
     data = path.read_bytes()
-    known = find_format(sniff_type(data))
-    if known is None or known.is_text:
+    file_format = find_format(sniff_type(data))
+    if file_format is None or file_format.is_text:
         return data.decode("utf-8", "replace")
     from nexi.app.documents import read_document
     from nexi.config import load_config
 
     return asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text
-
-
-def _verify(request: VerifyRequest) -> Verification:
-    import asyncio
-
-    from nexi.app import Nexi
-    from nexi.config import load_config
-
-    async def go() -> Verification:
-        async with Nexi(load_config()) as nexi:
-            return await nexi.verify(request)
-
-    return asyncio.run(go())
-
-
-def _render(found: Verification, name: str, form: str, *, strict: bool, verbose: bool) -> str:
-    import json
-
-    from nexi.output.verification import verification_json, verification_markdown
-
-    if form == "html":
-        from nexi.exports import export_verification
-
-        return export_verification(found, name, strict=strict)
-    if form == "json":
-        return json.dumps(verification_json(found, name, strict=strict), ensure_ascii=False, indent=2) + "\n"
-    return verification_markdown(found, name, strict=strict, verbose=verbose)
-
-
-def _deliver(text: str, output: str | None) -> None:
-    from nexi.cli.runs import write_export
-    from nexi.output import write
-
-    if output and output != "-":
-        return write_export(text.encode("utf-8", "replace"), output, "the verification")
-    return write(text)

@@ -1,0 +1,82 @@
+"""The options that several commands share, so that each has one spelling and one help text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+MAX_HITS = 100
+FOCUS_KINDS = ("docs", "discussions", "papers", "code", "news", "places")
+HELP = {"help_option_names": ["-h", "--help"]}
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def combine_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """A decorator that adds all these options, in this order."""
+
+    def add_options(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add_options
+
+
+def _parse_sites(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Sites as search services take them: a host and perhaps a path, with `-` in front to exclude it."""
+    import re
+
+    sites = []
+    for value in values:
+        text = value.strip().removeprefix("=")
+        is_excluded, site = text.startswith("-"), re.sub(r"^[a-z]+://", "", text.removeprefix("-").lower()).rstrip("/")
+        if not re.fullmatch(r"[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:/[^\s\"']*)?", site):
+            raise click.BadParameter(f"{value!r} is not a site; write it like example.com, or -example.com to exclude it")
+        sites.append(f"-{site}" if is_excluded else site)
+    return tuple(sites)
+
+
+filter_options = combine_options(
+    click.option("-n", "--num", type=click.IntRange(1, MAX_HITS), metavar="N", help="Maximum number of hits per query."),
+    click.option(
+        "-w",
+        "--site",
+        "sites",
+        multiple=True,
+        metavar="SITE",
+        callback=_parse_sites,
+        help="Search only SITE; -SITE excludes it.",
+    ),
+    click.option(
+        "-t",
+        "--time",
+        "time_range",
+        type=click.Choice(["d", "w", "m", "y"]),
+        help="Only from the last day, week, month or year.",
+    ),
+    click.option("--focus", type=click.Choice(FOCUS_KINDS), help="Prefer this kind of source."),
+)
+research_options = combine_options(
+    click.option(
+        "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
+    ),
+    click.option(
+        "--length",
+        type=click.Choice(["brief", "standard", "long"]),
+        help="Length of the report: about 300, 1,000 or 3,000 words.",
+    ),
+    click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs."),
+    click.option("--yes", is_flag=True, help="Don't prompt; accept the plan."),
+)
+cost_options = combine_options(
+    click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD."),
+    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total."),
+)
+screen_options = combine_options(
+    click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count."),
+    click.option("--plain", is_flag=True, help="Disable colours and emoji."),
+)
