@@ -65,7 +65,7 @@ class Meter:
         limit = self.budget.max_tokens
         own = None if limit is None else limit - self._paid_usage.total - self._reserved_tokens
         above = self.parent.reply_room if self.parent else None
-        return min((left for left in (own, above) if left is not None), default=None)
+        return min((tokens for tokens in (own, above) if tokens is not None), default=None)
 
     @property
     def _paid_usage(self) -> Usage:
@@ -74,15 +74,15 @@ class Meter:
 
     def describe_spent(self) -> str:
         """Why no further model call is allowed: a limit is used up, or too little of it is left for one."""
-        left = self.reply_room
+        reply_tokens = self.reply_room
         quota, budget = Notice("budget.quota", "your quota for today"), Notice("budget.own", "the budget")
         name = quota if self.root.budget.is_quota else budget
         if self._is_spent():
             return Notice("budget.spent", "{budget} is spent", budget=name)
-        if left is None or left <= 0:
+        if reply_tokens is None or reply_tokens <= 0:
             return Notice("budget.reserved", "the rest of {budget} is set aside for calls in flight", budget=name)
         return Notice(
-            "budget.small", "{budget} has {n} tokens left, too few for another model call", budget=name, n=f"{left:,}"
+            "budget.small", "{budget} has {n} tokens left, too few for another model call", budget=name, n=f"{reply_tokens:,}"
         )
 
     def advise_spent(self) -> str:
@@ -127,7 +127,7 @@ class Meter:
         limit = self.token_limit
         own = None if limit is None else limit - self.usage.total - self._reserved_tokens
         above = self.parent.tokens_left if self.parent else None
-        return min((left for left in (own, above) if left is not None), default=None)
+        return min((tokens for tokens in (own, above) if tokens is not None), default=None)
 
     @property
     def root(self) -> Meter:
@@ -164,7 +164,11 @@ class Meter:
         """The limit that forbids another step, if one does."""
         if self.deadline is not None and now >= self.deadline:
             return StopReason.TIME_TARGET
-        return self._spent_limit() or (self.parent.stop_reason(now) if self.parent else None)
+        if self.budget.max_iterations is not None and self.iterations >= self.budget.max_iterations:
+            return StopReason.MAX_ITERATIONS
+        if self._would_overrun(0):
+            return StopReason.BUDGET_SPENT
+        return self.parent.stop_reason(now) if self.parent else None
 
     def may_call(self, now: float) -> bool:
         """Whether one more model call is within the limits; it need not be an iteration."""
@@ -218,7 +222,13 @@ class Meter:
         self.usage += usage
         if self._unreplayed_calls:
             self._unreplayed_calls -= 1
-            self._unreplayed_usage = _subtract_usage(self._unreplayed_usage, usage)
+            rest = self._unreplayed_usage
+            self._unreplayed_usage = Usage(
+                max(0, rest.input_tokens - usage.input_tokens),
+                max(0, rest.output_tokens - usage.output_tokens),
+                rest.estimated,
+                None if rest.cost is None or usage.cost is None else max(0.0, rest.cost - usage.cost),
+            )
 
     def carry_over(self, usage: Usage, calls: int) -> None:
         """Hold calls that an earlier life of the run paid for against new calls until they are replayed.
@@ -246,34 +256,15 @@ class Meter:
     def replay_page(self) -> None:
         self.pages += 1
 
-    def _spent_limit(self) -> StopReason | None:
-        limits = self.budget
-        if limits.max_iterations is not None and self.iterations >= limits.max_iterations:
-            return StopReason.MAX_ITERATIONS
-        return StopReason.BUDGET_SPENT if self._would_overrun(0) else None
-
-    def _cost_in_flight(self) -> float:
-        """What calls in flight will cost if they cost as much as those before them."""
-        settled = self.model_calls - self._calls_in_flight
-        return self._calls_in_flight * (self.usage.cost or 0.0) / settled if settled else 0.0
-
     def _would_overrun(self, tokens: int, *, unreplayed: bool = False, is_model_call: bool = True) -> bool:
         limits, usage = self.budget, self._paid_usage if unreplayed else self.usage
         calls = self.model_calls + (self._unreplayed_calls if unreplayed else 0)
         if is_model_call and limits.max_model_calls is not None and calls >= limits.max_model_calls:
             return True
-        cost = (usage.cost or 0.0) + (self._cost_in_flight() if unreplayed else 0.0)
+        cost, ended_calls = usage.cost or 0.0, self.model_calls - self._calls_in_flight
+        if unreplayed and ended_calls:  # calls in flight will cost as much as those before them
+            cost += self._calls_in_flight * (self.usage.cost or 0.0) / ended_calls
         if limits.max_cost is not None and cost >= limits.max_cost:
             return True
         spent = usage.total + self._reserved_tokens
         return limits.max_tokens is not None and (spent + tokens > limits.max_tokens or spent >= limits.max_tokens)
-
-
-def _subtract_usage(total: Usage, part: Usage) -> Usage:
-    cost = None if total.cost is None or part.cost is None else max(0.0, total.cost - part.cost)
-    return Usage(
-        max(0, total.input_tokens - part.input_tokens),
-        max(0, total.output_tokens - part.output_tokens),
-        total.estimated,
-        cost,
-    )

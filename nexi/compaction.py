@@ -81,18 +81,17 @@ def should_compact(current_tokens: int, estimated_next: int, config: CompactionS
 def archive_results(messages: Sequence[Message], keep_last: int = 0) -> list[Message]:
     """Return the conversation with a note in place of all but the last tool results; the typed results stay."""
     results = [index for index, message in enumerate(messages) if message.role == "tool" and message.result is not None]
-    old = set(results[: len(results) - keep_last])
-    return [
-        replace(message, content=_archive_note(message)) if index in old else message for index, message in enumerate(messages)
-    ]
-
-
-def _archive_note(message: Message) -> str:
-    values = message.result.value if message.result else ()
-    views = values if isinstance(values, tuple) else ()
-    pages = ", ".join(f"[{view.number}] {view.url}" for view in views if isinstance(view, PageView) and view.number)
-    note = f"archived: the pages {pages} were read" if pages else "archived: this result was left out to save room"
-    return min(f"[{note}; call the tool again to see it]", message.content, key=len)
+    old = results[: len(results) - keep_last]
+    shorter = list(messages)
+    for index in old:
+        message = messages[index]
+        values = message.result.value if message.result else ()
+        views = values if isinstance(values, tuple) else ()
+        pages = ", ".join(f"[{view.number}] {view.url}" for view in views if isinstance(view, PageView) and view.number)
+        note = f"archived: the pages {pages} were read" if pages else "archived: this result was left out to save room"
+        content = min(f"[{note}; call the tool again to see it]", message.content, key=len)
+        shorter[index] = replace(message, content=content)
+    return shorter
 
 
 def extract_metadata(messages: Sequence[MessageOrDict]) -> CompactionMetadata:
@@ -100,7 +99,10 @@ def extract_metadata(messages: Sequence[MessageOrDict]) -> CompactionMetadata:
     views = [_to_message(message) for message in messages]
     queries = [q for view in views for q in _iterate_arguments(view, "web_search", "queries")]
     urls = [u for view in views for u in _iterate_arguments(view, "web_get", "urls")]
-    return CompactionMetadata(list(dict.fromkeys(queries)), list(dict.fromkeys(urls)), _find_original_query(views))
+    summaries = (_SUMMARY_PATTERN.match(view.content) for view in views if view.role == "assistant")
+    first_question = next((view.content for view in views if view.role == "user"), "")
+    original_query = next((summary["query"] for summary in summaries if summary), first_question)
+    return CompactionMetadata(list(dict.fromkeys(queries)), list(dict.fromkeys(urls)), original_query)
 
 
 async def generate_summary(
@@ -117,7 +119,11 @@ async def generate_summary(
     window = max_context or config.max_context
     reply = max(1, min(int(config.compact_target_words * TOKENS_PER_WORD), window // REPLY_WINDOW_DIVISOR))
     words = max(1, min(config.compact_target_words, int(reply / TOKENS_PER_WORD)))
-    write = prompt or _build_default_prompt(config)
+    write = prompt or (
+        lambda query, content, words: render(
+            "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
+        )
+    )
     counter = TokenCounter(config.tokenizer_encoding)
     frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
     room = window - reply - frame - MARGIN_TOKENS
@@ -152,14 +158,17 @@ def rebuild_context(
     The current question is the last user message, or the last one equal to `question`.
     """
     views = [_to_message(message) for message in messages]
-    head = _opening_indexes(views)
-    kept = _select_last_turns(views, preserve_last_n)
-    last = _find_question(views, question)
-    if last is not None and last != _find_question(views, "", first=True):
-        kept[last] = views[last]
-    result = [messages[index] for index in head]
+    turns = _select_last_turns(views, preserve_last_n)
+    first, last = _find_question(views, "", first=True), _find_question(views, question)
+    if last is not None and last != first:
+        turns[last] = views[last]
+    # without a system message, the first question is only in the summary
+    head = (0, first) if views and views[0].role == "system" else ()
+    result = [messages[index] for index in head if index is not None]
     result.append(_in_form_of(messages, Message("assistant", format_summary(metadata, summary))))
-    result += [messages[index] if kept[index] is views[index] else _in_form_of(messages, kept[index]) for index in sorted(kept)]
+    result += [
+        messages[index] if turns[index] is views[index] else _in_form_of(messages, turns[index]) for index in sorted(turns)
+    ]
     return result
 
 
@@ -186,9 +195,16 @@ async def compact(
         )
     except NexiError:
         return None
-    return (
-        _rebuild_to_fit(messages, metadata, summary, config, max_context or config.max_context, question) if summary else None
-    )
+    if not summary:
+        return None
+    window = max_context or config.max_context
+    limit = int(window * config.auto_compact_thresh) - window // REPLY_WINDOW_DIVISOR
+    counter = TokenCounter(config.tokenizer_encoding)
+    for count in range(max(0, config.preserve_last_n_messages), 0, -1):
+        shorter = rebuild_context(messages, metadata, summary, count, question=question)
+        if counter.at_most(shorter, limit):
+            return shorter
+    return rebuild_context(messages, metadata, summary, 0, question=question)
 
 
 def format_summary(metadata: CompactionMetadata, summary: str) -> str:
@@ -201,48 +217,30 @@ def format_summary(metadata: CompactionMetadata, summary: str) -> str:
     )
 
 
-def _rebuild_to_fit(
-    messages: Sequence[Message],
-    metadata: CompactionMetadata,
-    summary: str,
-    config: CompactionSettings | Config,
-    window: int,
-    question: str,
-) -> list[Message]:
-    limit = int(window * config.auto_compact_thresh) - window // REPLY_WINDOW_DIVISOR
-    counter = TokenCounter(config.tokenizer_encoding)
-    for count in range(max(0, config.preserve_last_n_messages), 0, -1):
-        rebuilt = rebuild_context(messages, metadata, summary, count, question=question)
-        if counter.at_most(rebuilt, limit):
-            return rebuilt
-    return rebuild_context(messages, metadata, summary, 0, question=question)
-
-
-def _opening_indexes(views: Sequence[Message]) -> list[int]:
-    """Find the system message and the first question; without a system message the question is only in the summary."""
-    if not views or views[0].role != "system":
-        return []
-    first = _find_question(views, "", first=True)
-    return [0] if first is None else [0, first]
-
-
 def _find_question(views: Sequence[Message], question: str, *, first: bool = False) -> int | None:
     users = [index for index, view in enumerate(views) if view.role == "user"]
     same = [index for index in users if question and views[index].content == question]
-    chosen = same or users
-    return (chosen[0] if first else chosen[-1]) if chosen else None
+    indexes = same or users
+    return (indexes[0] if first else indexes[-1]) if indexes else None
 
 
 def _select_last_turns(views: Sequence[Message], count: int) -> dict[int, Message]:
     """Select the last turns with the results of their calls, by index; calls without a result are dropped."""
     turns = [i for i, view in enumerate(views) if view.role == "assistant" and not _SUMMARY_PATTERN.match(view.content)]
-    kept: dict[int, Message] = {}
+    selection: dict[int, Message] = {}
     for index in turns[-count:] if count > 0 else ():
-        results = _find_results(views, index)
-        turn = _drop_unanswered_calls(views[index], Counter(views[i].tool_call_id for i in results))
+        turn, results = views[index], _find_results(views, index)
+        result_counts = Counter(views[i].tool_call_id for i in results)
+        calls = []
+        for call in turn.tool_calls:
+            if result_counts[call.id] > 0:
+                result_counts[call.id] -= 1
+                calls.append(call)
+        if len(calls) < len(turn.tool_calls):
+            turn = replace(turn, tool_calls=tuple(calls))
         if turn.content or turn.tool_calls:
-            kept |= {index: turn, **{i: views[i] for i in results}}
-    return kept
+            selection |= {index: turn, **{i: views[i] for i in results}}
+    return selection
 
 
 def _find_results(views: Sequence[Message], turn: int) -> list[int]:
@@ -257,15 +255,6 @@ def _find_results(views: Sequence[Message], turn: int) -> list[int]:
             open_calls[view.tool_call_id] -= 1
             results.append(index)
     return results
-
-
-def _drop_unanswered_calls(turn: Message, answered: Counter[str]) -> Message:
-    calls = []
-    for call in turn.tool_calls:
-        if answered[call.id] > 0:
-            answered[call.id] -= 1
-            calls.append(call)
-    return turn if len(calls) == len(turn.tool_calls) else replace(turn, tool_calls=tuple(calls))
 
 
 def _iterate_findings(messages: Sequence[MessageOrDict]) -> Iterator[str]:
@@ -284,58 +273,47 @@ def _iterate_findings(messages: Sequence[MessageOrDict]) -> Iterator[str]:
 
 def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
     """Join the texts, the longest cut until all together have at most `room` tokens."""
-    joined = "\n\n".join(texts)
-    if len(joined.encode("utf-8", "surrogatepass")) <= room or counter.count(joined) <= room:
-        return joined
+    content = "\n\n".join(texts)
+    if len(content.encode("utf-8", "surrogatepass")) <= room or counter.count(content) <= room:
+        return content
     counts = [counter.count(text) for text in texts]
     cap = _find_cap(counts, room - 2 * len(texts))
     while cap > 0:
-        joined = "\n\n".join(
+        content = "\n\n".join(
             text[: len(text) * cap // count] if count > cap else text for text, count in zip(texts, counts, strict=True)
         )
-        if counter.count(joined) <= room:
-            return joined
+        if counter.count(content) <= room:
+            return content
         cap = cap * 9 // 10
     return ""
 
 
 def _find_cap(counts: Sequence[int], room: int) -> int:
     """Find the cap on every count at which their sum is at most `room`."""
-    left = room
+    tokens = room
     for place, count in enumerate(sorted(counts)):
-        share = left // (len(counts) - place)
+        share = tokens // (len(counts) - place)
         if count > share:
             return share
-        left -= count
+        tokens -= count
     return max(counts, default=0)
-
-
-def _find_original_query(views: Sequence[Message]) -> str:
-    for view in views:
-        earlier = _SUMMARY_PATTERN.match(view.content) if view.role == "assistant" else None
-        if earlier:
-            return earlier["query"]
-    return next((view.content for view in views if view.role == "user"), "")
 
 
 def _iterate_arguments(view: Message, tool: str, argument: str) -> Iterator[str]:
     """Iterate over the values that a turn passed to a tool argument, or that an earlier summary lists."""
     for call in view.tool_calls:
-        if call.name == tool:
-            yield from _parse_strings(call.arguments, argument)
+        if call.name != tool:
+            continue
+        try:
+            arguments = json.loads(call.arguments)
+        except (ValueError, RecursionError):
+            continue
+        value = arguments.get(argument) if isinstance(arguments, dict) else None
+        yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
     earlier = _SUMMARY_PATTERN.match(view.content) if view.role == "assistant" else None
     if earlier:
         lines = earlier[argument].split("\n")
         yield from (line.removeprefix("- ") for line in lines if line.startswith("- "))
-
-
-def _parse_strings(arguments: str, name: str) -> Iterator[str]:
-    try:
-        data = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return
-    value = data.get(name) if isinstance(data, dict) else None
-    yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
 
 
 def _render_bullets(items: Sequence[str]) -> str:
@@ -355,9 +333,3 @@ def _to_message(message: MessageOrDict) -> Message:
 def _in_form_of(messages: Sequence[MessageOrDict], message: Message) -> MessageOrDict:
     """Return the message in the form of the conversation; an empty conversation consists of dictionaries."""
     return message if messages and isinstance(messages[0], Message) else message.to_dict()
-
-
-def _build_default_prompt(config: CompactionSettings | Config) -> CompactionPrompt:
-    return lambda query, content, words: render(
-        "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
-    )

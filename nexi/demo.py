@@ -29,12 +29,12 @@ QUESTIONS = (
 
 def _handbook_folder() -> Path:
     """The folder of the handbook: in the installed package, or next to it in a checkout."""
-    packaged = Path(__file__).parent / "handbook"
+    package_folder = Path(__file__).parent / "handbook"
     beside = Path(__file__).parent.parent / "docs"
-    for folder in (packaged, beside):
+    for folder in (package_folder, beside):
         if any(folder.glob("*.md")):
             return folder
-    raise StoreError("the handbook is missing", cause=f"no pages in {packaged}", fix="reinstall nexi")
+    raise StoreError("the handbook is missing", cause=f"no pages in {package_folder}", fix="reinstall nexi")
 
 
 class _Handbook:
@@ -122,20 +122,17 @@ class _HandbookHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         target = urlsplit(self.path)
         if target.path == "/search":
-            query = parse_qs(target.query).get("q", [""])[0]
-            self._send_body(json.dumps(self._search_results(query)), "application/json")
+            query, port = parse_qs(target.query).get("q", [""])[0], self.connection.getsockname()[1]
+            results = [
+                {"url": f"http://127.0.0.1:{port}/{name}", "title": title, "content": snippet, "engine": "handbook"}
+                for name, title, snippet in self.handbook.search(query)
+            ]
+            answer = {"query": query, "results": results, "answers": [], "unresponsive_engines": []}
+            self._send_body(json.dumps(answer), "application/json")
         elif page := self.handbook.pages.get(target.path.strip("/")):
             self._send_body(_markdown_to_html(page), "text/html; charset=utf-8")
         else:
             self._send_body("not found", "text/plain", 404)
-
-    def _search_results(self, query: str) -> dict[str, object]:
-        port = self.connection.getsockname()[1]
-        results = [
-            {"url": f"http://127.0.0.1:{port}/{name}", "title": title, "content": snippet, "engine": "handbook"}
-            for name, title, snippet in self.handbook.search(query)
-        ]
-        return {"query": query, "results": results, "answers": [], "unresponsive_engines": []}
 
     def _send_body(self, body: str, kind: str, status: int = 200) -> None:
         data = body.encode()

@@ -32,9 +32,7 @@ from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
 if TYPE_CHECKING:
-    from nexi.app import RunDirectory
     from nexi.app.gate import ModelGate
-    from nexi.app.plugins import PluginInfo
     from nexi.config import EndpointRole
 
 __all__ = ["Check", "DoctorReport", "examine_services", "examine_settings", "examine_setup"]
@@ -132,12 +130,33 @@ async def examine_setup(
         config = load()
     except NexiError as error:
         return DoctorReport(
-            (_failed_check("config", error), *await _run_checks([_plan_version_check(environment)], environment))
+            (_failed_check("config", error), *await _run_checks([("versions", _check_versions(environment))], environment))
         )
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
-        checks = await _run_checks(_plan_checks(nexi, environment), environment)
-    hide = _secret_hider(config)
-    return DoctorReport(tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks))
+        config = nexi.config
+        has_extract_model = config.endpoint("extract") != config.endpoint("answer")
+        work: list[NamedCheck] = [
+            ("config", _check_config(config)),
+            ("model", _check_model(nexi, "answer", environment)),
+            *([("extract model", _check_model(nexi, "extract", environment))] if has_extract_model else []),
+            *_plan_search_checks(nexi),
+            ("fetch", _check_fetch(nexi)),
+            ("plug-ins", _check_plugins(config)),
+            ("documents", _check_document_reader()),
+            ("fetch DNS", _check_dns(config, environment)),
+            ("store", asyncio.to_thread(_check_store, config)),
+            ("runs", asyncio.to_thread(_check_runs, config)),
+            ("knowledge", _check_knowledge(nexi)),
+            ("embedder", _check_embedder(nexi)),
+            ("reading model", _check_reading_model()),
+            ("proof judge", _check_proof_judge(config)),
+            ("proof model", _check_proof_model(config)),
+            ("disk", _check_disk(config)),
+            ("clock", _check_clock(nexi, environment)),
+            ("versions", _check_versions(environment)),
+        ]
+        checks = await _run_checks(work, environment)
+    return DoctorReport(_hide_secrets(config, checks))
 
 
 async def examine_settings(config: Config, environment: DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
@@ -149,8 +168,7 @@ async def examine_settings(config: Config, environment: DoctorEnvironment = SETU
         if can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
             work.append(("proof judge", _test_proof_judge(nexi, environment)))
         checks = await _run_checks(work, environment)
-    hide = _secret_hider(config)
-    return tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks)
+    return _hide_secrets(config, checks)
 
 
 def _failed_check(name: str, error: NexiError) -> Check:
@@ -160,46 +178,22 @@ def _failed_check(name: str, error: NexiError) -> Check:
 NamedCheck: TypeAlias = tuple[str, Coroutine[Any, Any, list[Check]]]
 
 
-def _plan_checks(nexi: Nexi, environment: DoctorEnvironment) -> list[NamedCheck]:
-    config = nexi.config
-    return [
-        ("config", _check_config(config)),
-        *(
-            ("model" if role == "answer" else f"{role} model", _check_model(nexi, role, environment))
-            for role in _model_roles(config)
-        ),
-        *_plan_search_checks(nexi),
-        ("fetch", _check_fetch(nexi)),
-        ("plug-ins", _check_plugins(config)),
-        ("documents", _check_document_reader()),
-        ("fetch DNS", _check_dns(config, environment)),
-        ("store", _check_store(config)),
-        ("runs", _check_runs(nexi)),
-        ("knowledge", _check_knowledge(nexi)),
-        ("embedder", _check_embedder(nexi)),
-        ("reading model", _check_reading_model()),
-        ("proof judge", _check_proof_judge(config)),
-        ("proof model", _check_proof_model(config)),
-        ("disk", _check_disk(config)),
-        ("clock", _check_clock(nexi, environment)),
-        _plan_version_check(environment),
-    ]
-
-
 async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment) -> list[Check]:
+    """Run the checks in parallel; one that fails or takes too long is a problem under its name."""
+
+    async def run(name: str, check: Coroutine[Any, Any, list[Check]]) -> list[Check]:
+        try:
+            async with asyncio.timeout(environment.deadline_s):
+                return await check
+        except TimeoutError:
+            cause = f"no answer within {environment.deadline_s:g} s"
+            return [Check(name, False, "timed out", cause, "run nexi doctor again")]
+        except NexiError as error:
+            return [_failed_check(name, error)]
+
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_run_with_deadline(name, check, environment.deadline_s)) for name, check in work]
+        tasks = [group.create_task(run(name, check)) for name, check in work]
     return [check for task in tasks for check in task.result()]
-
-
-async def _run_with_deadline(name: str, work: Coroutine[Any, Any, list[Check]], deadline_s: float) -> list[Check]:
-    try:
-        async with asyncio.timeout(deadline_s):
-            return await work
-    except TimeoutError:
-        return [Check(name, False, "timed out", f"no answer within {deadline_s:g} s", "run nexi doctor again")]
-    except NexiError as error:
-        return [_failed_check(name, error)]
 
 
 # the settings
@@ -208,57 +202,42 @@ async def _run_with_deadline(name: str, work: Coroutine[Any, Any, list[Check]], 
 async def _check_config(config: Config) -> list[Check]:
     path = config.config_path
     where = f"{path}" if path.exists() else f"{path} does not exist: using defaults and the environment"
-    notes = [Check("config note", False, note, fix=_note_fix(note)) for note in config.notes]
-    return [Check("config", True, where), *notes]
-
-
-def _note_fix(note: str) -> str:
-    mode = re.search(r"chmod 600 .+", note)
-    return mode[0] if mode else "nexi --edit-config"
+    checks = [Check("config", True, where)]
+    for note in config.notes:
+        mode = re.search(r"chmod 600 .+", note)
+        checks.append(Check("config note", False, note, fix=mode[0] if mode else "nexi --edit-config"))
+    return checks
 
 
 # models
-
-
-def _model_roles(config: Config) -> list[EndpointRole]:
-    """The answer model, and the extract model if it is a different one."""
-    same = config.endpoint("extract") == config.endpoint("answer")
-    return ["answer"] if same else ["answer", "extract"]
 
 
 async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnvironment) -> list[Check]:
     name = "model" if role == "answer" else f"{role} model"
     endpoint = nexi.config.endpoint(role)
     if endpoint.is_extractive:
-        return [await _check_without_model(name, environment)]
+        models = [f"{s.models[0].name} ({s.kind})" for s in await find_servers(environment.ports) if s.models]
+        more = f"; available: {', '.join(models)}" if models else ""
+        message = f"no model configured: the built-in extractive model answers with passages{more}"
+        return [Check(name, True, message, fix=SETUP_FIX)]
     gate = nexi.gate()
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
-    listed = await _describe_listing(gate, role, endpoint.model)
+    listing = await _describe_listing(gate, role, endpoint.model)
     try:
-        probed = await _probe_model(gate.open_llm(role, "probe"), environment)
-        checks = [Check(name, True, f"{where}: {probed}{listed}")]
+        reply = await _probe_model(gate.open_llm(role, "probe"), environment)
+        checks = [Check(name, True, f"{where}: {reply}{listing}")]
     except LLMError as error:
         if error.code != "timeout":
             raise
-        checks = [Check(name, True, f"{where}: reachable{listed}"), _slow_model_check(f"{name} speed", environment)]
+        cause = f"no answer within {_request_timeout_s(environment):g} s; loading a model can take longer"
+        slow = Check(f"{name} speed", False, "a small request timed out", cause, "run nexi doctor again")
+        checks = [Check(name, True, f"{where}: reachable{listing}"), slow]
     server = await describe_server(endpoint.base_url)  # after the request: servers report the window of loaded models
     return [*checks, *_check_window(nexi.config, role, server)]
 
 
-def _slow_model_check(name: str, environment: DoctorEnvironment) -> Check:
-    cause = f"no answer within {_request_timeout_s(environment):g} s; loading a model can take longer"
-    return Check(name, False, "a small request timed out", cause, "run nexi doctor again")
-
-
 def _request_timeout_s(environment: DoctorEnvironment) -> float:
     return 0.7 * environment.deadline_s
-
-
-async def _check_without_model(name: str, environment: DoctorEnvironment) -> Check:
-    servers = await find_servers(environment.ports)
-    found = [f"{s.models[0].name} ({s.kind})" for s in servers if s.models]
-    more = f"; available: {', '.join(found)}" if found else ""
-    return Check(name, True, f"no model configured: the built-in extractive model answers with passages{more}", fix=SETUP_FIX)
 
 
 async def _describe_listing(gate: ModelGate, role: EndpointRole, model: str) -> str:
@@ -304,10 +283,15 @@ def _check_window(config: Config, role: EndpointRole, server: LocalServer | None
 
 def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
     try:
-        backends = nexi.backends()
+        return [(f"search {backend.name}", _check_search(nexi, backend)) for backend in nexi.backends()]
     except NexiError as error:
-        return [("search", _check_missing_search(error))]
-    return [(f"search {backend.name}", _check_search(nexi, backend)) for backend in backends]
+        keep = "; to keep it: nexi config set searxng_url http://127.0.0.1:8080" if "SEARXNG_URL" in error.fix else ""
+        problem = Check("search", False, error.message, error.cause, error.fix + keep)
+
+    async def report_problem() -> list[Check]:
+        return [problem]
+
+    return [("search", report_problem())]
 
 
 async def examine_services(
@@ -318,68 +302,68 @@ async def examine_services(
     async with Nexi(config.override(search_backend="services"), clock=environment.clock) as nexi:
         federation: Any = nexi.backends()[0]
         members = [federation.member(name) for name in getattr(federation, "services", ())]
-        checks = await _run_checks([(f"service {m.name}", _check_service(nexi, m)) for m in members], environment)
-    hide = _secret_hider(config)
-    return DoctorReport(tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks))
+        work = [(f"service {member.name}", _check_search(nexi, member, is_service=True)) for member in members]
+        checks = await _run_checks(work, environment)
+    return DoctorReport(_hide_secrets(config, checks))
 
 
-async def _check_service(nexi: Nexi, service: SearchBackend) -> list[Check]:
-    hits = await service.search(Query(SERVICE_QUERIES.get(service.name, TEST_QUERY)))
-    if breaker := nexi.ports.breaker():
-        await breaker.record_success(service.name)
-    message = f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query"
-    if hits:
-        return [Check(f"service {service.name}", True, message)]
-    cause, fix = "a test query should have results", "try again later; if it stays so, tell the developers of nexi"
-    return [Check(f"service {service.name}", False, message, cause, fix)]
-
-
-async def _check_missing_search(error: NexiError) -> list[Check]:
-    keep = "; to keep it: nexi config set searxng_url http://127.0.0.1:8080" if "SEARXNG_URL" in error.fix else ""
-    return [Check("search", False, error.message, error.cause, error.fix + keep)]
-
-
-async def _check_search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
-    """Search even if the backend is suspended; an answer ends the suspension."""
-    hits = await backend.search(Query(TEST_QUERY))
+async def _check_search(nexi: Nexi, backend: SearchBackend, *, is_service: bool = False) -> list[Check]:
+    """Search even if the backend is suspended; an answer ends the suspension. An open service must have results."""
+    hits = await backend.search(Query(SERVICE_QUERIES.get(backend.name, TEST_QUERY) if is_service else TEST_QUERY))
     if breaker := nexi.ports.breaker():
         await breaker.record_success(backend.name)
-    return [Check(f"search {backend.name}", True, f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query")]
+    name = f"{'service' if is_service else 'search'} {backend.name}"
+    message = f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query"
+    if hits or not is_service:
+        return [Check(name, True, message)]
+    fix = "try again later; if it stays so, tell the developers of nexi"
+    return [Check(name, False, message, "a test query should have results", fix)]
 
 
 async def _check_fetch(nexi: Nexi) -> list[Check]:
     """The fetchers exist, and the guard and each fetcher refuse private addresses."""
     config, fetchers = nexi.config, nexi.fetchers()
-    refused = [url for url in FORBIDDEN_URLS if _is_refused(nexi.check_url, url)]
-    for fetcher in fetchers if refused else ():
-        await _expect_refusal(fetcher.fetch(refused[0], FetchLimits(timeout_s=DEADLINE_S)), refused[0])
+    refused_urls = []
+    for url in FORBIDDEN_URLS:
+        try:
+            nexi.check_url(url)
+        except FetchError:
+            refused_urls.append(url)
+    for fetcher in fetchers if refused_urls else ():
+        url = refused_urls[0]
+        try:
+            await fetcher.fetch(url, FetchLimits(timeout_s=DEADLINE_S))
+        except FetchError as error:
+            if error.reason == "blocked":
+                continue
+        raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
     names = ", ".join(fetcher.name for fetcher in fetchers)
     browser = _check_browser() if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
-    if len(refused) < len(FORBIDDEN_URLS):
-        open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused)
+    if len(refused_urls) < len(FORBIDDEN_URLS):
+        open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
         wide = Check("fetch guard", False, "allow_private opens a whole network to pages", open_to, fix)
         return [Check("fetch", True, names), wide, *browser]
     proxy = "; a proxy is set, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
-    allowed = f", except {', '.join(config.allow_private)}" if config.allow_private else ""
-    return [Check("fetch", True, f"{names}; private addresses are refused{allowed}{proxy}"), *browser]
+    exceptions = f", except {', '.join(config.allow_private)}" if config.allow_private else ""
+    return [Check("fetch", True, f"{names}; private addresses are refused{exceptions}{proxy}"), *browser]
 
 
 async def _check_plugins(config: Config) -> list[Check]:
     """One line for each plug-in that is installed; none where there is none."""
     from nexi.app.plugins import list_plugins
 
-    return [_plugin_check(plugin) for plugin in await asyncio.to_thread(list_plugins, config)]
-
-
-def _plugin_check(plugin: PluginInfo) -> Check:
-    name = f"plug-in {plugin.name}"
-    if plugin.error:
-        return Check(name, False, f"{plugin.origin} cannot be used", plugin.error)
-    told = f"{' and '.join(plugin.kinds)} from {plugin.origin}"
-    names = {"backend": "search_backend", "fetcher": "content_fetcher", "tool": "tools"}
-    settings = " or ".join(names[kind] for kind in plugin.kinds)
-    return Check(name, True, told if plugin.is_used else f"{told}; to use it, add it to {settings}")
+    settings_by_kind = {"backend": "search_backend", "fetcher": "content_fetcher", "tool": "tools"}
+    checks = []
+    for plugin in await asyncio.to_thread(list_plugins, config):
+        name = f"plug-in {plugin.name}"
+        if plugin.error:
+            checks.append(Check(name, False, f"{plugin.origin} cannot be used", plugin.error))
+            continue
+        settings = " or ".join(settings_by_kind[kind] for kind in plugin.kinds)
+        advice = "" if plugin.is_used else f"; to use it, add it to {settings}"
+        checks.append(Check(name, True, f"{' and '.join(plugin.kinds)} from {plugin.origin}{advice}"))
+    return checks
 
 
 async def _check_document_reader() -> list[Check]:
@@ -388,11 +372,11 @@ async def _check_document_reader() -> list[Check]:
 
     in_force = await find_protections()
     names = {"network": "the network", "files": "your files"}
-    kept = [name for key, name in names.items() if key not in in_force]
-    gone = [name for key, name in names.items() if key in in_force]
+    remaining_rights = [name for key, name in names.items() if key not in in_force]
+    dropped_rights = [name for key, name in names.items() if key in in_force]
     parts = [
-        f"without {' and '.join(gone)}" if gone else "",
-        f"this system cannot take {' or '.join(kept)} from it" if kept else "",
+        f"without {' and '.join(dropped_rights)}" if dropped_rights else "",
+        f"this system cannot take {' or '.join(remaining_rights)} from it" if remaining_rights else "",
     ]
     return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(filter(None, parts))}")]
 
@@ -403,23 +387,6 @@ def _check_browser() -> list[Check]:
     if lack := missing_parts():
         return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())]
     return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")]
-
-
-def _is_refused(check: Callable[[str], object], url: str) -> bool:
-    try:
-        check(url)
-    except FetchError:
-        return True
-    return False
-
-
-async def _expect_refusal(fetching: Coroutine[Any, Any, object], url: str) -> None:
-    try:
-        await fetching
-    except FetchError as error:
-        if error.reason == "blocked":
-            return
-    raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
 
 
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
@@ -439,15 +406,15 @@ async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Che
 # this machine
 
 
-async def _check_store(config: Config) -> list[Check]:
-    return await asyncio.to_thread(_check_store_sync, config)
-
-
-def _check_store_sync(config: Config) -> list[Check]:
+def _check_store(config: Config) -> list[Check]:
     from nexi.app.history import read_history
 
     places = (config.runs_dir, config.pages_dir, config.history_path)
-    unwritable = [str(place) for place in places if not _is_writable(place)]
+    unwritable = []
+    for place in places:
+        nearest = _nearest_existing(place)
+        if not os.access(nearest, os.W_OK | (os.X_OK if nearest.is_dir() else 0)):
+            unwritable.append(str(place))
     if unwritable:
         fix = f"chmod -R u+rwX {config.root}, or set NEXI_HOME to another folder"
         return [Check("store", False, "answers cannot be saved", f"not writable: {', '.join(unwritable)}", fix)]
@@ -462,14 +429,11 @@ def _check_store_sync(config: Config) -> list[Check]:
     return [Check("store", True, message)]
 
 
-async def _check_runs(nexi: Nexi) -> list[Check]:
+def _check_runs(config: Config) -> list[Check]:
     """The logs of the newest runs, line by line, and the page texts they name."""
-    return await asyncio.to_thread(_check_runs_sync, open_runs(nexi.config))
-
-
-def _check_runs_sync(runs: RunDirectory) -> list[Check]:
     from nexi.app.integrity import find_damaged_runs
 
+    runs = open_runs(config)
     ids = runs.run_ids(MAX_CHECKED_RUNS)
     if not ids:
         return [Check("runs", True, "no runs yet")]
@@ -500,13 +464,15 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
         stats = await store.stats()
     except StoreError as error:
         return [Check("knowledge", False, error.message, error.cause, error.fix)]
-    held = f"{stats.sources:,} sources, {stats.chunks:,} passages, {stats.bytes / 1e6:,.1f} MB in {store.name}"
+    contents = f"{stats.sources:,} sources, {stats.chunks:,} passages, {stats.bytes / 1e6:,.1f} MB in {store.name}"
     if stats.damage:
-        return [Check("knowledge", False, held, stats.damage, "nexi doctor --repair")]
+        return [Check("knowledge", False, contents, stats.damage, "nexi doctor --repair")]
     if await knowledge.is_full():
         fix = f"nexi sources rm URL, or raise the limit: nexi config set knowledge_max_mb {config.knowledge_max_mb * 2}"
-        return [Check("knowledge", False, f"{held}: full, so new pages are not indexed", "it reached knowledge_max_mb", fix)]
-    return [Check("knowledge", True, held)]
+        return [
+            Check("knowledge", False, f"{contents}: full, so new pages are not indexed", "it reached knowledge_max_mb", fix)
+        ]
+    return [Check("knowledge", True, contents)]
 
 
 async def _check_embedder(nexi: Nexi) -> list[Check]:
@@ -526,8 +492,8 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
     if stats.embedder and stats.embedder != embedder.name:
         cause = f"the stored vectors are from {stats.embedder}, but {embedder.name} is configured"
         return [Check("embedder", False, "search is by keyword only", cause, "nexi index --reembed")]
-    waiting = f"; {stats.unembedded:,} passages are not embedded yet" if stats.unembedded else ""
-    return [Check("embedder", True, f"{embedder.name}, {length} dimensions{waiting}")]
+    backlog = f"; {stats.unembedded:,} passages are not embedded yet" if stats.unembedded else ""
+    return [Check("embedder", True, f"{embedder.name}, {length} dimensions{backlog}")]
 
 
 async def _check_reading_model() -> list[Check]:
@@ -583,24 +549,22 @@ async def _check_proof_model(config: Config) -> list[Check]:
     if folder is None:
         return [Check("proof model", True, "not installed", fix="list published models: nexi proof status")]
     await asyncio.to_thread(folder.check_files)
-    if missing := [name for name in ("onnxruntime", "tokenizers", "numpy") if not _installed_version(name)]:
+    if missing_packages := [name for name in ("onnxruntime", "tokenizers", "numpy") if not _installed_version(name)]:
         fix = install_command("proof")
-        return [Check("proof model", False, f"{folder.name} cannot run", f"not installed: {', '.join(missing)}", fix)]
+        return [Check("proof model", False, f"{folder.name} cannot run", f"not installed: {', '.join(missing_packages)}", fix)]
     grade = await asyncio.to_thread(kept_model_grade, config, folder)
     return [Check("proof model", True, f"{folder.name}: {describe_grade(grade) if grade else 'not tested yet'}")]
 
 
-def _is_writable(place: Path) -> bool:
-    """Whether a path can be written, or created if it does not exist."""
+def _nearest_existing(place: Path) -> Path:
+    """The path itself, or the folder above it in which it would be created."""
     while not place.exists() and place != place.parent:
         place = place.parent
-    return os.access(place, os.W_OK | (os.X_OK if place.is_dir() else 0))
+    return place
 
 
 async def _check_disk(config: Config) -> list[Check]:
-    place = config.root
-    while not place.exists() and place != place.parent:
-        place = place.parent
+    place = _nearest_existing(config.root)
     try:
         free = (await asyncio.to_thread(shutil.disk_usage, place)).free // 1_000_000
     except OSError as error:
@@ -612,11 +576,20 @@ async def _check_disk(config: Config) -> list[Check]:
 
 
 async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
+    from nexi.app.local_models import server_time
+
     now = environment.clock.now()
     fix = "set the system clock, for example: timedatectl set-ntp true"
     if now.year not in PLAUSIBLE_YEARS:
         return [Check("clock", False, f"the clock says {now:%Y-%m-%d}", "that year is implausible", fix)]
-    theirs = await _server_time(nexi, environment)
+    # the time from a server that the config names; no other server is contacted
+    theirs = None
+    if url := nexi.config.endpoint("answer").base_url or nexi.config.searxng_url:
+        if environment.server_time:
+            theirs = await environment.server_time(url)
+        else:
+            proxy, patience_s = nexi.ports.proxy_for(url), _request_timeout_s(environment)
+            theirs = await server_time(url, patience_s=patience_s, proxy=proxy, trust=nexi.config.trust)
     if theirs is None:
         return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC")]
     skew = (now - theirs).total_seconds()
@@ -630,34 +603,15 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
     return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, matches a server's clock")]
 
 
-async def _server_time(nexi: Nexi, environment: DoctorEnvironment) -> datetime | None:
-    """The time from a server that the config names; no other server is contacted."""
-    from nexi.app.local_models import server_time
-
-    config = nexi.config
-    url = config.endpoint("answer").base_url or config.searxng_url
-    if not url:
-        return None
-    if environment.server_time:
-        return await environment.server_time(url)
-    return await server_time(
-        url, patience_s=_request_timeout_s(environment), proxy=nexi.ports.proxy_for(url), trust=nexi.config.trust
-    )
-
-
-def _plan_version_check(environment: DoctorEnvironment) -> NamedCheck:
-    async def check() -> list[Check]:
-        found = await asyncio.to_thread(lambda: {name: _installed_version(name) for name in environment.libraries})
-        missing = [name for name, version in found.items() if not version]
-        message = f"nexi {__version__}, Python {sys.version.split()[0]}, " + ", ".join(
-            f"{n} {v}" for n, v in found.items() if v
-        )
-        if missing:
-            fix = f"{Path(sys.executable).name} -m pip install {' '.join(missing)}"
-            return [Check("versions", False, message, f"not installed: {', '.join(missing)}", fix)]
-        return [Check("versions", True, message), *await asyncio.to_thread(_check_other_package)]
-
-    return "versions", check()
+async def _check_versions(environment: DoctorEnvironment) -> list[Check]:
+    versions = await asyncio.to_thread(lambda: {name: _installed_version(name) for name in environment.libraries})
+    missing_packages = [name for name, version in versions.items() if not version]
+    libraries = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    message = f"nexi {__version__}, Python {sys.version.split()[0]}, {libraries}"
+    if missing_packages:
+        fix = f"{Path(sys.executable).name} -m pip install {' '.join(missing_packages)}"
+        return [Check("versions", False, message, f"not installed: {', '.join(missing_packages)}", fix)]
+    return [Check("versions", True, message), *await asyncio.to_thread(_check_other_package)]
 
 
 def _check_other_package() -> list[Check]:
@@ -680,21 +634,20 @@ def _installed_version(name: str) -> str:
 # secrets
 
 
-def _secret_hider(config: Config) -> Callable[[str], str]:
-    """Replace keys and passwords in a text; adapters do so too, this is the last line of defence."""
-    secrets = sorted(_collect_secrets(config), key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, "[key]")
-        return text
-
-    return lambda text: map_notice(text, hide)
-
-
-def _collect_secrets(config: Config) -> set[str]:
+def _hide_secrets(config: Config, checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Replace keys and passwords in the checks; adapters do so too, this is the last line of defence."""
     keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
     keys += [k for provider in (*config.api_keys, *config.origin.env_keys, "jina") for k in config.keys_for(provider)]
     addresses = (config.base_url, config.searxng_url, config.http_proxy, config.https_proxy)
     keys += [part for url in addresses if (part := urlsplit(url).netloc.rpartition("@")[0])]
-    return {key for key in (*keys, config.api_key) if len(key) >= 4}
+    secrets = sorted({key for key in (*keys, config.api_key) if len(key) >= 4}, key=len, reverse=True)
+
+    def replace_secrets(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, "[key]")
+        return text
+
+    def hide(text: str) -> str:
+        return map_notice(text, replace_secrets)
+
+    return tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks)

@@ -492,8 +492,8 @@ def map_sources(facts: Iterable[Event]) -> dict[int, Source]:
     sources: dict[int, Source] = {}
     for fact in facts:
         if isinstance(fact, SourceNumbered | SourcesRenumbered):
-            named = fact.sources if isinstance(fact, SourcesRenumbered) else (fact.source,)
-            sources |= {source.number: source for source in named}
+            changes = fact.sources if isinstance(fact, SourcesRenumbered) else (fact.source,)
+            sources |= {source.number: source for source in changes}
     return sources
 
 
@@ -529,8 +529,8 @@ def _upgrade_review(data: Mapping[str, Any]) -> dict[str, Any]:
     review = dict(data["review"])
     proof = dict(review.get("proof") or {})
     proof["claims"] = [_upgrade_claim(claim) for claim in proof.get("claims") or ()]
-    dropped = [_upgrade_claim(claim) for claim in review.get("dropped") or ()]
-    return {**data, "review": {**review, "proof": proof, "dropped": dropped}}
+    dropped_claims = [_upgrade_claim(claim) for claim in review.get("dropped") or ()]
+    return {**data, "review": {**review, "proof": proof, "dropped": dropped_claims}}
 
 
 def _upgrade_claim(claim: Mapping[str, Any]) -> Mapping[str, Any]:

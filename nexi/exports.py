@@ -42,32 +42,32 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, num
     from nexi.web.page.timeline import timeline_of
     from nexi.web.page.view import answered_of
 
-    answered, today = answered_of(run_id, log), log.header.created[:10]
-    answered = _choose_sources(answered, numbers) if numbers and EXPORT_FORMATS[form].lists_sources else answered
+    run, today = answered_of(run_id, log), log.header.created[:10]
+    run = _choose_sources(run, numbers) if numbers and EXPORT_FORMATS[form].lists_sources else run
     if form not in ("html", "pdf"):
-        written = await asyncio.to_thread(_text_of, answered, "md" if form == "docx" else form, today)
+        document = await asyncio.to_thread(_text_of, run, "md" if form == "docx" else form, today)
         if form == "docx":
-            return await convert_to_docx(clean_text(title_document(written, answered, today)))
-        return _encode_utf8(written)
-    texts = {s.number: text for s in answered.end.sources if (text := await pages.get(s.digest))}
+            return await convert_to_docx(clean_text(title_document(document, run, today)))
+        return _encode_utf8(document)
+    texts = {s.number: text for s in run.end.sources if (text := await pages.get(s.digest))}
     timeline = timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
-    made = await asyncio.to_thread(export_html, Exported(answered, log.header.created, timeline, texts, opened=form == "pdf"))
-    return await print_to_pdf(made) if form == "pdf" else _encode_utf8(made)
+    page = await asyncio.to_thread(export_html, Exported(run, log.header.created, timeline, texts, opened=form == "pdf"))
+    return await print_to_pdf(page) if form == "pdf" else _encode_utf8(page)
 
 
-def export_verification(found: Verification, target: str, *, strict: bool = False) -> str:
+def export_verification(verification: Verification, target: str, *, strict: bool = False) -> str:
     """A text that was checked as one HTML page: its figures, the text with marks, its sources and the evidence."""
     from nexi.output.verification import verification_lines
     from nexi.types import Review
     from nexi.web.page.export import export_check
 
-    title = f"{'Audit' if found.citations else 'Verification'} of {target}"
-    lines = verification_lines(found, strict=strict)
-    texts = {number: text for number, text in found.texts.items() if text}
-    review = Review(found.proof, judges=found.judges, gap=found.gap)
-    notes = {state.source.number: f"{state.state}: {state.reason}" for state in found.sources if state.reason}
-    sources = tuple(state.source for state in found.sources)
-    return clean_text(export_check(title, lines, found.document.text, review, sources, texts, notes))
+    title = f"{'Audit' if verification.citations else 'Verification'} of {target}"
+    lines = verification_lines(verification, strict=strict)
+    texts = {number: text for number, text in verification.texts.items() if text}
+    review = Review(verification.proof, judges=verification.judges, gap=verification.gap)
+    notes = {state.source.number: f"{state.state}: {state.reason}" for state in verification.sources if state.reason}
+    sources = tuple(state.source for state in verification.sources)
+    return clean_text(export_check(title, lines, verification.document.text, review, sources, texts, notes))
 
 
 def markdown_document(result: RunResult, today: str) -> str:
@@ -75,54 +75,51 @@ def markdown_document(result: RunResult, today: str) -> str:
     from nexi.events import RunStarted
     from nexi.web.page.view import AnsweredRun
 
-    started = next(fact for fact in result.facts if isinstance(fact, RunStarted))
-    return clean_text(_text_of(AnsweredRun(result.id, started, result.finished, result.facts), "md", today))
+    start = next(fact for fact in result.facts if isinstance(fact, RunStarted))
+    return clean_text(_text_of(AnsweredRun(result.id, start, result.finished, result.facts), "md", today))
 
 
-def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
+def _text_of(run: AnsweredRun, form: str, today: str) -> str:
     """The run as Markdown, as the object that `--json` prints, or its sources as references."""
-    from nexi.app import result_of
-    from nexi.app.report import front_matter_of, report_text
-    from nexi.web.page.markdown import markdown_of, tame_document
-    from nexi.web.statuses import render_json
-
-    if EXPORT_FORMATS[form].lists_sources:
-        return _references_of(answered, form, today)
-    result = result_of(answered.id, answered.facts)
-    if form == "json":
-        return render_json(result)
-    if answered.started.mode == "research":
-        return tame_document(report_text(result, today, has_links=True)[0])
-    return markdown_of(answered, front_matter_of(result, answered.started, today))
-
-
-def _choose_sources(answered: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:
-    """The run with these sources alone. Raises NexiError for a number that names none."""
-    from msgspec.structs import replace
-
-    known = [source.number for source in answered.end.sources]
-    if unknown := [number for number in numbers if number not in known]:
-        raise NexiError(
-            f"the answer has no source [{unknown[0]}]",
-            cause=f"it cites {', '.join(f'[{n}]' for n in known)}" if known else "it cites none",
-            fix="name some of these",
-            code="bad_request",
-        )
-    sources = tuple(source for source in answered.end.sources if source.number in numbers)
-    return replace(answered, end=replace(answered.end, sources=sources))
-
-
-def _references_of(answered: AnsweredRun, form: str, accessed: str) -> str:
-    """The sources as references; an address that is neither of the web nor of a file is left out."""
     from msgspec.structs import replace
 
     from nexi.answers.bibliography import FORMS
+    from nexi.app import result_of
+    from nexi.app.report import front_matter_of, report_text
+    from nexi.web.page.markdown import markdown_of, tame_document
     from nexi.web.page.view import is_web
+    from nexi.web.statuses import render_json
 
-    if not answered.end.sources:
-        raise NexiError("there are no references", cause="the answer cites no source", fix="export md", code="no_references")
-    known = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in answered.end.sources]
-    return FORMS[form](known, accessed)
+    if EXPORT_FORMATS[form].lists_sources:
+        if not run.end.sources:
+            raise NexiError(
+                "there are no references", cause="the answer cites no source", fix="export md", code="no_references"
+            )
+        # an address that is neither of the web nor of a file is left out
+        sources = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in run.end.sources]
+        return FORMS[form](sources, today)
+    result = result_of(run.id, run.facts)
+    if form == "json":
+        return render_json(result)
+    if run.started.mode == "research":
+        return tame_document(report_text(result, today, has_links=True)[0])
+    return markdown_of(run, front_matter_of(result, run.started, today))
+
+
+def _choose_sources(run: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:
+    """The run with these sources alone. Raises NexiError for a number that names none."""
+    from msgspec.structs import replace
+
+    cited_numbers = [source.number for source in run.end.sources]
+    if unknown := [number for number in numbers if number not in cited_numbers]:
+        raise NexiError(
+            f"the answer has no source [{unknown[0]}]",
+            cause=f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none",
+            fix="name some of these",
+            code="bad_request",
+        )
+    sources = tuple(source for source in run.end.sources if source.number in numbers)
+    return replace(run, end=replace(run.end, sources=sources))
 
 
 def _encode_utf8(text: str) -> bytes:

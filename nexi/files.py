@@ -142,20 +142,20 @@ def write_json_object(path: Path, value: Mapping[str, Any], failure: str) -> Non
         raise store_error(failure, path, error) from error
 
 
-def merge_json_object(path: Path, added: Mapping[str, Any], failure: str) -> dict[str, Any]:
+def merge_json_object(path: Path, changes: Mapping[str, Any], failure: str) -> dict[str, Any]:
     """Add to a small JSON object that other processes add to as well, and give the whole. Raises StoreError as above."""
     try:
         make_private_directory(path.parent)
         fd = os.open(path.with_suffix(".lock"), APPEND | os.O_CREAT, PRIVATE_FILE)
         try:
             wait_for_lock(fd)
-            merged = {**read_json_object(path), **added}
-            write_json_object(path, merged, failure)
+            fields = {**read_json_object(path), **changes}
+            write_json_object(path, fields, failure)
         finally:
             os.close(fd)
     except OSError as error:
         raise store_error(failure, path, error) from error
-    return merged
+    return fields
 
 
 def sync_directory(path: Path) -> None:

@@ -165,10 +165,10 @@ def name_day(ts: str, now: datetime | None = None) -> str:
 
 def fold_repeats(entries: Iterable[HistoryEntry]) -> list[list[HistoryEntry]]:
     """Entries of one question in one space together, in the order of the first of each."""
-    folded: dict[tuple[str, str], list[HistoryEntry]] = {}
+    groups: dict[tuple[str, str], list[HistoryEntry]] = {}
     for entry in entries:
-        folded.setdefault((entry.space, " ".join(entry.query.casefold().split())), []).append(entry)
-    return list(folded.values())
+        groups.setdefault((entry.space, " ".join(entry.query.casefold().split())), []).append(entry)
+    return list(groups.values())
 
 
 def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None = None) -> str:
@@ -252,17 +252,14 @@ def _line_places(file: Iterable[bytes], entry_id: str) -> Iterator[tuple[int, in
     """Where the lines of an entry begin, and how long they are without their newline."""
     position, mark = 0, json.dumps(entry_id).encode("ascii")
     for line in file:
-        if mark in line and _id_of(line) == entry_id:
-            yield position, len(line.rstrip(b"\n"))
+        if mark in line:
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                entry = None
+            if isinstance(entry, dict) and entry.get("id") == entry_id:
+                yield position, len(line.rstrip(b"\n"))
         position += len(line)
-
-
-def _id_of(line: bytes) -> object:
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return data.get("id") if isinstance(data, dict) else None
 
 
 def _append_line(fd: int, line: bytes) -> None:

@@ -40,15 +40,15 @@ def reader_command() -> str:
 
 
 def _build_command(packages: Sequence[str]) -> str:
-    quoted = " ".join(f'"{package}"' for package in packages)
+    names = " ".join(f'"{package}"' for package in packages)
     prefix = Path(sys.prefix)
     if prefix.parent.name == "venvs" and "pipx" in prefix.parts:
-        return f"pipx inject {prefix.name} {quoted}"
+        return f"pipx inject {prefix.name} {names}"
     if (prefix / "uv-receipt.toml").is_file():  # uv removes what the command does not name again
-        added = " ".join(f'--with "{package}"' for package in dict.fromkeys((*_list_added(prefix), *packages)))
-        return f'uv tool install {added} "{_find_source()}"'
+        with_options = " ".join(f'--with "{package}"' for package in dict.fromkeys((*_list_added(prefix), *packages)))
+        return f'uv tool install {with_options} "{_find_source()}"'
     python = f'"{sys.executable}"' if " " in sys.executable else sys.executable
-    return f"{python} -m pip install {quoted}" if find_spec("pip") else f"uv pip install --python {python} {quoted}"
+    return f"{python} -m pip install {names}" if find_spec("pip") else f"uv pip install --python {python} {names}"
 
 
 def list_requirements(extra: str) -> list[str]:
@@ -60,9 +60,9 @@ def list_requirements(extra: str) -> list[str]:
             rows = [row.partition(";") for row in requires(name) or ()]
         except PackageNotFoundError:
             continue
-        named = [package.strip() for package, _, marker in rows if marker.strip().replace("'", '"') == f'extra == "{extra}"']
-        if named:
-            return named
+        packages = [package.strip() for package, _, marker in rows if marker.strip().replace("'", '"') == f'extra == "{extra}"']
+        if packages:
+            return packages
     checkout = Path(__file__).resolve().parent.parent / "pyproject.toml"
     extras = tomllib.loads(checkout.read_text("utf-8"))["project"]["optional-dependencies"] if checkout.is_file() else {}
     return list(extras.get(extra, ()))
@@ -71,15 +71,15 @@ def list_requirements(extra: str) -> list[str]:
 def _list_added(prefix: Path) -> list[str]:
     """What was installed beside nexi in a tool of uv, by its receipt."""
     rows = tomllib.loads((prefix / "uv-receipt.toml").read_text("utf-8")).get("tool", {}).get("requirements", ())
-    added = []
+    packages = []
     for row in rows:
         extras = f"[{','.join(row['extras'])}]" if row.get("extras") else ""
         address, _, folder = str(row.get("git") or "").partition("?subdirectory=")
         repository = f"git+{address}" + (f"#subdirectory={folder}" if folder else "") if address else ""
         place = repository or row.get("url") or row.get("path") or row.get("directory") or ""
         if row.get("name") != DISTRIBUTION:
-            added.append(f"{row['name']}{extras}" + (f" @ {place}" if place else row.get("specifier", "")))
-    return added
+            packages.append(f"{row['name']}{extras}" + (f" @ {place}" if place else row.get("specifier", "")))
+    return packages
 
 
 def _find_source() -> str:

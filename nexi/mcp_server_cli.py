@@ -60,17 +60,18 @@ def _parse_port(text: str) -> int:
 
 def serve_stdio() -> None:
     """Serve one client on stdin and stdout until it leaves. Raises NexiError."""
+    from nexi.app import Nexi
     from nexi.app.project import with_project
 
-    asyncio.run(_run_stdio(with_project(_load_config())))
+    config = with_project(_load_config())
 
+    async def run() -> None:
+        from nexi.mcp_server import create_server
 
-async def _run_stdio(config: Config) -> None:
-    from nexi.app import Nexi
-    from nexi.mcp_server import create_server
+        async with Nexi(config) as nexi:
+            await create_server(nexi).run_stdio_async()
 
-    async with Nexi(config) as nexi:
-        await create_server(nexi).run_stdio_async()
+    asyncio.run(run())
 
 
 def serve_http(host: str = HOST, port: int = PORT) -> None:

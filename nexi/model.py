@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.budget import Meter, Reservation
+from nexi.budget import Meter
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
 from nexi.notices import Notice
@@ -115,17 +115,18 @@ class MeteredLLM(Struct, frozen=True):
             return self._ask(conversation, tools, stream, on_asked, max_tokens, options)
 
         reply = await ask(messages, on_asked)
-        shown, usage = "", reply.usage
+        first_text, usage = "", reply.usage
         if reply.defect and retries:
             try:
-                repaired = await ask((*messages, *_request_repair(reply, reply.defect, tools)), None)
+                repair = await ask((*messages, *_request_repair(reply, reply.defect, tools)), None)
             except LLMError:
                 pass  # the first reply stands as text
             else:
-                shown, usage, reply = reply.defect.shown, usage + repaired.usage, repaired
+                first_text, usage, reply = reply.defect.shown, usage + repair.usage, repair
         if reply.defect and on_text and reply.text.startswith(reply.defect.shown):
             on_text(reply.text[len(reply.defect.shown) :])
-        return replace(reply, text=_join_texts(shown, reply.text), usage=usage, defect=None)
+        text = f"{first_text.rstrip()}\n\n{reply.text}" if first_text.strip() else reply.text
+        return replace(reply, text=text, usage=usage, defect=None)
 
     async def _ask(
         self,
@@ -141,13 +142,17 @@ class MeteredLLM(Struct, frozen=True):
         prompt = count_prompt_tokens(self.counter, messages, tools, limit)
         max_reply = self._reply_tokens(prompt)
         digest = _digest_request(messages, tools, options["schema"])
-        if recorded := await self.replay.next_reply(digest):
-            return await self._replay_reply(*recorded, stream)
+        if record := await self.replay.next_reply(digest):
+            return await self._replay_reply(*record, stream)
         await self._refuse_unrecorded(digest)
         billed_prompt = math.ceil(prompt * self.calls.billed_ratio)
-        max_tokens = self._affordable_tokens(billed_prompt, min(max_tokens, max_reply))
-        reservation = await self._reserve(billed_prompt + max_tokens, digest)
-        call, started = self.calls.next(), self.clock.monotonic()
+        max_tokens = min(max_tokens, max_reply)
+        if (room := self.meter.reply_room) is not None:  # a shorter reply, so that a small budget is used and not called spent
+            max_tokens = min(max_tokens, max(MIN_AFFORDABLE_TOKENS, room - billed_prompt))
+        reservation = self.meter.reserve_call(billed_prompt + max_tokens)
+        if isinstance(reservation, StopReason):
+            await self._refuse(digest)
+        call, start = self.calls.next(), self.clock.monotonic()
         await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
         if on_asked:
             on_asked()  # the caller may use the time until the reply
@@ -165,23 +170,23 @@ class MeteredLLM(Struct, frozen=True):
                         **{**options, "retries": options["retries"] and self.meter.can_make_calls(1)},
                     )
             began_at = stream.began_at or self.clock.monotonic()
-            self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - started)
+            self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - start)
             usage = reply.usage
             self.calls.learn_ratio(prompt, usage)
         except LLMError as error:
             usage = error.usage or Usage()
-            failed = ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(started), usage=usage)
+            failure = ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(start), usage=usage)
             window = error.window or 0 if isinstance(error, ContextOverflowError) else 0
-            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived_calls, window=window))
+            await self.emit(replace(failure, text=stream.text, arrived=stream.arrived_calls, window=window))
             raise
         except asyncio.CancelledError:
-            failed = ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(started), usage=usage)
-            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived_calls))
+            failure = ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(start), usage=usage)
+            await self.emit(replace(failure, text=stream.text, arrived=stream.arrived_calls))
             raise
         finally:
             self.meter.settle_call(reservation, usage)
-        replied = ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._seconds_since(started))
-        await self.emit(replace(replied, defect=reply.defect))
+        reply_fact = ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._seconds_since(start))
+        await self.emit(replace(reply_fact, defect=reply.defect))
         return reply
 
     @contextmanager
@@ -230,17 +235,12 @@ class MeteredLLM(Struct, frozen=True):
             )
         return free
 
-    def _affordable_tokens(self, prompt: int, wanted: int) -> int:
-        """Shorten a reply to what the token budget still allows, so that a small budget is used and not called spent."""
-        left = self.meter.reply_room
-        return wanted if left is None else min(wanted, max(MIN_AFFORDABLE_TOKENS, left - prompt))
+    def _seconds_since(self, start: float) -> float:
+        return round(self.clock.monotonic() - start, 3)
 
-    def _seconds_since(self, started: float) -> float:
-        return round(self.clock.monotonic() - started, 3)
-
-    async def _replay_reply(self, asked: ModelAsked, outcome: ModelReplied | ModelFailed, stream: _StreamRecorder) -> Reply:
+    async def _replay_reply(self, request: ModelAsked, outcome: ModelReplied | ModelFailed, stream: _StreamRecorder) -> Reply:
         """Replay a recorded reply as if it came now; it is paid for already, so it counts only in this meter."""
-        await self.emit(asked)
+        await self.emit(request)
         await self.emit(outcome)
         self.meter.replay_call(outcome.usage)
         if isinstance(outcome, ModelFailed):
@@ -254,12 +254,6 @@ class MeteredLLM(Struct, frozen=True):
             if self.replay.next_limit(f"call {digest}"):
                 await self._refuse(digest)
             raise LLMError(NOT_ASKED, cause="the log does not hold its reply", code="not_recorded")
-
-    async def _reserve(self, tokens: int, digest: str) -> Reservation:
-        reservation = self.meter.reserve_call(tokens)
-        if isinstance(reservation, StopReason):
-            await self._refuse(digest)
-        return reservation
 
     async def _refuse(self, digest: str) -> NoReturn:
         await self.emit(LimitApplied(f"call {digest}", StopReason.BUDGET_SPENT))
@@ -315,7 +309,7 @@ class _StreamRecorder:
 
     def _end_call(self, call: ToolCall) -> None:
         self._calls.append(call)
-        self._open_calls = [opened for opened in self._open_calls if opened[0] != call.name]
+        self._open_calls = [entry for entry in self._open_calls if entry[0] != call.name]
 
     def _add_arguments(self, name: str, piece: str) -> None:
         if not self._open_calls or self._open_calls[-1][0] != name:
@@ -340,16 +334,10 @@ def _chain_callbacks(
 
 def _request_repair(reply: Reply, defect: ReplyDefect, tools: Sequence[ToolSpec]) -> tuple[Message, Message]:
     """The reply that cannot be read, and the request to write it again."""
-    wanted = "a tool call" if tools else "the JSON object that was asked for"
+    form = "a tool call" if tools else "the JSON object that was asked for"
     problems = "\n".join(f"- {problem}" for problem in defect.problems)
-    request = (
-        f"Your reply could not be read as {wanted}:\n{problems}\nWrite it again, complete and corrected, and nothing else."
-    )
+    request = f"Your reply could not be read as {form}:\n{problems}\nWrite it again, complete and corrected, and nothing else."
     return Message("assistant", reply.text), Message("user", request)
-
-
-def _join_texts(first: str, second: str) -> str:
-    return f"{first.rstrip()}\n\n{second}" if first.strip() else second
 
 
 def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], limit: int) -> int:

@@ -37,11 +37,11 @@ class Notice(str):
         return cls.restore(text.format(**values), code, {k: v if isinstance(v, str) else str(v) for k, v in values.items()})
 
     @classmethod
-    def restore(cls, said: str, code: str, values: Mapping[str, str]) -> Notice:
+    def restore(cls, text: str, code: str, values: Mapping[str, str]) -> Notice:
         """The notice that was said in these words."""
-        made = super().__new__(cls, said)
-        made.code, made.values = code, values
-        return made
+        notice = super().__new__(cls, text)
+        notice.code, notice.values = code, values
+        return notice
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Notice.restore, (str(self), self.code, dict(self.values))
@@ -69,9 +69,9 @@ def join_causes(causes: Iterable[str]) -> str:
     return first
 
 
-def _drop_empty_code(joined: Notice) -> str:
+def _drop_empty_code(notice: Notice) -> str:
     """What was joined of texts that have no code has nothing to translate."""
-    return joined if any(isinstance(value, Notice) for value in joined.values.values()) else str(joined)
+    return notice if any(isinstance(value, Notice) for value in notice.values.values()) else str(notice)
 
 
 def map_notice(text: str, change: Callable[[str], str]) -> str:
@@ -83,18 +83,18 @@ def map_notice(text: str, change: Callable[[str], str]) -> str:
 
 def list_notices(value: Any) -> dict[str, dict[str, Any]]:
     """The code and the values of every notice in a JSON value, and of those among their values, by their text."""
-    found: dict[str, dict[str, Any]] = {}
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
+    notices: dict[str, dict[str, Any]] = {}
+    pending = [value]
+    while pending:
+        match pending.pop():
             case Notice() as notice:
-                found[str(notice)] = {"code": notice.code, "values": {k: str(v) for k, v in notice.values.items()}}
-                waiting.extend(notice.values.values())
+                notices[str(notice)] = {"code": notice.code, "values": {k: str(v) for k, v in notice.values.items()}}
+                pending.extend(notice.values.values())
             case dict() as fields:
-                waiting.extend(fields.values())
+                pending.extend(fields.values())
             case list() | tuple() as items:
-                waiting.extend(items)
-    return found
+                pending.extend(items)
+    return notices
 
 
 def add_notices(value: dict[str, Any]) -> dict[str, Any]:

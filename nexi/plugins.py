@@ -63,8 +63,8 @@ class FetchPlugin:
         text = str(entry.get("content") or "")
         if entry.get("error") or not text.strip():
             raise FetchError(f"the plug-in {self.name} has no text of the page", cause=str(entry.get("error") or "empty"))
-        cut = text[: limits.max_chars]
-        return Page(url, cut, title=str(entry.get("title") or ""), truncated=len(cut) < len(text), fetcher=self.name)
+        excerpt = text[: limits.max_chars]
+        return Page(url, excerpt, title=str(entry.get("title") or ""), truncated=len(excerpt) < len(text), fetcher=self.name)
 
 
 class PluginBackend:
@@ -134,8 +134,8 @@ def _read_page(answer: Any, url: str, limits: FetchLimits, name: str) -> Page:
     text = str(fields.get("text") or fields.get("content") or "")
     if not text.strip():
         raise ValueError("the page has no text")
-    cut = text[: limits.max_chars]
-    return Page(url, cut, title=str(fields.get("title") or ""), truncated=len(cut) < len(text), fetcher=name)
+    excerpt = text[: limits.max_chars]
+    return Page(url, excerpt, title=str(fields.get("title") or ""), truncated=len(excerpt) < len(text), fetcher=name)
 
 
 def _as_mapping(value: Any, what: str) -> Mapping[str, Any]:
@@ -168,15 +168,16 @@ _FILE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 def list_plugin_files(folder: Path) -> list[PluginFile]:
     """The plug-in files of a folder, by name."""
     paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", ".")))
-    return [_examine_file(path) for path in paths]
-
-
-def _examine_file(path: Path) -> PluginFile:
-    try:
-        module = load_plugin_file(path.parent, path.stem)
-    except ConfigError as error:
-        return PluginFile(path.stem, path, error=str(error))
-    return PluginFile(path.stem, path, hasattr(module, "search"), hasattr(module, "fetch"), hasattr(module, "TOOL"))
+    plugins = []
+    for path in paths:
+        try:
+            module = load_plugin_file(path.parent, path.stem)
+        except ConfigError as error:
+            plugins.append(PluginFile(path.stem, path, error=str(error)))
+            continue
+        searches, fetches = hasattr(module, "search"), hasattr(module, "fetch")
+        plugins.append(PluginFile(path.stem, path, searches, fetches, is_tool=hasattr(module, "TOOL")))
+    return plugins
 
 
 def load_plugin_file(folder: Path, name: str) -> ModuleType | None:

@@ -254,7 +254,7 @@ class KnowledgeStore(Protocol):
 
     async def stats(self) -> StoreStats: ...
 
-    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """Save what can be read of a damaged store into a sound one.
 
         `on_saved` is told, in any thread, how many of how many sources are saved.

@@ -74,7 +74,8 @@ class Reader:
         if not self._replay.has_own_page(url) and (page := self._session.find_page(url)):
             return page
         before = self._running.get(key)
-        outcome = await self._await_running(key)
+        is_cancelled = before is not None and before.done() and before.cancelled()
+        outcome = None if before is None or is_cancelled else await asyncio.shield(before)
         if not isinstance(outcome, Page):
             if self._running.get(key) is before:  # else another waiting caller has restarted it
                 if not self._reserve_page(url, ahead=False):
@@ -99,8 +100,8 @@ class Reader:
     async def report_prefetch(self) -> None:
         """Emit how many prefetched pages were used."""
         if self._prefetched:
-            unused = tuple(url for key, url in self._prefetched.items() if key not in self._requested)
-            await self._emit(PrefetchEnded(len(self._prefetched) - len(unused), unused))
+            unread_urls = tuple(url for key, url in self._prefetched.items() if key not in self._requested)
+            await self._emit(PrefetchEnded(len(self._prefetched) - len(unread_urls), unread_urls))
 
     def requested_pages(self) -> list[Page]:
         """The pages that were requested and are there, in the order of the requests."""
@@ -109,13 +110,6 @@ class Reader:
     def cancel(self) -> None:
         for task in self._running.values():
             task.cancel()
-
-    async def _await_running(self, key: str) -> Page | FetchError | None:
-        """Wait for an earlier fetch of this page; None when there is none or it was cancelled."""
-        task = self._running.get(key)
-        if task is None or (task.done() and task.cancelled()):
-            return None
-        return await asyncio.shield(task)
 
     def _start_fetch(
         self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool
@@ -131,15 +125,20 @@ class Reader:
         return self._meter.take_page(ahead=ahead)
 
     async def _fetch(self, url: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> Page | FetchError:
-        if (recorded := await self._replay.next_page(url)) and (page := await self._replay_page(url, recorded)):
+        if (fact := await self._replay.next_page(url)) and (page := await self._replay_page(url, fact)):
             return page
-        started = self._clock.monotonic()
+        start = self._clock.monotonic()
         outcome = await self._read_paper(url, fetchers)
-        seconds = round(self._clock.monotonic() - started, 3)
+        seconds = round(self._clock.monotonic() - start, 3)
         if isinstance(outcome, FetchError):
             await self._emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
             return outcome
-        links = await self._store_evidence(outcome)
+        links = ""  # their digest: a resumed run may follow them
+        try:
+            await self._store.put(outcome.text)
+            links = await self._store.put("\n".join(outcome.links)) if outcome.links else ""
+        except StoreError as error:
+            await self._emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
         self._session.add_page(url, outcome)
         self._hand_over(url, outcome)
         await self._emit(
@@ -170,10 +169,10 @@ class Reader:
             return await self._try_fetchers(url, fetchers)
         outcome: Page | FetchError | None = None
         for place in dict.fromkeys((paper.open_url, url, *(list_preprints(paper)))):
-            tried = await self._try_fetchers(place, fetchers) if place else None
-            if isinstance(tried, Page):
-                return describe_paper(tried, paper)
-            outcome = tried if place == url else outcome
+            attempt = await self._try_fetchers(place, fetchers) if place else None
+            if isinstance(attempt, Page):
+                return describe_paper(attempt, paper)
+            outcome = attempt if place == url else outcome
         return outcome or FetchError("the page was not read")
 
     def _hand_over(self, url: str, page: Page) -> None:
@@ -181,19 +180,19 @@ class Reader:
         if self._keep:
             self._keep(replace(page, url=page.final_url or url))
 
-    async def _replay_page(self, url: str, known: PageFetched | PageFailed) -> Page | FetchError | None:
+    async def _replay_page(self, url: str, fact: PageFetched | PageFailed) -> Page | FetchError | None:
         """Replay a recorded page; None when its text is gone and it must be fetched again."""
-        if isinstance(known, PageFailed):
-            await self._emit(known)
-            return FetchError(known.message, reason=known.reason)
-        text = await self._store.get(known.digest)
+        if isinstance(fact, PageFailed):
+            await self._emit(fact)
+            return FetchError(fact.message, reason=fact.reason)
+        text = await self._store.get(fact.digest)
         if text is None:
             return None
-        links = await self._store.get(known.links) if known.links else ""
-        page = rebuild_page(known, text, tuple((links or "").split()))
+        links = await self._store.get(fact.links) if fact.links else ""
+        page = rebuild_page(fact, text, tuple((links or "").split()))
         self._session.add_page(url, page)
         self._hand_over(url, page)
-        await self._emit(known)
+        await self._emit(fact)
         return page
 
     async def _try_fetchers(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
@@ -211,15 +210,6 @@ class Reader:
             return page if page.fetcher else replace(page, fetcher=fetcher.name)
         return failure
 
-    async def _store_evidence(self, page: Page) -> str:
-        """Store the text and the links, and return the digest of the links: a resumed run may follow them."""
-        try:
-            await self._store.put(page.text)
-            return await self._store.put("\n".join(page.links)) if page.links else ""
-        except StoreError as error:
-            await self._emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
-        return ""
-
 
 def describe_paper(page: Page, paper: Paper) -> Page:
     """A page with the record of its paper; a retraction or a concern stands before its title, wherever that is shown."""
@@ -233,14 +223,14 @@ def describe_paper(page: Page, paper: Paper) -> Page:
     )
 
 
-def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
+def rebuild_page(fact: PageFetched, text: str, links: tuple[str, ...]) -> Page:
     """Rebuild a page from its fact and its stored text."""
-    about = known.imprint
+    about = fact.imprint
     return Page(
-        known.url,
+        fact.url,
         text,
-        title=known.title,
-        final_url=known.final_url,
+        title=fact.title,
+        final_url=fact.final_url,
         content_type=about.content_type,
         language=about.language,
         author=about.author,
@@ -249,7 +239,7 @@ def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
         site=about.site,
         fetched_at=about.accessed,
         links=links,
-        downloaded_bytes=known.downloaded_bytes,
+        downloaded_bytes=fact.downloaded_bytes,
         paper=about.paper,
         picture=about.picture,
     )

@@ -103,46 +103,42 @@ class Searcher:
 
         No backend is waited for beyond the deadline.
         """
-        if recorded := await self._replay.next_search(query.text):
-            await self._emit(recorded)
-            return SearchOutcome(recorded.query, recorded.hits, recorded.backend, recorded.failures)
-        started = self._clock.monotonic()
-        outcome = await self._search_in_focus(query, deadline)
+        if record := await self._replay.next_search(query.text):
+            await self._emit(record)
+            return SearchOutcome(record.query, record.hits, record.backend, record.failures)
+        start = self._clock.monotonic()
+        outcome = await self._try_backends(query, deadline)
+        if query.focus and outcome.backend and not outcome.hits:
+            wide = await self._try_backends(replace(query, focus=""), deadline)
+            why = f"nothing was found among {query.focus}, so the whole web was asked"
+            note = Failure("search", "focus_dropped", why, "ask with another focus")
+            outcome = replace(wide, failures=(note, *wide.failures))
         await self._emit(
             SearchFinished(
-                query.text, outcome.backend, outcome.hits, outcome.failures, round(self._clock.monotonic() - started, 3)
+                query.text, outcome.backend, outcome.hits, outcome.failures, round(self._clock.monotonic() - start, 3)
             )
         )
         return outcome
-
-    async def _search_in_focus(self, query: Query, deadline: float | None) -> SearchOutcome:
-        """Search within the focus and, if that has no hits, without it."""
-        outcome = await self._try_backends(query, deadline)
-        if outcome.hits or not (query.focus and outcome.backend):
-            return outcome
-        wide = await self._try_backends(replace(query, focus=""), deadline)
-        why = f"nothing was found among {query.focus}, so the whole web was asked"
-        return replace(wide, failures=(Failure("search", "focus_dropped", why, "ask with another focus"), *wide.failures))
 
     async def _try_backends(self, query: Query, deadline: float | None) -> SearchOutcome:
         """Ask the backends in order until one has hits. Suspended backends are a last resort."""
         if self._replay.is_replay_only:
             return SearchOutcome(query.text, failures=(Failure("search", "not_recorded", "the log does not hold this search"),))
         failures: dict[str, tuple[Failure, ...]] = {}
-        suspended: list[SearchBackend] = []
+        suspended_backends: list[SearchBackend] = []
         empty_backend = ""
-        asked: tuple[ServiceAnswer, ...] = ()
+        answers: tuple[ServiceAnswer, ...] = ()
         backends = self._chain()
-        started = asyncio.get_running_loop().time()
+        start = asyncio.get_running_loop().time()
 
         def share_s(backends_left: int) -> float | None:
-            elapsed_s = asyncio.get_running_loop().time() - started
+            elapsed_s = asyncio.get_running_loop().time() - start
             return self._patience.share_s(elapsed_s, backends_left) if self._patience else None
 
         for number, backend in enumerate(backends, 1):
             if suspension := (await self._breaker.admit(backend.name) if self._breaker else None):
                 failures[backend.name] = (_suspension_failure(backend.name, suspension, self._clock.now().timestamp()),)
-                suspended.append(backend)
+                suspended_backends.append(backend)
                 continue
             max_pause = MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S
             share = share_s(len(backends) - number + 1)
@@ -150,9 +146,9 @@ class Searcher:
             failures[backend.name] = answer.failures
             if answer.hits:
                 return _build_outcome(query, answer, failures)
-            empty_backend, asked = empty_backend or answer.backend, (*asked, *answer.asked)
-        for number, backend in enumerate(suspended if not empty_backend else (), 1):
-            share = share_s(len(suspended) - number + 1)
+            empty_backend, answers = empty_backend or answer.backend, (*answers, *answer.asked)
+        for number, backend in enumerate(suspended_backends if not empty_backend else (), 1):
+            share = share_s(len(suspended_backends) - number + 1)
             answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline), share)
             failures[backend.name] = answer.failures
             if answer.hits:
@@ -161,7 +157,7 @@ class Searcher:
         if not backends:
             fix = "set SEARXNG_URL, or see nexi doctor"
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
-        return _build_outcome(query, SearchOutcome(query.text, (), empty_backend, asked=asked), failures)
+        return _build_outcome(query, SearchOutcome(query.text, (), empty_backend, asked=answers), failures)
 
     def _max_wait(self, max_pause: float, deadline: float | None) -> float:
         return max_pause if deadline is None else min(max_pause, deadline - self._clock.monotonic())
@@ -175,7 +171,7 @@ class Searcher:
         name = backend.name
         query = query if "focus" in getattr(backend, "filters", ()) else within_focus(query)
         try:
-            answered = await self._search_in_time(backend, query, max_wait_s, share_s)
+            answer = await self._search_in_time(backend, query, max_wait_s, share_s)
         except BackendError as error:
             fair_share_s = self._patience.fair_share_s if self._patience else 0.0
             was_hurried = error.code == "timeout" and share_s is not None and share_s < fair_share_s
@@ -184,13 +180,17 @@ class Searcher:
             return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
         if self._breaker:
             await self._breaker.record_success(name)
-        kept = _clean_hits(answered, name, local=getattr(backend, "local", False))
-        narrowed = query.sites or query.excluded_sites
-        hits = tuple(hit for hit in kept if not is_web_url(hit.url) or is_wanted_site(hit.url, query)) if narrowed else kept
-        partial: tuple[Failure, ...] = tuple(getattr(answered, "failures", ()))
+        clean_hits = _clean_hits(answer, name, local=getattr(backend, "local", False))
+        names_sites = query.sites or query.excluded_sites
+        hits = (
+            tuple(hit for hit in clean_hits if not is_web_url(hit.url) or is_wanted_site(hit.url, query))
+            if names_sites
+            else clean_hits
+        )
+        partial: tuple[Failure, ...] = tuple(getattr(answer, "failures", ()))
         if hits:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored_filters(backend, query)))
-        why = "its results are all of other sites" if kept else "it answered and has no result for this query"
+        why = "its results are all of other sites" if clean_hits else "it answered and has no result for this query"
         return SearchOutcome(query.text, (), name, (*partial, Failure(name, "empty", why, "try other words")))
 
     async def _ask_members(self, backend: Any, query: Query, share_s: float | None) -> SearchOutcome:
@@ -204,24 +204,33 @@ class Searcher:
             return await self._ask_backend(backend.member(name), backend.phrase(query, name), 0.0, share_s)
 
         answers = await ask_services(await asyncio.to_thread(backend.route, query), ask)
-        asked = tuple(answer for answer, _ in answers)
+        service_answers = tuple(answer for answer, _ in answers)
         outcomes = [outcome for _, outcome in answers]
         hits = fuse_hits({answer.service: outcome.hits for answer, outcome in answers}, query.text)[: query.count]
         if hits:
-            ignored = [_filter_failures(outcome) for outcome in outcomes if outcome.hits]
-            failures = ignored[0] if all(ignored) else ()
-            return SearchOutcome(query.text, hits, backend.name, failures, asked)
+            filter_failures = [
+                tuple(failure for failure in outcome.failures if failure.code == "filter_ignored")
+                for outcome in outcomes
+                if outcome.hits
+            ]
+            failures = filter_failures[0] if all(filter_failures) else ()
+            return SearchOutcome(query.text, hits, backend.name, failures, service_answers)
         has_answer = any(outcome.backend for outcome in outcomes)
         failures = tuple(failure for outcome in outcomes for failure in outcome.failures)
-        return SearchOutcome(query.text, (), backend.name if has_answer else "", failures, asked)
+        return SearchOutcome(query.text, (), backend.name if has_answer else "", failures, service_answers)
 
     async def _search_in_time(
         self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
     ) -> list[Hit]:
         """Raises BackendError, also for a backend that does not answer in its share of the time."""
+
+        async def report_delay(error: RetryableError, wait_s: float) -> None:
+            await self._emit(SearchDelayed(query.text, backend.name, error.code, round(wait_s, 3)))
+
+        policy = RetryPolicy(max_retries=self._retries, patience_s=max_wait_s)
         try:
-            async with asyncio.timeout(share_s) as limit:
-                return await self._search_with_retries(backend, query, max_wait_s)
+            async with asyncio.timeout(share_s) as limit, self._concurrency.acquire(backend):
+                return await call_with_retries(lambda: backend.search(query), policy, self._clock, report_delay)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -233,14 +242,6 @@ class Searcher:
                 fix=fix,
                 code="timeout",
             ) from error
-
-    async def _search_with_retries(self, backend: SearchBackend, query: Query, max_wait_s: float) -> list[Hit]:
-        async def report_delay(error: RetryableError, wait_s: float) -> None:
-            await self._emit(SearchDelayed(query.text, backend.name, error.code, round(wait_s, 3)))
-
-        policy = RetryPolicy(max_retries=self._retries, patience_s=max_wait_s)
-        async with self._concurrency.acquire(backend):
-            return await call_with_retries(lambda: backend.search(query), policy, self._clock, report_delay)
 
 
 def is_wanted_site(url: str, query: Query) -> bool:
@@ -266,27 +267,19 @@ def _build_outcome(query: Query, answer: SearchOutcome, failures: dict[str, tupl
     )
 
 
-def _filter_failures(outcome: SearchOutcome) -> tuple[Failure, ...]:
-    return tuple(failure for failure in outcome.failures if failure.code == "filter_ignored")
-
-
 def _suspension_failure(name: str, suspension: Suspension, now: float) -> Failure:
-    left = format_duration(max(suspension.until, suspension.trial_until) - now)
+    remaining = format_duration(max(suspension.until, suspension.trial_until) - now)
     why = suspension.reason or suspension.code
-    fix = _add_doctor(suspension.fix)
-    return Failure(name, "suspended", f"it is not asked for {left} more, because of {suspension.code}: {why}", fix)
-
-
-def _add_doctor(fix: str) -> str:
-    return f"{fix or 'fix the cause'}; `nexi doctor` retries it now and lifts the suspension if it answers"
+    fix = f"{suspension.fix or 'fix the cause'}; `nexi doctor` retries it now and lifts the suspension if it answers"
+    return Failure(name, "suspended", f"it is not asked for {remaining} more, because of {suspension.code}: {why}", fix)
 
 
 def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...]:
     """List the filters of a query that the backend does not support; one that declares no filters is trusted."""
-    supported = getattr(backend, "filters", None)
-    if supported is None:
+    filters = getattr(backend, "filters", None)
+    if filters is None:
         return ()
-    wanted = [name for name, value in (("time", query.time_range), ("language", query.language)) if value]
+    query_filters = [name for name, value in (("time", query.time_range), ("language", query.language)) if value]
     return tuple(
         Failure(
             backend.name,
@@ -294,17 +287,17 @@ def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...
             f"it has no {name} filter, so its results are of any {name}",
             f"put a backend that has one before it in search_backend, or ask without the {name}",
         )
-        for name in wanted
-        if name not in supported
+        for name in query_filters
+        if name not in filters
     )
 
 
 def _clean_hits(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[Hit, ...]:
     """Keep web URLs (and file URLs of a local backend), each once, and name the backend in each hit."""
-    seen: dict[str, Hit] = {}
+    hits_by_url: dict[str, Hit] = {}
     for hit in hits:
         web = is_web_url(hit.url)
         if web or (local and hit.url.startswith("file:///")):
             key = dedup_key(hit.url) if web else hit.url
-            seen.setdefault(key, replace(hit, backend=hit.backend or backend))
-    return tuple(seen.values())
+            hits_by_url.setdefault(key, replace(hit, backend=hit.backend or backend))
+    return tuple(hits_by_url.values())

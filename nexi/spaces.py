@@ -26,13 +26,14 @@ _OF_ANOTHER = ("name", "owner", "owner_id")
 
 def check_space(space: Space) -> Space:
     """The space as it can be kept. Raises NexiError with the code bad_space."""
-    cleaned = msgspec.structs.replace(space, instructions=space.instructions.strip(), model=space.model.strip())
+    clean_space = msgspec.structs.replace(space, instructions=space.instructions.strip(), model=space.model.strip())
     problems = {
         f"{space.name[:60]!r} cannot be the name of a space": not _NAME.fullmatch(space.name),
-        f"the instructions have {len(cleaned.instructions):,} characters": len(cleaned.instructions) > MAX_INSTRUCTIONS_CHARS,
+        f"the instructions have {len(clean_space.instructions):,} characters": len(clean_space.instructions)
+        > MAX_INSTRUCTIONS_CHARS,
         f"there is no effort level {space.effort[:20]!r}": bool(space.effort) and space.effort not in EFFORT_LEVELS,
         f"there is no scope {space.scope[:20]!r}": space.scope not in ("", "web", "local"),
-        "the model of a space must be a name": not cleaned.model.isprintable() or len(cleaned.model) > 200,
+        "the model of a space must be a name": not clean_space.model.isprintable() or len(clean_space.model) > 200,
         "the services of a space must be names": len(space.services) > MAX_SERVICES
         or not all(re.fullmatch(r"-?[\w.-]{1,60}", name) for name in space.services),
     }
@@ -47,13 +48,13 @@ def check_space(space: Space) -> Space:
     for (problem, is_wrong), fix in zip(problems.items(), fixes, strict=True):
         if is_wrong:
             raise NexiError(problem, fix=fix, code="bad_space")
-    return cleaned
+    return clean_space
 
 
 def encode_space(space: Space) -> str:
     """What is kept of a space beside its name and its owner."""
-    kept: dict[str, Any] = msgspec.to_builtins(space)
-    return json.dumps({name: value for name, value in kept.items() if name not in _OF_ANOTHER and value})
+    fields: dict[str, Any] = msgspec.to_builtins(space)
+    return json.dumps({name: value for name, value in fields.items() if name not in _OF_ANOTHER and value})
 
 
 def decode_space(name: str, text: str, owner: str = "", owner_id: str = "") -> Space:

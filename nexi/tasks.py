@@ -73,12 +73,12 @@ def pause_timeout(timer: asyncio.Timeout) -> Iterator[None]:
     if expires_at is None or timer.expired():
         yield
         return
-    left = expires_at - loop.time()
+    remaining_s = expires_at - loop.time()
     timer.reschedule(None)
     try:
         yield
     finally:
-        timer.reschedule(loop.time() + left)
+        timer.reschedule(loop.time() + remaining_s)
 
 
 def start_task(tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
@@ -105,22 +105,16 @@ async def run_unless_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) 
     task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        return _unwrap_result(task) if task.done() else StopReason.CANCELLED
+        return task.result() if task.done() else StopReason.CANCELLED
+    except BaseExceptionGroup as bundle:
+        # a NexiError that is alone in the exception group of a task group is raised by itself
+        if len(bundle.exceptions) == 1 and isinstance(error := bundle.exceptions[0], NexiError):
+            raise error from None
+        raise
     finally:
         stopping.cancel()
         task.cancel()
         await wait_uninterrupted(task)
-
-
-def _unwrap_result(task: asyncio.Future[T]) -> T:
-    """Return a task's result; a NexiError that is alone in a task group's exception group is raised by itself."""
-    try:
-        return task.result()
-    except BaseExceptionGroup as bundle:
-        errors = [e for e in bundle.exceptions if isinstance(e, NexiError)]
-        if len(errors) == 1 and len(bundle.exceptions) == 1:
-            raise errors[0] from None
-        raise
 
 
 async def catch_error(work: Awaitable[T]) -> T | NexiError:
@@ -140,8 +134,8 @@ def raise_error(outcome: T | NexiError) -> T:
 
 async def cancel_until_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel tasks, again and again while one lives on: a library may swallow a cancellation."""
-    left = {task for task in tasks if not task.done()}
-    while left:
-        for task in left:
+    running_tasks = {task for task in tasks if not task.done()}
+    while running_tasks:
+        for task in running_tasks:
             task.cancel()
-        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_S)
+        _, running_tasks = await asyncio.wait(running_tasks, timeout=CANCEL_AGAIN_S)

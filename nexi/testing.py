@@ -122,10 +122,10 @@ class FakeWeb:
 
     async def search(self, query: Query) -> list[Hit]:
         self.queries.append(query.text)
-        wanted = set(_words(query.text))
-        scored = [(len(wanted & set(_words(text))), url) for url, text in self.pages.items()]
-        found = [url for score, url in sorted(scored, key=lambda pair: -pair[0]) if score]
-        return [Hit(url, _title(self.pages[url]), self.pages[url][:200]) for url in found[: query.count]]
+        words = set(_words(query.text))
+        scores = [(len(words & set(_words(text))), url) for url, text in self.pages.items()]
+        urls = [url for score, url in sorted(scores, key=lambda pair: -pair[0]) if score]
+        return [Hit(url, _title(self.pages[url]), self.pages[url][:200]) for url in urls[: query.count]]
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         self.fetched.append(url)

@@ -13,14 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from nexi.types import Message, content_text
 
-__all__ = [
-    "BYTES_PER_TOKEN",
-    "TokenCounter",
-    "count_messages_tokens",
-    "count_tokens",
-    "estimate_page_tokens",
-    "get_encoding",
-]
+__all__ = ["BYTES_PER_TOKEN", "TokenCounter", "count_messages_tokens", "count_tokens", "estimate_page_tokens", "get_encoding"]
 
 
 DEFAULT_ENCODING = "cl100k_base"
@@ -52,7 +45,8 @@ def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
     try:
         return len(table.encode_ordinary(text))
     except UnicodeEncodeError:
-        return len(table.encode_ordinary(_mend_surrogates(text)))
+        # joins surrogate pairs and replaces lone halves, which no tokenizer takes
+        return len(table.encode_ordinary(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
 
 
 def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encoding = DEFAULT_ENCODING) -> int:
@@ -70,7 +64,8 @@ def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODI
 
 def bound_tokens(messages: Sequence[AnyMessage]) -> int:
     """No fewer tokens than the conversation has, by its bytes; loads no table."""
-    return sum(TOKENS_PER_MESSAGE + sum(map(_byte_length, _message_texts(message))) for message in messages)
+    texts = (text for message in messages for text in _message_texts(message))
+    return TOKENS_PER_MESSAGE * len(messages) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
 def fits(messages: Sequence[AnyMessage], limit: int, encoding: str | Encoding = DEFAULT_ENCODING) -> bool:
@@ -89,7 +84,13 @@ class TokenCounter:
         return count_tokens(text, self.encoding_name)
 
     def count_messages(self, messages: Sequence[Message]) -> int:
-        return sum(map(self._count_once, messages))
+        total = 0
+        for message in messages:
+            count = self._counts.get(message)
+            if count is None:
+                count = self._counts[message] = _count_message(message, get_encoding(self.encoding_name))
+            total += count
+        return total
 
     def upper_bound(self, messages: Sequence[Message]) -> int:
         return bound_tokens(messages)
@@ -97,26 +98,15 @@ class TokenCounter:
     def at_most(self, messages: Sequence[Message], limit: int) -> bool:
         return self.upper_bound(messages) <= limit or self.count_messages(messages) <= limit
 
-    def _count_once(self, message: Message) -> int:
-        known = self._counts.get(message)
-        if known is None:
-            known = self._counts[message] = _count_message(message, get_encoding(self.encoding_name))
-        return known
-
 
 @lru_cache(maxsize=4)
 def _load_encoding(name: str) -> Encoding:
-    return _load_carried(name) if name in CARRIED else _load_tiktoken(name)
+    encoding: Encoding
+    if name in CARRIED:
+        import splintr
 
-
-def _load_carried(name: str) -> Encoding:
-    import splintr
-
-    encoding: Encoding = splintr.Tokenizer.from_pretrained(name)
-    return encoding
-
-
-def _load_tiktoken(name: str) -> Encoding:
+        encoding = splintr.Tokenizer.from_pretrained(name)
+        return encoding
     try:
         import tiktoken
     except ImportError as error:
@@ -124,7 +114,7 @@ def _load_tiktoken(name: str) -> Encoding:
             f"Failed to load encoding {name!r}: nexi carries {' and '.join(CARRIED)}; any other needs `pip install tiktoken`"
         ) from error
     try:
-        encoding: Encoding = tiktoken.get_encoding(name)
+        encoding = tiktoken.get_encoding(name)
     except (ValueError, OSError) as error:
         raise ValueError(f"Failed to load encoding {name!r}: {error}") from error
     return encoding
@@ -145,12 +135,3 @@ def _message_texts(message: AnyMessage) -> Iterator[str]:
     for raw in message.get("tool_calls") or ():
         function = raw.get("function") or {}
         yield from (str(raw.get("id") or ""), str(function.get("name") or ""), str(function.get("arguments") or ""))
-
-
-def _byte_length(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _mend_surrogates(text: str) -> str:
-    """Join surrogate pairs and replace lone halves, which no tokenizer takes."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

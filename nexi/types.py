@@ -20,18 +20,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
 Vector: TypeAlias = "array[float]"  # as an embedder gives it: numpy reads it without a copy, and nothing else needs numpy
 Purpose = Literal[
-    "answer",
-    "extract",
-    "judge",
-    "compact",
-    "correct",
-    "embed",
-    "rerank",
-    "context",
-    "suggest",
-    "task",
-    "json",
-    "probe",
+    "answer", "extract", "judge", "compact", "correct", "embed", "rerank", "context", "suggest", "task", "json", "probe"
 ]
 BACKGROUND_PURPOSES = frozenset(("embed", "rerank", "context"))  # what a search or an index asks for: never replayed
 
@@ -387,16 +376,16 @@ class Conflict(Struct, frozen=True):
 
     def sentence(self) -> str:
         """The disagreement in one cited sentence; of a settled one what the older sources say."""
-        quoted = self.kind == "polarity"
-        told = []
+        is_quote = self.kind == "polarity"
+        readings = []
         for r in self.readings[self.is_settled :]:
             independent = f"{r.origins} independent" if r.origins > 1 else ""
             notes = ", ".join(note for note in (independent, r.standing, r.day) if note)
-            value = f"{f'“{r.value}”' if quoted else r.value} {''.join(f'[{n}]' for n in r.numbers)}"
-            told.append(f"{value} ({notes})" if notes else value)
-        about = "" if quoted else f" on {self.subject}"
+            value = f"{f'“{r.value}”' if is_quote else r.value} {''.join(f'[{n}]' for n in r.numbers)}"
+            readings.append(f"{value} ({notes})" if notes else value)
+        about = "" if is_quote else f" on {self.subject}"
         lead = "Older sources differ" if self.is_settled else "Sources disagree"
-        return f"{lead}{about}: {' and '.join(filter(None, (', '.join(told[:-1]), told[-1])))}."
+        return f"{lead}{about}: {' and '.join(filter(None, (', '.join(readings[:-1]), readings[-1])))}."
 
 
 Approach: TypeAlias = Literal["", "tools", "passages"]  # how a model is used; "" until its first reply shows it
@@ -533,17 +522,16 @@ class Proof(Struct, frozen=True):
 
     def figures(self) -> str:
         """The one line an answer states about itself."""
-        counts = [(self.count_citing(standing), words) for standing, words in STANDINGS.items()]
-        return ", ".join((self._count_verdicts(), *(f"{n} cite{'s' * (n == 1)} {words}" for n, words in counts if n)))
-
-    def _count_verdicts(self) -> str:
         total = len(self.checked)
         sentences = f"{total} sentence{'s' * (total != 1)}"
         if not self.passed and not any(c.judge or c.verdict is Verdict.CONTRADICTED for c in self.checked):
-            return f"{sentences} not confirmed: only rules have read the answer, and they see words"
-        if not self.supported:
-            return f"{self.found} of {sentences} found in the cited pages"
-        return f"{self.supported} of {sentences} supported" + (f", {self.found} more found" if self.found else "")
+            verdicts = f"{sentences} not confirmed: only rules have read the answer, and they see words"
+        elif not self.supported:
+            verdicts = f"{self.found} of {sentences} found in the cited pages"
+        else:
+            verdicts = f"{self.supported} of {sentences} supported" + (f", {self.found} more found" if self.found else "")
+        counts = [(self.count_citing(standing), words) for standing, words in STANDINGS.items()]
+        return ", ".join((verdicts, *(f"{n} cite{'s' * (n == 1)} {words}" for n, words in counts if n)))
 
 
 class Chunk(Struct, frozen=True):
@@ -739,8 +727,8 @@ def content_text(content: object) -> str:
 
 
 def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return sum(known) / len(known) if known else 0.0
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else 0.0
 
 
 class RunAudience(Struct, frozen=True):
@@ -847,13 +835,13 @@ class HistoryEntry:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
         """Read an entry; fields of a later version are left out. ValueError says which field is wrong."""
-        known: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
+        values: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
         for name, kind in _KINDS.items():
-            if not isinstance(known[name], kind) or isinstance(known[name], bool):
+            if not isinstance(values[name], kind) or isinstance(values[name], bool):
                 raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
-        if not all(isinstance(url, str) for url in known["urls"]):
+        if not all(isinstance(url, str) for url in values["urls"]):
             raise ValueError("urls holds something else")
-        return cls(**{**known, "space": str(known["space"] or "")})
+        return cls(**{**values, "space": str(values["space"] or "")})
 
 
 _KINDS: dict[str, type | tuple[type, ...]] = {

@@ -104,17 +104,21 @@ def join(base: str, href: str) -> str:
 
     if len(href) > MAX_URL_CHARS:
         raise ValueError(f"a link of {len(href)} characters is too long")
-    joined: str = ada_url.join_url(base, href)
-    return joined
+    url: str = ada_url.join_url(base, href)
+    return url
 
 
 @lru_cache(maxsize=4096)
 def normal(url: str) -> str:
     """The form under which two spellings of one web page are the same: no fragment, no default port, no tracking."""
-    parsed = _parse_web_url(url)
-    kept = [pair for pair in parsed.query.split("&") if pair and not _is_tracking(pair)]
-    head = parsed.href.partition("#")[0].partition("?")[0]
-    return f"{head}?{'&'.join(kept)}" if kept else head
+    parts = _parse_web_url(url)
+    pairs = []
+    for pair in filter(None, parts.query.split("&")):
+        name = unquote_plus(pair.partition("=")[0]).lower()
+        if name not in _TRACKING_NAMES and not name.startswith(_TRACKING_PREFIXES):
+            pairs.append(pair)
+    head = parts.href.partition("#")[0].partition("?")[0]
+    return f"{head}?{'&'.join(pairs)}" if pairs else head
 
 
 def dedup_key(url: str) -> str:
@@ -160,8 +164,8 @@ def is_web_url(text: str) -> bool:
 
 def find_urls(text: str) -> list[str]:
     """The web URLs in a text, verbatim, in order, each once; punctuation of the sentence around them is left out."""
-    found = (_without_sentence(match) for match in _URL_IN_TEXT.findall(text) if len(match) <= MAX_URL_CHARS)
-    return [url for url in dict.fromkeys(found) if is_web_url(url)]
+    urls = (_without_sentence(match) for match in _URL_IN_TEXT.findall(text) if len(match) <= MAX_URL_CHARS)
+    return [url for url in dict.fromkeys(urls) if is_web_url(url)]
 
 
 def bypasses_proxy(url: Url, no_proxy: Sequence[str]) -> bool:
@@ -170,28 +174,22 @@ def bypasses_proxy(url: Url, no_proxy: Sequence[str]) -> bool:
 
 
 def _parse_web_url(url: str) -> Url:
-    parsed = parse(url)
-    if parsed.scheme not in DEFAULT_PORTS:
+    parts = parse(url)
+    if parts.scheme not in DEFAULT_PORTS:
         raise ValueError(f"not a web URL: {url[:200]!r}")
-    return parsed
-
-
-def _is_tracking(pair: str) -> bool:
-    name = unquote_plus(pair.partition("=")[0]).lower()
-    return name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)
+    return parts
 
 
 def _without_sentence(url: str) -> str:
     """Drop what ends a sentence or a Markdown label; a closing bracket stays when the URL itself opened it."""
     url = url.partition("](")[0]
-    while url and (url[-1] in _SENTENCE_END or _closes_nothing(url)):
+    while url:
+        opening = _CLOSING.get(url[-1])
+        closes_nothing = opening is not None and url.count(url[-1]) > url.count(opening)
+        if url[-1] not in _SENTENCE_END and not closes_nothing:
+            break
         url = url[:-1]
     return url
-
-
-def _closes_nothing(url: str) -> bool:
-    opening = _CLOSING.get(url[-1])
-    return opening is not None and url.count(url[-1]) > url.count(opening)
 
 
 def _is_bypassed(url: Url, entry: str) -> bool:
@@ -202,5 +200,5 @@ def _is_bypassed(url: Url, entry: str) -> bool:
     except ValueError:
         host, _, port = entry.partition(":") if entry.count(":") == 1 else (entry, "", "")
     suffix = host.lstrip("*").lstrip(".")
-    named = url.host == suffix or url.host.endswith("." + suffix)
-    return named and port in ("", str(url.port))
+    is_match = url.host == suffix or url.host.endswith("." + suffix)
+    return is_match and port in ("", str(url.port))
