@@ -107,8 +107,8 @@ class Team:
         people = [] if self.config.qdrant_url and afresh else [row[0] for row in People(self.database).list_all()]
         for owner in (TEAM, *people):  # in Qdrant, the vectors of everybody change together
             async with self.use_nexi(owner) as nexi:
-                async for made in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):
-                    yield made
+                async for count in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):
+                    yield count
 
     def pace_people(self, burst: float, rate: float) -> PersonPacing:
         """How often one person may ask, on all servers together."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from nexi.team.assembly import People, Team
 
-HELP = {"help_option_names": ["-h", "--help"]}
 CLI = "nexi admin"  # whoever may run it on the server has no other name here
 
 
@@ -61,9 +61,9 @@ def _add_user(name: str, administrator: bool) -> None:
 def _disable_user(person: str, undo: bool) -> None:
     """Lock a person out, including all tokens and sessions."""
     with _open_people() as people:
-        found = people.find(person)
-        people.change(found, is_disabled=not undo)
-        people.record(None, "enable_user" if undo else "disable_user", found)
+        person_id = people.find(person)
+        people.change(person_id, is_disabled=not undo)
+        people.record(None, "enable_user" if undo else "disable_user", person_id)
         _note(f"{person} can sign in again." if undo else f"{person} is locked out; --undo reverses it.")
 
 
@@ -76,11 +76,11 @@ def _remove_user(person: str, yes: bool) -> None:
     from nexi.team.assembly import Team
 
     with _open_people() as people:
-        found = people.find(person)
+        person_id = people.find(person)
         if not yes:
             click.confirm(f"Delete {person} with all their runs, history, tokens and files?", abort=True, err=True)
-        people.record(None, "remove_user", found)
-        Team(load_config(), people.database).remove_person(found)
+        people.record(None, "remove_user", person_id)
+        Team(load_config(), people.database).remove_person(person_id)
         _note(f"{person} was deleted.")
 
 
@@ -94,10 +94,10 @@ def _export_user(person: str) -> None:
     from nexi.output import print_json
 
     with _open_people() as people:
-        found = people.find(person)
-        people.record(None, "export_user", found)
-        people.record(found, "exported_by", CLI)
-        print_json({"schema": "nexi-person-1", **people.export(found)})
+        person_id = people.find(person)
+        people.record(None, "export_user", person_id)
+        people.record(person_id, "exported_by", CLI)
+        print_json({"schema": "nexi-person-1", **people.export(person_id)})
 
 
 @_users_group.command("link", context_settings=HELP)
@@ -111,11 +111,11 @@ def _link_user(person: str) -> None:
     from nexi.team.limits import MAX_LINK_MINUTES
 
     with _open_people() as people:
-        found = people.find(person)
-        people.record(None, "add_link", found)
-        people.record(found, "link_made_by", CLI)
+        person_id = people.find(person)
+        people.record(None, "add_link", person_id)
+        people.record(person_id, "link_made_by", CLI)
         _note(f"At the address of the server, this signs {person} in once, within {MAX_LINK_MINUTES} minutes:")
-        _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(found)}",)])
+        _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(person_id)}",)])
 
 
 # tokens
@@ -153,10 +153,10 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
     The person sees on their account that this was done.
     """
     with _open_people() as people:
-        found = people.find(person)
-        token = people.add_token(found, name, ("read",) if read_only else ("read", "ask"), days)
-        people.record(None, "add_token", f"{found} {name}")
-        people.record(found, "token_made_by", CLI)
+        person_id = people.find(person)
+        token = people.add_token(person_id, name, ("read",) if read_only else ("read", "ask"), days)
+        people.record(None, "add_token", f"{person_id} {name}")
+        people.record(person_id, "token_made_by", CLI)
         _note(f"A token for {person}, which is not shown again:")
         _print_rows([(token,)])
 
@@ -195,7 +195,7 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
     from nexi.team.assembly import Quotas, describe_limits, list_limits
 
     with _open_people() as people:
-        found = people.find(person)
+        person_id = people.find(person)
         names = {"runs": "runs_per_day", "tokens": "tokens_per_day", "cost": "cost_per_day", "running": "running"}
         if (megabytes := given.pop("storage")) is not None:
             names["storage"], given["storage"] = "storage_bytes", megabytes * 1_000_000
@@ -203,12 +203,12 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
         if models is not None:
             changes["models"] = tuple(name.strip() for name in models.split(",") if name.strip())
         if changes or clear:
-            people.set_quotas(found, replace(Quotas() if clear else people.quotas_of(found), **changes))
-            people.record(None, "set_quotas", f"{found}: {describe_limits(changes)}")
-        quotas, usage = people.quotas_of(found), people.usage_of(found)
+            people.set_quotas(person_id, replace(Quotas() if clear else people.quotas_of(person_id), **changes))
+            people.record(None, "set_quotas", f"{person_id}: {describe_limits(changes)}")
+        quotas, usage = people.quotas_of(person_id), people.usage_of(person_id)
         rows = [
-            (label, f"{used:g} used, no limit" if most is None else f"{used:g} of {most:g} used")
-            for label, used, most in list_limits(quotas, usage)
+            (label, f"{amount:g} used, no limit" if most is None else f"{amount:g} of {most:g} used")
+            for label, amount, most in list_limits(quotas, usage)
         ]
         if quotas.models is not None:
             rows.append(("models", ", ".join(quotas.models) or "the configured one"))
@@ -273,9 +273,9 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
     from nexi.team.assembly import INTERVALS, Team
 
     with _open_people() as people:
-        found, first = people.find(person), at.replace(tzinfo=UTC) if at else None
-        number = Team(load_config(), people.database).add_schedule(found, question, INTERVALS[every], first)
-        people.record(None, "add_schedule", found)
+        person_id, first = people.find(person), at.replace(tzinfo=UTC) if at else None
+        number = Team(load_config(), people.database).add_schedule(person_id, question, INTERVALS[every], first)
+        people.record(None, "add_schedule", person_id)
         _print_rows([(number,)])
 
 
@@ -321,11 +321,12 @@ def _add_knowledge(targets: tuple[str, ...], tags: tuple[str, ...]) -> None:
         from nexi.app.intake import DocumentIndexing
 
         async with team.use_nexi(TEAM) as nexi:
-            taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=lambda step: None, on_status=lambda text: None)
+            indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
             for target in targets:
-                await taking.take(target)
+                await indexing.take(target)
         People(team.database).record(None, "add_knowledge", " ".join(targets))
-        return [(f"{count:,}", outcome) for outcome, count in (*taking.taken.outcomes.items(), *taking.taken.reasons.items())]
+        counts = (*indexing.taken.outcomes.items(), *indexing.taken.reasons.items())
+        return [(f"{count:,}", outcome) for outcome, count in counts]
 
     from nexi.team.assembly import People
     from nexi.types import TEAM
@@ -340,11 +341,11 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
 
     async def remove_urls(team: Team) -> list[tuple[Any, ...]]:
         async with team.use_nexi(TEAM) as nexi:
-            removed = await (await nexi.knowledge().open_store()).remove(urls)
-        if not removed:
+            count = await (await nexi.knowledge().open_store()).remove(urls)
+        if not count:
             raise NexiError("the team has no such source", fix="nexi admin knowledge lists them", code="not_found")
         People(team.database).record(None, "remove_knowledge", " ".join(urls))
-        return [(f"{removed:,}", "removed")]
+        return [(f"{count:,}", "removed")]
 
     from nexi.errors import NexiError
     from nexi.team.assembly import People
@@ -361,7 +362,7 @@ def _embed_knowledge(again: bool) -> None:
     """Compute missing vectors for everyone."""
 
     async def embed_chunks(team: Team) -> list[tuple[Any, ...]]:
-        total = sum([made async for made in team.embed_knowledge(afresh=again)])
+        total = sum([count async for count in team.embed_knowledge(afresh=again)])
         return [(f"{total:,}", "passages embedded")]
 
     _print_rows(_run_with_team(embed_chunks))

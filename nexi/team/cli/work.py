@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.options import HELP
 from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS
 
 
-@click.command("work", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("work", context_settings=HELP)
 @click.option(
     "--max-runs",
     type=click.IntRange(1, 1000),
@@ -26,12 +27,7 @@ from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS
     help="Seconds for runs to finish on shutdown; other workers resume the rest.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Address for --port.")
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    metavar="PORT",
-    help="Serve /healthz, /readyz and /metrics here.",
-)
+@click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve /healthz, /readyz and /metrics here.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),

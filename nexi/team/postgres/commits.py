@@ -109,10 +109,14 @@ class Committer:
     async def commit(self, batch: FactBatch) -> None:
         """Return when the facts are kept. Raises StoreError, and RunTakenError where another writer has the run."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[StoreError | None] = loop.create_future()
+        outcome: asyncio.Future[StoreError | None] = loop.create_future()
+
+        def settle(error: StoreError | None) -> None:
+            if not outcome.done():
+                outcome.set_result(error)
 
         def report(error: StoreError | None) -> None:
-            loop.call_soon_threadsafe(_settle, done, error)
+            loop.call_soon_threadsafe(settle, error)
 
         with self._changed:
             if self._thread is None:
@@ -120,7 +124,7 @@ class Committer:
                 self._thread.start()
             self._waiting.append((batch, report))
             self._changed.notify()
-        if error := await done:
+        if error := await outcome:
             raise error
 
     def close(self) -> None:
@@ -153,54 +157,51 @@ class Committer:
 
     def _write_all(self, batches: Sequence[FactBatch]) -> dict[str, StoreError | None]:
         """What became of each run's batch; a batch that fails with others is tried again by itself."""
-        new, known = [b for b in batches if b.created], [b for b in batches if not b.created]
+        new, appends = [b for b in batches if b.created], [b for b in batches if not b.created]
         errors: dict[str, StoreError | None] = {}
-        if len(known) > 1:
+        if len(appends) > 1:
             try:
-                kept = self._write(known)
-                errors |= {batch.run: None for batch in known if batch.run in kept}
+                committed_runs = self._write(appends)
+                errors |= {batch.run: None for batch in appends if batch.run in committed_runs}
             except StoreError:
                 pass
-        for batch in (*new, *known):
+        for batch in (*new, *appends):
             if batch.run not in errors:
                 errors[batch.run] = self._write_one(batch)
         return errors
 
     def _write_one(self, batch: FactBatch) -> StoreError | None:
         try:
-            is_kept = bool(self._write([batch]))
+            if self._write([batch]):
+                return None
         except StoreError as error:
             if error.code != "duplicate":
                 return error
-            is_kept = False
+        # a commit whose confirmation was lost may have happened
         try:
-            return None if is_kept or self._has_committed(batch) else taken_error(batch.run)
+            rows = self._database.fetch(
+                "select count(*) from facts where run = %(run)s and epoch = %(epoch)s and n = any(%(numbers)s)",
+                {"run": batch.run, "epoch": batch.epoch, "numbers": [row.number for row in batch.rows]},
+                patience_s=MAX_RETRY_S,
+            )
         except StoreError as error:
             return error
+        return None if rows[0][0] == len(batch.rows) else taken_error(batch.run)
 
     def _write(self, batches: Sequence[FactBatch]) -> set[str]:
-        created, wanted = batches[0].created, [_describe_batch(batch) for batch in batches]
+        new_run, descriptions = batches[0].created, [_describe_batch(batch) for batch in batches]
         pages = [{"run": b.run, "digest": d} for b in batches for row in b.rows for d in digests_in(row.line.encode("ascii"))]
         facts = [{"run": b.run, "n": row.number, "epoch": b.epoch, "line": row.line} for b in batches for row in b.rows]
         parts = (
             _WANTED,
-            _CREATE if created else _APPEND_ONE if len(batches) == 1 else _APPEND_MANY,
+            _CREATE if new_run else _APPEND_ONE if len(batches) == 1 else _APPEND_MANY,
             _REFERENCES if pages else "",
-            _SPENDING if any(row["tokens"] for row in wanted) else "",
+            _SPENDING if any(row["tokens"] for row in descriptions) else "",
             _FACTS,
         )
-        values = {"batches": _to_json(wanted), "facts": _to_json(facts), **({"pages": _to_json(pages)} if pages else {})}
-        rows = self._database.fetch("".join(parts), {**values, **(created or {})}, patience_s=MAX_RETRY_S)
+        values = {"batches": _to_json(descriptions), "facts": _to_json(facts), **({"pages": _to_json(pages)} if pages else {})}
+        rows = self._database.fetch("".join(parts), {**values, **(new_run or {})}, patience_s=MAX_RETRY_S)
         return {run for (run,) in rows}
-
-    def _has_committed(self, batch: FactBatch) -> bool:
-        """Whether a commit whose confirmation was lost has happened."""
-        found = self._database.fetch(
-            "select count(*) from facts where run = %(run)s and epoch = %(epoch)s and n = any(%(numbers)s)",
-            {"run": batch.run, "epoch": batch.epoch, "numbers": [row.number for row in batch.rows]},
-            patience_s=MAX_RETRY_S,
-        )
-        return bool(found[0][0] == len(batch.rows))
 
 
 def _describe_batch(batch: FactBatch) -> dict[str, Any]:
@@ -223,11 +224,6 @@ def _describe_batch(batch: FactBatch) -> dict[str, Any]:
 
 def _to_json(rows: list[dict[str, Any]]) -> str:
     return msgspec.json.encode(rows).decode("utf-8")
-
-
-def _settle(done: asyncio.Future[StoreError | None], error: StoreError | None) -> None:
-    if not done.done():
-        done.set_result(error)
 
 
 def taken_error(run_id: str, cause: str = "its lease had run out, and another worker continues it") -> RunTakenError:

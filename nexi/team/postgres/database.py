@@ -35,14 +35,7 @@ from nexi.team.limits import (
     MIN_REPLY_S,
 )
 
-__all__ = [
-    "MAX_ROWS",
-    "UNLIMITED",
-    "Database",
-    "HeldRun",
-    "clean_text",
-    "list_migrations",
-]
+__all__ = ["MAX_ROWS", "UNLIMITED", "Database", "HeldRun", "clean_text", "list_migrations"]
 
 T = TypeVar("T")
 WATCH_EVERY_S = 0.25
@@ -134,40 +127,42 @@ class Database:
     def open(self) -> Database:
         """Connect and migrate. Raises ConfigError when the database cannot be used."""
         options = {"autocommit": True, "application_name": "nexi", **TCP_LIMITS}
+
+        def limit_statements(connection: Any) -> None:
+            connection.execute("select set_config('statement_timeout', %s, false)", (f"{self._statement_s * 1000:.0f}",))
+
         self._pool = self._pool_module.ConnectionPool(
             self.url,
             min_size=1,
             max_size=self._max_connections,
             kwargs=options,
-            configure=self._limit_statements,
+            configure=limit_statements,
             open=False,
             timeout=MAX_POOL_WAIT_S,
         )
+        logger = logging.getLogger("psycopg.pool")
+        before = logger.level
         try:
-            with _mute_pool():
+            logger.setLevel(logging.ERROR)  # the pool logs a line for each attempt; the error at the end has the cause
+            try:
                 self._pool.open(wait=True, timeout=self._patience_s)
+            finally:
+                logger.setLevel(before)
             with self._pool.connection() as connection:
                 _migrate(connection)
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             self._pool.close()
+            cause = _first_line(error)
+            if isinstance(error, self._pool_module.PoolTimeout):
+                # a pool only says that it has waited, so one connection is tried by itself
+                try:
+                    self._driver.connect(self.url, **TCP_LIMITS).close()
+                except self._driver.Error as failure:
+                    cause = find_connection_cause(_first_line(failure))
             raise ConfigError(
-                "the database cannot be used",
-                cause=self._find_cause(error),
-                fix="check NEXI_DATABASE_URL and that Postgres runs",
+                "the database cannot be used", cause=cause, fix="check NEXI_DATABASE_URL and that Postgres runs"
             ) from error
         return self
-
-    def _find_cause(self, error: Exception) -> str:
-        """Why it cannot be used; a pool only says that it has waited, so after that one connection is tried by itself."""
-        if isinstance(error, self._pool_module.PoolTimeout):
-            try:
-                self._driver.connect(self.url, **TCP_LIMITS).close()
-            except self._driver.Error as failure:
-                return find_connection_cause(_first_line(failure))
-        return _first_line(error)
-
-    def _limit_statements(self, connection: Any) -> None:
-        connection.execute("select set_config('statement_timeout', %s, false)", (f"{self._statement_s * 1000:.0f}",))
 
     def close(self) -> None:
         self.committer.close()
@@ -337,12 +332,10 @@ class Database:
         while not self._closed.wait(WATCH_EVERY_S):
             with self._guard:  # so that a connection is not given to somebody else meanwhile
                 for deadline, connection in self._waits.values():
-                    if deadline < time.monotonic():
-                        self._cut(connection)
-
-    def _cut(self, connection: Any) -> None:
-        with suppress(OSError, self._driver.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)  # unlike closing it, this wakes the thread that waits
+                    if deadline >= time.monotonic():
+                        continue
+                    with suppress(OSError, self._driver.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+                        line.shutdown(socket.SHUT_RDWR)  # unlike closing it, this wakes the thread that waits
 
     async def in_thread(self, work: Callable[..., T], *values: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *values)
@@ -376,28 +369,25 @@ class Database:
     def _keep_leases(self) -> None:
         while not self._closing.wait(_NOTICE_EVERY_S):
             with suppress(self._driver.Error, self._pool_module.PoolTimeout):  # the next turn tries again
-                self._send_notices()
+                with self._guard:
+                    notices, self._notices = self._notices, {}
+                if notices:
+                    payloads = [f"{run} {number}" for run, number in notices.items()]
+                    with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
+                        connection.execute("select pg_notify(%s, p) from unnest(%s::text[]) p", (CHANNEL, payloads))
                 if time.monotonic() - self._renewed >= self.lease_s / _RENEWALS_PER_LEASE:
                     self._renew_leases()
                     self._renewed = time.monotonic()
 
-    def _send_notices(self) -> None:
-        with self._guard:
-            notices, self._notices = self._notices, {}
-        if notices:
-            payloads = [f"{run} {number}" for run, number in notices.items()]
-            with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
-                connection.execute("select pg_notify(%s, p) from unnest(%s::text[]) p", (CHANNEL, payloads))
-
     def _renew_leases(self) -> None:
         with self._guard:
-            held = dict(self._held)
-        if not held:
+            leases = dict(self._held)
+        if not leases:
             return
         with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
-            rows = connection.execute(_RENEW, (list(held), self.holder, self.lease_s)).fetchall()
-        mine = {run: wishes for run, epoch, *wishes in rows if held[run].epoch == epoch}
-        for run_id, run in held.items():
+            rows = connection.execute(_RENEW, (list(leases), self.holder, self.lease_s)).fetchall()
+        mine = {run: wishes for run, epoch, *wishes in rows if leases[run].epoch == epoch}
+        for run_id, run in leases.items():
             if run_id in mine:
                 stop, cancel, is_over_quota = mine[run_id]
                 run.on_renewed(stop=stop, cancel=cancel, is_over_quota=is_over_quota)
@@ -408,11 +398,11 @@ class Database:
 
     async def wait_for_notice(self, run_id: str, timeout_s: float) -> None:
         """Return at the next notice about a run, or when the time is over."""
-        loop, noticed = asyncio.get_running_loop(), asyncio.Event()
+        loop, notice = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
             with suppress(RuntimeError):  # the loop may have ended meanwhile
-                loop.call_soon_threadsafe(noticed.set)
+                loop.call_soon_threadsafe(notice.set)
 
         with self._guard:
             self._waiters.setdefault(run_id, set()).add(wake)
@@ -421,14 +411,14 @@ class Database:
                 self._listener.start()
         try:
             async with asyncio.timeout(timeout_s):
-                await noticed.wait()
+                await notice.wait()
         except TimeoutError:
             return
         finally:
             with self._guard:
-                waiting = self._waiters[run_id]
-                waiting.discard(wake)
-                if not waiting:
+                waiters = self._waiters[run_id]
+                waiters.discard(wake)
+                if not waiters:
                     del self._waiters[run_id]
 
     def _listen(self) -> None:
@@ -436,12 +426,12 @@ class Database:
             try:
                 options = {"autocommit": True, "application_name": "nexi notices", **TCP_LIMITS}
                 with self._driver.connect(self.url, **options) as connection:
-                    checked = -CHECK_LISTENER_S
+                    last_check = -CHECK_LISTENER_S
                     while not self._closing.is_set():
-                        if time.monotonic() - checked > CHECK_LISTENER_S:  # a listener says nothing, so it would not notice
+                        if time.monotonic() - last_check > CHECK_LISTENER_S:  # a listener says nothing, so it would not notice
                             with self._limit_wait(connection, self._wait_s):
                                 connection.execute(f"listen {CHANNEL}")
-                            checked = time.monotonic()
+                            last_check = time.monotonic()
                         for notice in connection.notifies(timeout=0.5):
                             self.wake_waiters(notice.payload.partition(" ")[0])
             except self._driver.Error:
@@ -498,8 +488,8 @@ def _migrate(connection: Any) -> None:
         connection.execute(
             "create table if not exists schema_steps (step int primary key, at timestamptz not null default now())"
         )
-        done = {step for (step,) in connection.execute("select step from schema_steps").fetchall()}
-        if newer := sorted(done - {number for number, _ in steps}):
+        past_steps = {step for (step,) in connection.execute("select step from schema_steps").fetchall()}
+        if newer := sorted(past_steps - {number for number, _ in steps}):
             raise ConfigError(
                 "the database was made by a newer nexi",
                 cause=f"its schema has step {newer[-1]}, and this nexi knows {steps[-1][0]}",
@@ -507,7 +497,7 @@ def _migrate(connection: Any) -> None:
                 code="newer_database",
             )
         for number, text in steps:
-            if number not in done:
+            if number not in past_steps:
                 connection.execute(text)
                 connection.execute("insert into schema_steps (step) values (%s)", (number,))
         connection.execute(_ADD_VECTORS)
@@ -531,12 +521,12 @@ def _prepare_role(connection: Any) -> None:
                 cause=f"{login} may not create roles",
                 fix=f'let an administrator of Postgres run: create role {ROLE}; grant {ROLE} to "{login}"',
             ) from error
-    closed = connection.execute(
+    tables = connection.execute(
         "select relname from pg_class where relrowsecurity and relnamespace = current_schema::regnamespace "
         "and not has_table_privilege(%s, oid, 'select')",
         (ROLE,),
     ).fetchall()
-    for (table,) in closed:
+    for (table,) in tables:
         connection.execute(f'grant select, insert, update, delete on "{table}" to {ROLE}')
 
 
@@ -592,26 +582,14 @@ end $$
 """
 
 
-@contextmanager
-def _mute_pool() -> Iterator[None]:
-    """Without the line that the pool logs for each attempt: the error at the end has the cause."""
-    logger = logging.getLogger("psycopg.pool")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
 def find_connection_cause(words: str) -> str:
     """Why there is no connection, in the driver's words without what it puts before them."""
-    if unresolved := _NO_ADDRESS.search(words):
-        return f"the host {unresolved[1]} has no address"
-    found = _CONNECTION_FAILED.search(words)
-    if not found:
+    if host_match := _NO_ADDRESS.search(words):
+        return f"the host {host_match[1]} has no address"
+    failure = _CONNECTION_FAILED.search(words)
+    if not failure:
         return plain_cause(_ATTEMPT.sub("", words))
-    host, port, cause = found.group("host", "port", "cause")
+    host, port, cause = failure.group("host", "port", "cause")
     if _NO_SERVER.search(cause):
         return f"nothing answers at {host}:{port}" if port else f"nothing answers at the socket {host}"
     return cause.removeprefix("FATAL:").strip()

@@ -24,12 +24,7 @@ class PostgresHistory:
             self._owner,
             "with before as (delete from history where owner = %(owner)s and id = %(id)s) "  # of a lost worker
             "insert into history (owner, id, entry, words) values (%(owner)s, %(id)s, %(entry)s, %(words)s)",
-            {
-                "owner": self._owner,
-                "id": entry.id,
-                "entry": json.dumps(entry.to_dict()),
-                "words": clean_text(words),
-            },
+            {"owner": self._owner, "id": entry.id, "entry": json.dumps(entry.to_dict()), "words": clean_text(words)},
             patience_s=MAX_RETRY_S,
         )
 
@@ -42,11 +37,11 @@ class PostgresHistory:
         return self._read("select find_history(%(text)s, %(count)s)", text=words, count=MAX_ROWS if count is None else count)
 
     def get(self, entry_id: str) -> HistoryEntry | None:
-        found = self._read(
+        history = self._read(
             "select entry from history where owner = %(owner)s and id = %(id)s order by number desc limit 1",
             id=clean_text(entry_id),
         )
-        return found.entries[0] if found.entries else None
+        return history.entries[0] if history.entries else None
 
     def remove(self, entry_id: str) -> int:
         return len(

@@ -115,8 +115,8 @@ class PostgresBreaker:
         """None to ask now, or the suspension that forbids it."""
         if await self._is_unknown(backend):
             return None
-        allowed, state = await self._change(backend, breaker.try_admit)
-        return None if allowed else state
+        is_admitted, state = await self._change(backend, breaker.try_admit)
+        return None if is_admitted else state
 
     async def record_success(self, backend: str) -> None:
         if not await self._is_unknown(backend):
@@ -148,13 +148,13 @@ class PostgresBreaker:
         name = self._name(backend)
         with self._database.transaction() as connection:
             connection.execute("select pg_advisory_xact_lock(hashtext(%(backend)s))", name)
-            now, found = connection.execute(
+            now, record = connection.execute(
                 "select extract(epoch from clock_timestamp())::float8, "  # now() is before the lock was had
                 "(select state from suspensions where backend = %(backend)s and mark = %(mark)s)",
                 name,
             ).fetchone()
-            before = _read_state(found)
-            allowed, after = step(before, now)
+            before = _read_state(record)
+            is_admitted, after = step(before, now)
             if after is None:
                 connection.execute("delete from suspensions where backend = %(backend)s and mark = %(mark)s", name)
             elif after != before:
@@ -163,15 +163,15 @@ class PostgresBreaker:
                     "on conflict (backend, mark) do update set state = excluded.state",
                     {**name, "state": msgspec.json.encode(asdict(after)).decode()},
                 )
-        return allowed, after
+        return is_admitted, after
 
     def _name(self, backend: str) -> dict[str, str]:
         return {"backend": backend, "mark": self._marks.get(backend, "")}
 
 
-def _read_state(found: Any) -> State:
+def _read_state(record: Any) -> State:
     try:
-        return msgspec.convert(found, Suspension) if found else None
+        return msgspec.convert(record, Suspension) if record else None
     except msgspec.ValidationError:
         return None  # of another version
 
@@ -189,11 +189,11 @@ class PostgresConcurrency:
         """Wait for a free slot and keep it for as long as the block."""
         holder = os.urandom(8).hex()
         slot = await self._take_slot(holder)
-        renewing = asyncio.create_task(self._renew(holder))
+        renewal = asyncio.create_task(self._renew(holder))
         try:
             yield
         finally:
-            renewing.cancel()
+            renewal.cancel()
             if slot is not None:
                 with suppress(StoreError):  # its lease runs out by itself
                     await asyncio.shield(self._fetch(_FREE, holder))

@@ -30,7 +30,7 @@ from nexi.team.limits import (
 )
 from nexi.team.postgres.database import UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
-from nexi.types import Principal, Usage
+from nexi.types import Principal, RunAudience, Usage
 
 __all__ = [
     "SCOPES",
@@ -139,6 +139,12 @@ class People:
         rows = self._fetch("select id, name from people where id = any(%(ids)s::uuid[])", ids=list(ids)) if ids else []
         return {str(person): name for person, name in rows}
 
+    def name_audience(self, ids: Sequence[Any]) -> RunAudience:
+        """Who reads what is shared with these ids, in their order; None among them is the whole team."""
+        people = [str(person) for person in ids if person]
+        names = self.find_names(people)
+        return RunAudience(None in ids, tuple(names[person] for person in people))
+
     def change(self, person: str, *, role: str | None = None, is_disabled: bool | None = None) -> None:
         self._fetch(
             "update people set role = coalesce(%(role)s::text, role), disabled = coalesce(%(disabled)s::bool, disabled) "
@@ -189,12 +195,12 @@ class People:
 
     def revoke_token(self, token_id: str, person: str | None = None) -> bool:
         """Whether there was such a token; with `person`, among hers."""
-        found = self._fetch(
+        rows = self._fetch(
             "delete from tokens where id::text = %(id)s and person = coalesce(%(person)s::uuid, person) returning id",
             id=clean_text(token_id),
             person=person,
         )
-        return bool(found)
+        return bool(rows)
 
     def find_by_token(self, secret: str) -> Principal | None:
         """Who sent this token; None where it is unknown, expired, or its person disabled."""
@@ -279,27 +285,27 @@ class People:
         rows = self._fetch(
             "delete from logins where digest = %(digest)s returning data, expires > now()", digest=_digest(secret)
         )
-        kept: dict[str, Any] | None = json.loads(rows[0][0]) if rows and rows[0][1] else None
-        return kept
+        login: dict[str, Any] | None = json.loads(rows[0][0]) if rows and rows[0][1] else None
+        return login
 
     def sign_in(self, issuer: str, subject: str, name: str, email: str) -> str:
         """The person behind an identity, made at her first visit. The first of all is an administrator."""
         with self.database.transaction() as connection:
             connection.execute("lock table identities in share row exclusive mode")
             key = (clean_text(issuer), clean_text(subject))
-            found = connection.execute("select person from identities where issuer = %s and subject = %s", key).fetchone()
-            if found:
+            identity = connection.execute("select person from identities where issuer = %s and subject = %s", key).fetchone()
+            if identity:
                 connection.execute(
                     "update identities set email = %s where issuer = %s and subject = %s", (clean_text(email), *key)
                 )
-                return str(found[0])
-            shown = _clean_name(name or email or subject)
-            if _is_taken(connection, shown):
-                shown = _clean_name(f"{shown} ({email or subject})")
+                return str(identity[0])
+            display_name = _clean_name(name or email or subject)
+            if _is_taken(connection, display_name):
+                display_name = _clean_name(f"{display_name} ({email or subject})")
             (person,) = connection.execute(
                 "insert into people (name, role) select %s, case when exists (select from people where role = 'administrator') "
                 "then 'user' else 'administrator' end returning id",
-                (shown,),
+                (display_name,),
             ).fetchone()
             connection.execute("insert into identities values (%s, %s, %s, %s)", (*key, person, clean_text(email)))
             return str(person)
@@ -420,28 +426,28 @@ class People:
             "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
         }
-        kept: dict[str, Any] = {
+        data: dict[str, Any] = {
             name: [row for (row,) in self._read_all(f"select row_to_json(t)::text from ({query}) t", person=person)]  # noqa: S608
             for name, query in tables.items()
         }
-        kept = {name: [json.loads(row) for row in rows] for name, rows in kept.items()}
-        kept["history"] = [
+        data = {name: [json.loads(row) for row in rows] for name, rows in data.items()}
+        data["history"] = [
             json.loads(entry)
             for (entry,) in self._read_all("select entry from history where owner = %(person)s order by number", person=person)
         ]
-        kept["sources"] = [
+        data["sources"] = [
             {"url": url, "title": title, "fetched_at": fetched_at, "passages": [json.loads(bytes(c))[0] for c in contents]}
             for url, title, fetched_at, contents in self._read_all(_PAGES, person=person)
         ]
-        kept["pages"] = {
+        data["pages"] = {
             digest: bytes(body).decode("utf-8", "replace") for digest, body in self._read_all(_TEXTS, person=person)
         }
         runs = self._read_all("select run, header from runs where owner = %(person)s order by created", person=person)
-        kept["runs"] = {
+        data["runs"] = {
             run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._read_all(_LINES, run=run))]
             for run, header in runs
         }
-        return kept
+        return data
 
     def _read_all(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         return self.database.fetch(statement, values, patience_s=self._patience_s, wait_s=MAX_STATEMENT_S)
@@ -460,8 +466,8 @@ from sources s join collections k on k.id = s.collection where k.owner = %(perso
 
 def describe_limits(changes: Mapping[str, Any]) -> str:
     """Changed limits for the audit log; where there is no change, all were removed."""
-    shown = {name: "/".join(value) if isinstance(value, tuple) else value for name, value in changes.items()}
-    words = (f"{name.replace('_', ' ')} {'none' if value is None else value}" for name, value in shown.items())
+    values = {name: "/".join(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+    words = (f"{name.replace('_', ' ')} {'none' if value is None else value}" for name, value in values.items())
     return ", ".join(words) or "none"
 
 
@@ -474,18 +480,18 @@ def list_limits(quotas: Quotas, usage: PersonUsage) -> Iterator[tuple[str, float
     yield "megabytes", usage.storage_bytes / 1e6, None if quotas.storage_bytes is None else quotas.storage_bytes / 1e6
 
 
-def quota_error(reached: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
+def quota_error(limit: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
     """The error for a person who has reached a quota, by the name that `take_run` gives it."""
-    tomorrow, waiting = "ask again tomorrow, or ask an administrator for more", "wait for a run to end"
+    tomorrow, wait = "ask again tomorrow, or ask an administrator for more", "wait for a run to end"
     freeing = "delete runs or stored sources, or ask an administrator for more"
     name, most, now, fix = {
         "runs": (Notice("quota.runs", "runs a day"), quotas.runs_per_day, usage.runs, tomorrow),
         "tokens": (Notice("quota.tokens", "tokens a day"), quotas.tokens_per_day, usage.tokens, tomorrow),
         "cost": (Notice("quota.cost", "dollars a day"), quotas.cost_per_day, usage.cost, tomorrow),
-        "running": (Notice("quota.running", "runs at once"), quotas.running, usage.running, waiting),
+        "running": (Notice("quota.running", "runs at once"), quotas.running, usage.running, wait),
         "storage": (Notice("quota.storage", "storage"), (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
-    }[reached]
-    cause = f"{now:g} of {most or 0:g}{' MB' * (reached == 'storage')} are used"
+    }[limit]
+    cause = f"{now:g} of {most or 0:g}{' MB' * (limit == 'storage')} are used"
     return NexiError(
         Notice("quota.reached", "you have reached your quota of {quota}", quota=name),
         cause=cause,

@@ -40,6 +40,6 @@ def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
         if not is_first:
             return 0  # another worker is at it
         connection.execute(_MARK, values)
-        gone = len(connection.execute(_DELETE).fetchall())
+        count = len(connection.execute(_DELETE).fetchall())
         connection.execute(_PAGES)
-        return gone
+        return count

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -82,12 +83,12 @@ class PostgresRunLog:
     """
 
     def __init__(
-        self, database: Database, clock: Clock, run_id: str, *, epoch: int, owner: str = "", count: int = 0, worked: float = 0.0
+        self, database: Database, clock: Clock, run_id: str, *, epoch: int, owner: str = "", count: int = 0, work_s: float = 0.0
     ) -> None:
         self._database, self._clock = database, clock
         self.run_id, self.epoch = run_id, epoch
         self._owner = owner  # of a run whose row is made with its first fact
-        self._began = clock.monotonic() - worked
+        self._began = clock.monotonic() - work_s
         self._count = count
         self._pending: list[FactRow] = []
         self._current: asyncio.Future[None] | None = None
@@ -131,7 +132,13 @@ class PostgresRunLog:
         rows, self._pending = self._pending, []
         if self._trouble:
             return
-        batch = FactBatch(self.run_id, self.epoch, rows, self._describe_row() if self._owner else None)
+        new_run = {
+            "owner": self._owner,
+            "header": encode_header(self.run_id, self._clock.now()).decode("ascii"),
+            "holder": self._database.holder,
+            "lease": self._database.lease_s,
+        }
+        batch = FactBatch(self.run_id, self.epoch, rows, new_run if self._owner else None)
         try:
             await self._database.committer.commit(batch)
         except StoreError as error:
@@ -144,10 +151,6 @@ class PostgresRunLog:
         self._database.announce(self.run_id, rows[-1].number)
         if batch.ended_state:
             self._database.release(self)
-
-    def _describe_row(self) -> dict[str, Any]:
-        header = encode_header(self.run_id, self._clock.now()).decode("ascii")
-        return {"owner": self._owner, "header": header, "holder": self._database.holder, "lease": self._database.lease_s}
 
     def stop_requested(self) -> bool:
         return self._stop or self._is_over_quota
@@ -173,15 +176,12 @@ class PostgresRunLog:
         self._closed = True
         self._database.release(self)
         if not (self._ended or self.is_taken or self._owner):
-            await self._database.in_thread(self._give_back)
-
-    def _give_back(self) -> None:
-        self._database.fetch(
-            "update runs set lease_until = null, holder = null, queued_at = '-infinity' "
-            "where run = %(run)s and epoch = %(epoch)s",
-            {"run": self.run_id, "epoch": self.epoch},
-            patience_s=MAX_RETRY_S,
-        )
+            await self._database.in_thread(
+                partial(self._database.fetch, patience_s=MAX_RETRY_S),
+                "update runs set lease_until = null, holder = null, queued_at = '-infinity' "
+                "where run = %(run)s and epoch = %(epoch)s",
+                {"run": self.run_id, "epoch": self.epoch},
+            )
 
 
 class PostgresRuns:
@@ -219,12 +219,12 @@ class PostgresRuns:
         self._ask("update runs set is_queued = true, queued_at = now() where {mine} returning run", run_id)
 
     def reopen(self, run_id: str) -> tuple[ReadLog, PostgresRunLog]:
-        claimed = self.claim(run_id)
-        return claimed.read, claimed.log
+        claim = self.claim(run_id)
+        return claim.read, claim.log
 
     def claim(self, run_id: str) -> ClaimedRun:
         """Become the writer of a run that has none; whoever wrote it before is refused from now on."""
-        taken = self._fetch_mine(
+        rows = self._fetch_mine(
             "update runs set epoch = epoch + 1, losses = losses + (holder is not null)::int, holder = %(holder)s, "
             "state = 'running', stop_requested = false, "
             "lease_until = now() + make_interval(secs => %(lease)s) where {mine} and state in ('waiting', 'running') "
@@ -237,11 +237,11 @@ class PostgresRuns:
             lease=self._database.lease_s,
         )
         read = self.open_log(run_id)
-        if not taken:
+        if not rows:
             refuse_ended(run_id, read)
             raise locked_error(run_id)
-        epoch, question, mode, request = taken[0]
-        log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), worked=read.seconds)
+        epoch, question, mode, request = rows[0]
+        log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), work_s=read.seconds)
         return ClaimedRun(log, read, question, mode, request or {})
 
     def count_losses(self, run_id: str) -> int:
@@ -292,8 +292,8 @@ class PostgresRuns:
         return bool(RUN_ID.fullmatch(run_id)) and bool(self._fetch_mine("select 1 from runs where {readable}", run_id))
 
     def is_running(self, run_id: str) -> bool:
-        found = self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id)  # noqa: S608
-        return bool(found and found[0][0])
+        rows = self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id)  # noqa: S608
+        return bool(rows and rows[0][0])
 
     def request_stop(self, run_id: str) -> bool:
         self._ask("update runs set stop_requested = true where {mine} returning run", run_id)
@@ -303,15 +303,15 @@ class PostgresRuns:
         self._ask("update runs set cancel_requested = true where {mine} returning run", run_id)
 
     def is_cancel_requested(self, run_id: str) -> bool:
-        found = self._fetch_mine("select cancel_requested from runs where {mine}", run_id)
-        return bool(found and found[0][0])
+        rows = self._fetch_mine("select cancel_requested from runs where {mine}", run_id)
+        return bool(rows and rows[0][0])
 
     def remove(self, run_id: str) -> None:
-        gone = self._fetch_mine(
+        rows = self._fetch_mine(
             "delete from runs where {mine} and not (state = 'running' and coalesce(lease_until > now(), false)) returning run",
             run_id,
         )
-        if not gone:
+        if not rows:
             self._ask("select run from runs where {mine}", run_id)
             raise locked_error(run_id)
 

@@ -74,7 +74,7 @@ class Schedules:
         due = "select 1 from schedules where next_at <= now() limit 1"
         if not self._database.fetch(due):
             return []
-        made: list[tuple[str, str]] = []
+        runs: list[tuple[str, str]] = []
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "select schedules.id, owner, question, mode, request from schedules join people on people.id = owner "
@@ -83,8 +83,8 @@ class Schedules:
             ).fetchall()
             for schedule, owner, question, mode, request in rows:
                 run_id = os.urandom(16).hex()
-                (reached,) = connection.execute("select take_run(%s, true)", (owner,)).fetchone()
-                if reached:  # it is asked again when it is due the next time
+                (quota,) = connection.execute("select take_run(%s, true)", (owner,)).fetchone()
+                if quota:  # it is asked again when it is due the next time
                     connection.execute(_NEXT_TIME, (None, schedule))
                     continue
                 connection.execute(
@@ -101,8 +101,8 @@ class Schedules:
                     ),
                 )
                 connection.execute(_NEXT_TIME, (run_id, schedule))
-                made.append((run_id, str(owner)))
-        return made
+                runs.append((run_id, str(owner)))
+        return runs
 
 
 class PersonalSchedules:

@@ -37,13 +37,11 @@ class PostgresSharing:
         )
         if not rows:
             raise no_such_run(run_id)
-        ids = [str(person) for is_shared, person in rows if is_shared and person]
-        names = self._people.find_names(ids)
-        return RunAudience((True, None) in rows, tuple(names[person] for person in ids))
+        return self._people.name_audience([person for is_shared, person in rows if is_shared])
 
     def set_audience(self, run_id: str, audience: RunAudience) -> None:
         ids = [self._people.find(name) for name in audience.people]
-        done = self._database.fetch_as(
+        rows = self._database.fetch_as(
             self._owner,
             "with mine as (select run, owner from runs where run = %(run)s and owner = %(owner)s), "
             "wanted as (select unnest(%(people)s::uuid[]) as person), "
@@ -53,7 +51,7 @@ class PostgresSharing:
             "where person is distinct from owner on conflict do nothing) select run from mine",
             {"run": check_run_id(run_id), "owner": self._owner, "people": [*ids, *([None] if audience.team else [])]},
         )
-        if not done:
+        if not rows:
             raise no_such_run(run_id)
         self._people.record(self._owner, "share_run", run_id)
 
@@ -84,9 +82,7 @@ class PostgresKnowledgeSharing:
             "select person from knowledge_shares where owner = %(owner)s order by created, person",
             {"owner": self._owner},
         )
-        ids = [str(person) for (person,) in rows if person]
-        names = self._people.find_names(ids)
-        return RunAudience((None,) in rows, tuple(names[person] for person in ids))
+        return self._people.name_audience([person for (person,) in rows])
 
     def set_audience(self, audience: RunAudience) -> None:
         ids = [self._people.find(name) for name in audience.people]
@@ -121,7 +117,7 @@ class PostgresKnowledgeSharing:
         ]
 
     def answer_offer(self, owner: str, *, is_accepted: bool) -> None:
-        answered = self._database.fetch_as(
+        rows = self._database.fetch_as(
             self._owner,
             "insert into knowledge_answers (person, owner, is_accepted) "
             "select distinct %(person)s::uuid, owner, %(is_accepted)s from knowledge_shares where owner::text = %(owner)s "
@@ -129,7 +125,7 @@ class PostgresKnowledgeSharing:
             "on conflict (person, owner) do update set is_accepted = excluded.is_accepted, created = now() returning owner",
             {"person": self._owner, "owner": clean_text(owner), "is_accepted": is_accepted},
         )
-        if not answered:
+        if not rows:
             raise NexiError(
                 "this knowledge base is not shared with you", cause="it never was, or it was taken back", code="not_found"
             )

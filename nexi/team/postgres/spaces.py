@@ -50,7 +50,7 @@ class PostgresSpaces:
         values = {"name": space.name, "settings": encode_space(space), "most": MAX_SPACES}
         if self._fetch(_INSERT, **values):
             return
-        if any(known.name == space.name for known in self.list_all() if not known.owner):
+        if any(other.name == space.name for other in self.list_all() if not other.owner):
             raise space_exists(space.name)
         raise too_many_spaces()
 
@@ -94,13 +94,11 @@ class PostgresSpaceSharing:
         )
         if not rows:
             raise no_such_space(name)
-        ids = [str(person) for is_shared, person in rows if is_shared and person]
-        names = self._people.find_names(ids)
-        return RunAudience((True, None) in rows, tuple(names[person] for person in ids))
+        return self._people.name_audience([person for is_shared, person in rows if is_shared])
 
     def set_audience(self, name: str, audience: RunAudience) -> None:
         ids = [self._people.find(person) for person in audience.people]
-        done = self._database.fetch_as(
+        rows = self._database.fetch_as(
             self._owner,
             "with mine as (select id, owner from spaces where owner = %(owner)s and name = %(name)s), "
             "wanted as (select unnest(%(people)s::uuid[]) as person), "
@@ -110,6 +108,6 @@ class PostgresSpaceSharing:
             "where person is distinct from owner on conflict do nothing) select id from mine",
             {"owner": self._owner, "name": clean_text(name), "people": [*ids, *([None] if audience.team else [])]},
         )
-        if not done:
+        if not rows:
             raise no_such_space(name)
         self._people.record(self._owner, "share_space", name)

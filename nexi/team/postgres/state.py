@@ -62,18 +62,18 @@ class PostgresState:
     def take_run(self, *, is_queued: bool = False) -> Allowance:
         """Count a new run, and say what it may use; tokens and cost are counted with its facts. One at a time for each person.
         Raises NexiError where a quota is reached."""
-        reached = self._people.take_run(self.owner, is_queued=is_queued)
+        quota = self._people.take_run(self.owner, is_queued=is_queued)
         quotas, usage = self._people.quotas_of(self.owner), self._people.usage_of(self.owner)
-        if reached:
-            raise quota_error(reached, quotas, usage)
+        if quota:
+            raise quota_error(quota, quotas, usage)
         tokens = None if quotas.tokens_per_day is None else quotas.tokens_per_day - usage.tokens
         cost = None if quotas.cost_per_day is None else quotas.cost_per_day - usage.cost
         return Allowance(tokens, cost)
 
     def take_call(self, tokens: int, *, is_new: bool) -> None:
         """Count the estimate of a model call outside a run. Raises NexiError where a quota is reached."""
-        if reached := self._people.take_call(self.owner, tokens, is_new=is_new):
-            raise quota_error(reached, self._people.quotas_of(self.owner), self._people.usage_of(self.owner))
+        if quota := self._people.take_call(self.owner, tokens, is_new=is_new):
+            raise quota_error(quota, self._people.quotas_of(self.owner), self._people.usage_of(self.owner))
 
     def settle_call(self, estimate: int, usage: Usage) -> None:
         self._people.settle_call(self.owner, estimate, usage)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.notices import Notice
-from nexi.team.assembly import SCOPES, People, PersonUsage, Quotas, Team, list_limits
+from nexi.team.assembly import SCOPES, People, Team, list_limits
 from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
 from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_body
@@ -59,20 +59,18 @@ class AccountDoor:
     async def _show(self, request: Request) -> Response:
         """Who one is, what one may use, and what is used."""
         me = principal_of(request)
-        quotas, usage = await asyncio.to_thread(self._read_usage, me.person)
-        limits = [{"name": name, "used": used, "most": most} for name, used, most in list_limits(quotas, usage)]
+        people, person = self._people, me.person
+        quotas, usage = await asyncio.to_thread(lambda: (people.quotas_of(person), people.usage_of(person)))
+        limits = [{"name": name, "used": amount, "most": most} for name, amount, most in list_limits(quotas, usage)]
         return json_reply({"name": me.name, "role": me.role, "limits": limits})
-
-    def _read_usage(self, person: str) -> tuple[Quotas, PersonUsage]:
-        return self._people.quotas_of(person), self._people.usage_of(person)
 
     async def _export(self, request: Request) -> Response:
         """Everything the database keeps of oneself, as `nexi admin users export` prints it."""
         me = principal_of(request)
-        kept = await asyncio.to_thread(self._people.export, me.person)
+        data = await asyncio.to_thread(self._people.export, me.person)
         await asyncio.to_thread(self._people.record, me.person, "export_user", me.person, address_of(request))
         headers = {"content-disposition": 'attachment; filename="nexi-export.json"', "cache-control": "no-store"}
-        return json_reply({"schema": "nexi-person-1", **kept}, headers=headers)
+        return json_reply({"schema": "nexi-person-1", **data}, headers=headers)
 
     async def _list_access(self, request: Request) -> Response:
         """What administrators did with this account: links that sign in as its person, tokens, exports."""
@@ -81,8 +79,8 @@ class AccountDoor:
 
     async def _list_tokens(self, request: Request) -> Response:
         """One's own tokens, without their secrets."""
-        found = await asyncio.to_thread(self._people.list_tokens, principal_of(request).person)
-        return json_reply({"tokens": [msgspec.to_builtins(token) for token in found]})
+        tokens = await asyncio.to_thread(self._people.list_tokens, principal_of(request).person)
+        return json_reply({"tokens": [msgspec.to_builtins(token) for token in tokens]})
 
     async def _add_token(self, request: Request) -> Response:
         """A new token of one's own; this is the only time it is shown."""
@@ -108,15 +106,13 @@ class AccountDoor:
         if (await read_body(request, Leaving)).name != me.name:
             fix = 'send {"name": "..."} with your own name'
             raise build_refusal(400, "not_confirmed", "the name is not yours", fix=fix)
-        if me.is_administrator and await asyncio.to_thread(self._is_last_administrator, me.person):
+        everybody = await asyncio.to_thread(self._people.list_all) if me.is_administrator else []
+        has_another = any(
+            role == "administrator" and not is_disabled and person != me.person for person, _, role, is_disabled in everybody
+        )
+        if len(everybody) > 1 and not has_another:
             fix = "make somebody else an administrator first"
             raise build_refusal(409, "last_administrator", "you are the only administrator", fix=fix)
         await asyncio.to_thread(self._people.record, me.person, "remove_user", me.person, address_of(request))
         await asyncio.to_thread(self._team.remove_person, me.person)
         return Response(status_code=204)
-
-    def _is_last_administrator(self, person: str) -> bool:
-        everybody = self._people.list_all()
-        return len(everybody) > 1 and not any(
-            role == "administrator" and not disabled and other != person for other, _, role, disabled in everybody
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.errors import NexiError
-from nexi.team.assembly import People, PersonUsage, Quotas, Team, describe_limits, list_limits
+from nexi.team.assembly import People, Quotas, Team, describe_limits, list_limits
 from nexi.team.limits import MAX_NAME_CHARS, MAX_RUNS_LISTED
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
@@ -58,8 +58,8 @@ class AdministrationDoor:
         self._actions: dict[str, Callable[[Fields, Principal], tuple[str, str]]] = {
             "add_user": self._add_user,
             "add_link": self._add_link,
-            "disable_user": self._disable_user,
-            "enable_user": self._enable_user,
+            "disable_user": self._change_access,
+            "enable_user": self._change_access,
             "remove_user": self._remove_user,
             "set_role": self._set_role,
             "set_quotas": self._set_quotas,
@@ -78,8 +78,8 @@ class AdministrationDoor:
         try:
             notice = await asyncio.to_thread(self._apply, fields, principal_of(request), address_of(request))
         except NexiError as error:
-            told = ". ".join(part[:1].upper() + part[1:] for part in (error.message, error.cause, error.fix) if part) + "."
-            return HTMLResponse(await asyncio.to_thread(self._render_page, told), 400, headers=SAFE)
+            problem = ". ".join(part[:1].upper() + part[1:] for part in (error.message, error.cause, error.fix) if part) + "."
+            return HTMLResponse(await asyncio.to_thread(self._render_page, problem), 400, headers=SAFE)
         if notice:
             return HTMLResponse(await asyncio.to_thread(self._render_page, notice), headers=SAFE)
         return RedirectResponse(ADMIN_PATH, 303)
@@ -111,14 +111,10 @@ class AdministrationDoor:
         link = self._people.add_link(person)
         return f"This path of the server signs {name} in once, within the hour: /login/link/{link}"
 
-    def _disable_user(self, fields: Fields, me: Principal) -> tuple[str, str]:
-        person, _ = self._find_other(fields, me)
-        self._people.change(person, is_disabled=True)
-        return "", person
-
-    def _enable_user(self, fields: Fields, me: Principal) -> tuple[str, str]:
-        person, _ = self._find(fields)
-        self._people.change(person, is_disabled=False)
+    def _change_access(self, fields: Fields, me: Principal) -> tuple[str, str]:
+        is_disabled = fields["action"] == "disable_user"
+        person, _ = self._find_other(fields, me) if is_disabled else self._find(fields)
+        self._people.change(person, is_disabled=is_disabled)
         return "", person
 
     def _set_role(self, fields: Fields, me: Principal) -> tuple[str, str]:
@@ -149,9 +145,9 @@ class AdministrationDoor:
         return "", token
 
     def _find(self, fields: Fields) -> tuple[str, str]:
-        wanted = fields.get("person", "")
+        person_id = fields.get("person", "")
         for person, name, _, _ in self._people.list_all():
-            if person == wanted:
+            if person == person_id:
                 return person, name
         raise NexiError("this person is not there any more", fix="load the page again", code="not_found")
 
@@ -168,13 +164,24 @@ class AdministrationDoor:
         people, users, limits, tokens = self._people, [], [], []
         for person, name, role, is_disabled in people.list_all():
             quotas = people.quotas_of(person)
-            used = "<br>".join(html.escape(line) for line in _show_usage(quotas, people.usage_of(person)))
+            usage = []
+            for label, amount, most in list_limits(quotas, people.usage_of(person)):
+                limit = "" if most is None else f" of {_show_number(most)}"
+                if amount or limit:
+                    usage.append(html.escape(f"{label.removesuffix(' a day')}: {_show_number(amount)}{limit}"))
             users.append(
-                (*map(html.escape, (name, role + ", disabled" * is_disabled)), used, _render_forms(person, role, is_disabled))
+                (
+                    *map(html.escape, (name, role + ", disabled" * is_disabled)),
+                    "<br>".join(usage),
+                    _render_forms(person, role, is_disabled),
+                )
             )
             limits.append((html.escape(name), _render_quotas(person, quotas)))
             tokens += [
-                (*map(_show_value, (name, t.name, " ".join(t.scopes), t.last_used)), _render_revoking(t.id))
+                (
+                    *map(_show_value, (name, t.name, " ".join(t.scopes), t.last_used)),
+                    _render_form("revoke_token", "Revoke", _render_hidden("token", t.id)),
+                )
                 for t in people.list_tokens(person)
             ]
         runs = [
@@ -215,13 +222,6 @@ def _read_limit(text: str, label: str, unit: int) -> Any:
     return number if label.startswith("dollars") else int(number)
 
 
-def _show_usage(quotas: Quotas, usage: PersonUsage) -> Iterator[str]:
-    for name, used, most in list_limits(quotas, usage):
-        if used or most is not None:
-            limit = "" if most is None else f" of {_show_number(most)}"
-            yield f"{name.removesuffix(' a day')}: {_show_number(used)}{limit}"
-
-
 def _show_number(value: float) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
@@ -244,20 +244,12 @@ def _render_forms(person: str, role: str, is_disabled: bool) -> str:
 
 
 def _render_quotas(person: str, quotas: Quotas) -> str:
-    shown = {field: _show_limit(getattr(quotas, field), unit) for field, (_, unit) in QUOTA_FIELDS.items()}
-    fields = "".join(
-        f'<label>{label}<input type="number" min="0" step="any" name="{field}" value="{shown[field]}"></label>'
-        for field, (label, _) in QUOTA_FIELDS.items()
-    )
-    return _render_form("set_quotas", "Save", _render_hidden("person", person) + fields)
-
-
-def _render_revoking(token: str) -> str:
-    return _render_form("revoke_token", "Revoke", _render_hidden("token", token))
-
-
-def _show_limit(value: float | None, unit: int) -> str:
-    return "" if value is None else f"{value / unit:.6f}".rstrip("0").rstrip(".")
+    inputs = [_render_hidden("person", person)]
+    for field, (label, unit) in QUOTA_FIELDS.items():
+        limit = getattr(quotas, field)
+        value = "" if limit is None else f"{limit / unit:.6f}".rstrip("0").rstrip(".")
+        inputs.append(f'<label>{label}<input type="number" min="0" step="any" name="{field}" value="{value}"></label>')
+    return _render_form("set_quotas", "Save", "".join(inputs))
 
 
 def _render_hidden(name: str, value: str) -> str:
@@ -277,5 +269,5 @@ def _render_table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]
 
 
 def _show_value(value: Any) -> str:
-    shown = "" if value is None else value.strftime("%Y-%m-%d %H:%M") if hasattr(value, "strftime") else str(value)
-    return html.escape(shown)
+    text = "" if value is None else value.strftime("%Y-%m-%d %H:%M") if hasattr(value, "strftime") else str(value)
+    return html.escape(text)

@@ -136,10 +136,6 @@ def session_of(headers: Headers) -> str:
     return cookies[COOKIE].value if COOKIE in cookies else ""
 
 
-def _is_page(path: str) -> bool:
-    return path in ("/", team_page.ACCOUNT_PATH, *PANELS) or path.startswith(("/runs/", "/spaces/"))
-
-
 class _PersonalApps:
     """The apps of the people who are here."""
 
@@ -156,7 +152,9 @@ class _PersonalApps:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal | None = scope["state"][PRINCIPAL]
-        if self._wants_login and _is_page(scope["path"]) and not session_of(Headers(scope=scope)):
+        path = scope["path"]
+        is_page = path in ("/", team_page.ACCOUNT_PATH, *PANELS) or path.startswith(("/runs/", "/spaces/"))
+        if self._wants_login and is_page and not session_of(Headers(scope=scope)):
             return await RedirectResponse("/login", 303)(scope, receive, send)
         async with self._apps.use(principal.person if principal else ANONYMOUS) as app:
             scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was

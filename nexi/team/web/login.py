@@ -67,10 +67,11 @@ class LoginDoor:
         """To the provider, with a state that only this browser can bring back."""
         client = self._provider()
         request.scope["session"] = {}
+        base_url = self._config.public_url.rstrip("/") or f"{request.url.scheme}://{request.headers['host']}"
         try:
-            reply: Response = await client.authorize_redirect(request, self._callback_url(request))
+            reply: Response = await client.authorize_redirect(request, f"{base_url}/login/callback")
         except Exception as error:
-            raise self._unreachable(error) from error
+            raise self._provider_error(error) from error
         secret = await asyncio.to_thread(self._people.keep_login, dict(request.scope["session"]), MAX_LOGIN_S)
         _set_cookie(reply, LOGIN_COOKIE, secret, MAX_LOGIN_S)
         return reply
@@ -81,21 +82,25 @@ class LoginDoor:
         from joserfc.errors import JoseError
 
         client = self._provider()
-        kept = await asyncio.to_thread(self._people.take_login, request.cookies.get(LOGIN_COOKIE, ""))
-        if kept is None:
-            raise _refused("this login was not begun in this browser, or is over")
-        request.scope["session"] = kept
+        login = await asyncio.to_thread(self._people.take_login, request.cookies.get(LOGIN_COOKIE, ""))
+        if login is None:
+            raise _login_refusal("this login was not begun in this browser, or is over")
+        request.scope["session"] = login
         try:
             claims = (await client.authorize_access_token(request, leeway=MAX_CLOCK_SKEW_S)).get("userinfo") or {}
         except (AuthlibBaseError, JoseError, ValueError) as error:
             if getattr(error, "error", "") in _REFUSED_CLIENT:
-                raise self._refused_client(error) from error
-            raise _refused(f"the identity provider's answer cannot be used: {error}"[:300]) from error
+                # a person cannot put this right by beginning again
+                log.warning("the identity provider refused this server", extra={"why": str(error)[:300]})
+                message = "the identity provider refused this server: it does not accept its client id and secret"
+                fix = "an administrator must correct oidc_client and oidc_secret"
+                raise build_refusal(502, "provider_failed", message, fix=fix) from error
+            raise _login_refusal(f"the identity provider's answer cannot be used: {error}"[:300]) from error
         except Exception as error:
-            raise self._unreachable(error) from error
+            raise self._provider_error(error) from error
         issuer, subject = str(claims.get("iss") or ""), str(claims.get("sub") or "")
         if not issuer or not subject:
-            raise _refused("the identity provider did not say who you are")
+            raise _login_refusal("the identity provider did not say who you are")
         name, email = str(claims.get("name") or ""), str(claims.get("email") or "")
         person = await asyncio.to_thread(self._people.sign_in, issuer, subject, name, email)
         return await self._open_session(request, person, "sign_in")
@@ -111,7 +116,7 @@ class LoginDoor:
     async def _use_link(self, request: Request) -> Response:
         person = await asyncio.to_thread(self._people.use_link, request.path_params["secret"])
         if person is None:
-            raise _refused("this link was used already, or is too old")
+            raise _login_refusal("this link was used already, or is too old")
         return await self._open_session(request, person, "sign_in_by_link")
 
     async def _end(self, request: Request) -> Response:
@@ -145,11 +150,7 @@ class LoginDoor:
             )
         return self._client
 
-    def _callback_url(self, request: Request) -> str:
-        base = self._config.public_url.rstrip("/") or f"{request.url.scheme}://{request.headers['host']}"
-        return f"{base}/login/callback"
-
-    def _unreachable(self, error: Exception) -> Refused:
+    def _provider_error(self, error: Exception) -> Refused:
         """The provider did not answer, or what answers there is none."""
         log.warning("the identity provider failed", extra={"why": f"{type(error).__name__}: {error}"[:300]})
         issuer, status = self._config.oidc_issuer, getattr(getattr(error, "response", None), "status_code", 0)
@@ -159,12 +160,6 @@ class LoginDoor:
         cause = f"{issuer} answered HTTP {status}" if status else f"nothing answers at {issuer}"
         message = f"the identity provider could not be asked: {cause}"
         return build_refusal(502, "provider_failed", message, fix=TRY_AGAIN, retry_after=5)
-
-    def _refused_client(self, error: Exception) -> Refused:
-        """What a person cannot put right by beginning again."""
-        log.warning("the identity provider refused this server", extra={"why": str(error)[:300]})
-        message = "the identity provider refused this server: it does not accept its client id and secret"
-        return build_refusal(502, "provider_failed", message, fix="an administrator must correct oidc_client and oidc_secret")
 
 
 def _show_refusals(handle: Handler) -> Handler:
@@ -191,5 +186,5 @@ def _set_cookie(reply: Response, name: str, value: str, seconds: int) -> None:
     reply.set_cookie(name, value, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
 
 
-def _refused(message: str) -> Refused:
+def _login_refusal(message: str) -> Refused:
     return build_refusal(400, "login_refused", message, fix="begin again at /login")

@@ -55,21 +55,21 @@ def _store_of(request: Request) -> ScheduleStore:
 
 async def _list_schedules(request: Request) -> Response:
     """One's own, the one that is due next first."""
-    found = await asyncio.to_thread(_store_of(request).list_all)
-    return json_reply({"schedules": [_schedule_to_dict(schedule) for schedule in found]})
+    schedules = await asyncio.to_thread(_store_of(request).list_all)
+    return json_reply({"schedules": [_schedule_to_dict(schedule) for schedule in schedules]})
 
 
 async def _add_schedule(request: Request) -> Response:
     """Ask a question again and again, with the options of a run; a plan waits for nobody."""
     body, store = await read_body(request, NewSchedule), _store_of(request)
     nexi: Nexi = request.app.state.nexi
-    wanted = replace(parse_run_request(body), holds_plan=False)
-    nexi.check_request(wanted)
+    run_request = replace(parse_run_request(body), holds_plan=False)
+    nexi.check_request(run_request)
     every, first = INTERVALS[body.every], _parse_first(body.first, nexi.clock.now())
-    made = await asyncio.to_thread(
-        lambda: store.add(wanted.question, wanted.mode, request_to_dict(wanted), every=every, first=first)
+    schedule = await asyncio.to_thread(
+        lambda: store.add(run_request.question, run_request.mode, request_to_dict(run_request), every=every, first=first)
     )
-    return json_reply(_schedule_to_dict(made), 201, {"location": f"/v1/schedules/{made.id}"})
+    return json_reply(_schedule_to_dict(schedule), 201, {"location": f"/v1/schedules/{schedule.id}"})
 
 
 async def _remove_schedule(request: Request) -> Response:

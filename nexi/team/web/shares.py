@@ -69,8 +69,8 @@ async def _set_audience(request: Request) -> Response:
 
 
 async def _list_shared(request: Request) -> Response:
-    found = await asyncio.to_thread(_sharing_of(request).list_shared)
-    return json_reply({"runs": [msgspec.to_builtins(run) for run in found]})
+    runs = await asyncio.to_thread(_sharing_of(request).list_shared)
+    return json_reply({"runs": [msgspec.to_builtins(run) for run in runs]})
 
 
 async def _show_knowledge_audience(request: Request) -> Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -51,13 +50,16 @@ async def run_worker(
     worker = TeamWorker(team, max_runs=max_runs, drain_s=drain_s, observe=metrics.observe)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    telling = asyncio.create_task(_serve_health(worker_app(worker, team, metrics), listener)) if listener else None
+    health_task = None
+    if listener:
+        server = _SilentServer(strict_config(worker_app(worker, team, metrics), drain_s=0.0, lifespan="off"))
+        health_task = asyncio.create_task(server.serve([listener]))
     try:
         on_ready()
         await worker.work(stopping)
     finally:
-        if telling:
-            await cancel_until_ended([telling])
+        if health_task:
+            await cancel_until_ended([health_task])
         await team.close()
 
 
@@ -74,8 +76,8 @@ def worker_app(worker: TeamWorker, team: Team, metrics: Metrics) -> Starlette:
     async def show_metrics(request: Request) -> Response:
         return PlainTextResponse(metrics.text({"nexi_runs_active": worker.active}), media_type=METRICS_TYPE)
 
-    shown = {"/healthz": show_health, "/readyz": show_readiness, "/metrics": show_metrics}
-    return Starlette(routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in shown.items()])
+    endpoints = {"/healthz": show_health, "/readyz": show_readiness, "/metrics": show_metrics}
+    return Starlette(routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in endpoints.items()])
 
 
 class _SilentServer(uvicorn.Server):
@@ -84,7 +86,3 @@ class _SilentServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-async def _serve_health(app: Starlette, listener: socket.socket) -> None:
-    await _SilentServer(strict_config(app, drain_s=0.0, lifespan="off")).serve([listener])
