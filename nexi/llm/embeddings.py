@@ -92,20 +92,20 @@ class OpenAIEmbedder:
         for start in range(0, len(texts), BATCH):
             batch = [(self._prefixes[query] + (text.strip() or NOTHING))[:MAX_CHARS] for text in texts[start : start + BATCH]]
             try:
-                embedded = await self._embed_batch(batch)
+                batch_result = await self._embed_batch(batch)
             except LLMError as fault:
                 fault.usage = usage
                 fault.fix = FIXES.get(fault.code, OTHER_FIX)
                 raise
-            vectors.extend(embedded.vectors)
-            usage += embedded.usage
+            vectors.extend(batch_result.vectors)
+            usage += batch_result.usage
         return Embedded(tuple(vectors), usage)
 
     async def _embed_batch(self, batch: Sequence[str]) -> Embedded:
-        asked: dict[str, Any] = {"model": self._model, "input": list(batch), "encoding_format": "float"}
+        request: dict[str, Any] = {"model": self._model, "input": list(batch), "encoding_format": "float"}
         if self._asked_dims:
-            asked["dimensions"] = self._asked_dims
-        body = await self._endpoint.post("/embeddings", asked, max_bytes=MAX_BYTES)
+            request["dimensions"] = self._asked_dims
+        body = await self._endpoint.post("/embeddings", request, max_bytes=MAX_BYTES)
         try:
             answer = json.loads(body)
             vectors = _parse_vectors(answer, len(batch))
@@ -123,11 +123,11 @@ class OpenAIEmbedder:
 
     def _read_usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:
         """What the server counted, or an estimate."""
-        told = answer.get("usage")
-        tokens = told.get("prompt_tokens") or told.get("total_tokens") if isinstance(told, Mapping) else None
-        known = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
-        count = tokens if known else sum(len(text.encode("utf-8", "replace")) // 4 + 1 for text in batch)
-        return Usage(input_tokens=int(count or 0), estimated=not known, cost=self._endpoint.cost_of(int(count or 0)))
+        usage = answer.get("usage")
+        tokens = usage.get("prompt_tokens") or usage.get("total_tokens") if isinstance(usage, Mapping) else None
+        is_reported = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
+        count = tokens if is_reported else sum(len(text.encode("utf-8", "replace")) // 4 + 1 for text in batch)
+        return Usage(input_tokens=int(count or 0), estimated=not is_reported, cost=self._endpoint.cost_of(int(count or 0)))
 
 
 def _parse_vectors(answer: Any, count: int) -> tuple[Vector, ...]:
@@ -135,12 +135,17 @@ def _parse_vectors(answer: Any, count: int) -> tuple[Vector, ...]:
     items = answer["data"]
     if len(items) != count:
         raise ValueError(f"{len(items)} vectors for {count} texts")
-    ordered: dict[int, Vector] = {}
+    vectors_by_place: dict[int, Vector] = {}
     for place, item in enumerate(items):
-        ordered[int(item.get("index", place))] = _to_unit_length(_parse_numbers(item["embedding"]))
-    if sorted(ordered) != list(range(count)):
+        numbers = _parse_numbers(item["embedding"])
+        length = math.sqrt(sum(n * n for n in numbers))
+        if not math.isfinite(length) or length == 0:
+            raise ValueError("a vector has no length")
+        unit_vector = numbers if abs(length - 1) < 1e-4 else array("f", [n / length for n in numbers])
+        vectors_by_place[int(item.get("index", place))] = unit_vector
+    if sorted(vectors_by_place) != list(range(count)):
         raise ValueError("the vectors are not numbered in order")
-    return tuple(ordered[place] for place in range(count))
+    return tuple(vectors_by_place[place] for place in range(count))
 
 
 def _parse_numbers(embedding: Any) -> array[float]:
@@ -152,10 +157,3 @@ def _parse_numbers(embedding: Any) -> array[float]:
         return array("f", struct.unpack(f"<{len(data) // 4}f", data))
     except (binascii.Error, struct.error) as error:
         raise ValueError(str(error)) from None
-
-
-def _to_unit_length(numbers: array[float]) -> Vector:
-    length = math.sqrt(sum(n * n for n in numbers))
-    if not math.isfinite(length) or length == 0:
-        raise ValueError("a vector has no length")
-    return numbers if abs(length - 1) < 1e-4 else array("f", [n / length for n in numbers])

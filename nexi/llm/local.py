@@ -71,9 +71,9 @@ async def find_servers(
 ) -> list[LocalServer]:
     """The servers that answer on their usual ports, in the order of `ports`; two kinds may share a port."""
     async with _open_client(patience_s) as client:
-        found = await _gather_all(_ask_server(kind, f"http://{host}:{port}", client) for kind, port in ports.items())
+        replies = await _gather_all(_ask_server(kind, f"http://{host}:{port}", client) for kind, port in ports.items())
     servers: dict[str, LocalServer] = {}
-    for server in filter(None, found):
+    for server in filter(None, replies):
         servers.setdefault(server.base_url, server)
     return list(servers.values())
 
@@ -85,8 +85,8 @@ async def describe_server(base_url: str, *, patience_s: float = PATIENCE_S) -> L
     parts = urlsplit(base_url)
     async with _open_client(patience_s) as client:
         origin = f"{parts.scheme}://{parts.netloc}"
-        found = await _gather_all(_ask_server(kind, origin, client, guess=False) for kind in _MODELS)
-    return next((server for server in found if server), None)
+        replies = await _gather_all(_ask_server(kind, origin, client, guess=False) for kind in _MODELS)
+    return next((server for server in replies if server), None)
 
 
 async def _gather_all(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -116,11 +116,11 @@ async def _ask_ollama(origin: str, client: httpx2.AsyncClient, guess: bool) -> t
     names = ollama_names(await _get_json(client, f"{origin}/api/tags"))
     if names is None:
         return None
-    loaded = ollama_loaded(await _get_json(client, f"{origin}/api/ps"))
-    asked = names[:MAX_DESCRIBED]
-    shown = await _gather_all(_get_json(client, f"{origin}/api/show", {"model": name}) for name in asked)
-    known = {name: ollama_model(name, show, loaded.get(name)) for name, show in zip(asked, shown, strict=True)}
-    return tuple(known.get(name) or LocalModel(name) for name in names)
+    windows = ollama_loaded(await _get_json(client, f"{origin}/api/ps"))
+    first_names = names[:MAX_DESCRIBED]
+    descriptions = await _gather_all(_get_json(client, f"{origin}/api/show", {"model": name}) for name in first_names)
+    models = {name: ollama_model(name, show, windows.get(name)) for name, show in zip(first_names, descriptions, strict=True)}
+    return tuple(models.get(name) or LocalModel(name) for name in names)
 
 
 async def _ask_lm_studio(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
@@ -134,8 +134,8 @@ async def _ask_llama_cpp(origin: str, client: httpx2.AsyncClient, guess: bool) -
     window = llama_cpp_window(await _get_json(client, f"{origin}/props"))
     if window is None:
         return None
-    listed = listed_models(await _get_json(client, f"{origin}/v1/models")) or ()
-    return tuple(LocalModel(m.name, window, m.largest, m.billions) for m in listed)
+    models = listed_models(await _get_json(client, f"{origin}/v1/models")) or ()
+    return tuple(LocalModel(m.name, window, m.largest, m.billions) for m in models)
 
 
 _MODELS = {OLLAMA: _ask_ollama, LM_STUDIO: _ask_lm_studio, LLAMA_CPP: _ask_llama_cpp}
@@ -178,15 +178,15 @@ def ollama_loaded(running: Any) -> dict[str, int]:
     return {str(m.get("name")): size for m in entries if (size := _as_size(m.get("context_length")))}
 
 
-def ollama_model(name: str, show: Any, loaded: int | None = None) -> LocalModel:
+def ollama_model(name: str, show: Any, window: int | None = None) -> LocalModel:
     """A model of `/api/show`: its own `num_ctx` is what it gets, `*.context_length` the most it could have."""
-    shown = _as_mapping(show)
-    setting = re.search(r"^\s*num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or ""), re.M)
-    sizes = (value for key, value in _as_mapping(shown.get("model_info")).items() if str(key).endswith(".context_length"))
+    description = _as_mapping(show)
+    setting = re.search(r"^\s*num_ctx\s+(\d{1,9})\s*$", str(description.get("parameters") or ""), re.M)
+    sizes = (value for key, value in _as_mapping(description.get("model_info")).items() if str(key).endswith(".context_length"))
     largest = next((size for size in map(_as_size, sizes) if size), None)
-    size = re.fullmatch(r"(\d+(?:\.\d+)?)([BM])", str(_as_mapping(shown.get("details")).get("parameter_size")))
+    size = re.fullmatch(r"(\d+(?:\.\d+)?)([BM])", str(_as_mapping(description.get("details")).get("parameter_size")))
     billions = float(size[1]) / (1 if size[2] == "B" else 1000) if size else None
-    return LocalModel(name, loaded or (_as_size(int(setting[1])) if setting else None), largest, billions)
+    return LocalModel(name, window or (_as_size(int(setting[1])) if setting else None), largest, billions)
 
 
 def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
@@ -204,12 +204,12 @@ def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
 
 def llama_cpp_window(props: Any) -> int | None:
     """The window of `/props`; None where that is not llama.cpp's answer."""
-    given = _as_mapping(props)
-    settings = _as_mapping(given.get("default_generation_settings"))
+    fields = _as_mapping(props)
+    settings = _as_mapping(fields.get("default_generation_settings"))
     return (
         _as_size(settings.get("n_ctx"))
         or _as_size(_as_mapping(settings.get("params")).get("n_ctx"))
-        or _as_size(given.get("n_ctx"))
+        or _as_size(fields.get("n_ctx"))
     )
 
 
@@ -221,14 +221,15 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
     models = [_as_mapping(e) for e in entries]
     if models and all(m.get("owned_by") == "nexi" for m in models):
         return None  # nexi's own server, on the port of vLLM
-    return tuple(
-        LocalModel(
-            m["id"], _as_size(m.get("max_model_len")), _as_size(meta.get("n_ctx_train")), _as_billions(meta.get("n_params"))
-        )
-        for m in models
-        for meta in (_as_mapping(m.get("meta")),)
-        if _is_name(m.get("id"))
-    )
+    result = []
+    for model in models:
+        meta = _as_mapping(model.get("meta"))
+        count = meta.get("n_params")
+        billions = count / 1e9 if isinstance(count, int) and count > 0 else None
+        if _is_name(name := model.get("id")):
+            window, largest = _as_size(model.get("max_model_len")), _as_size(meta.get("n_ctx_train"))
+            result.append(LocalModel(name, window, largest, billions))
+    return tuple(result)
 
 
 def _is_name(value: Any) -> TypeGuard[str]:
@@ -238,10 +239,6 @@ def _is_name(value: Any) -> TypeGuard[str]:
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _as_billions(value: Any) -> float | None:
-    return value / 1e9 if isinstance(value, int) and value > 0 else None
 
 
 def _as_size(value: Any) -> int | None:

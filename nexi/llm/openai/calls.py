@@ -47,29 +47,40 @@ class _Written(Struct, frozen=True):
 
 def calls_from_text(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[ToolCall, ...]]:
     """The text that is left, and the calls in it that name an offered tool and fit its schema."""
-    fitting = [written for written in _written_calls(text) if _fits_tool(written, tools)]
+    fitting = [call for call in _written_calls(text) if (spec := _find_spec(call, tools)) and not _check_call(call, spec)]
     if not fitting:
         return text, ()
     calls = tuple(
         ToolCall(
             f"call{number:05d}",
-            offered_name(written.name, tools),
-            json.dumps(_parse_arguments(written.arguments), ensure_ascii=False),
+            offered_name(call.name, tools),
+            json.dumps(_parse_arguments(call.arguments), ensure_ascii=False),
         )
-        for number, written in enumerate(fitting, 1)
+        for number, call in enumerate(fitting, 1)
     )
-    return _remove_calls(text, fitting), calls
+    parts, position = [], 0
+    for call in sorted(fitting, key=lambda item: item.start):
+        parts.append(text[position : max(position, call.start)])
+        position = max(position, call.end)
+    rest = _SHELL.sub("", "".join((*parts, text[position:])))
+    return _SPACE.sub("\n\n", rest).strip(), calls
 
 
 def find_problems(text: str, tools: Sequence[ToolSpec]) -> list[str]:
     """What is wrong with the calls a text attempts; empty when it attempts none that fail."""
     if not tools:
         return []
-    written = list(_written_calls(text))
-    found = [problem for item in written for problem in _describe_misfit(item, tools)]
-    if not written and _MARK.search(text):
+    calls = list(_written_calls(text))
+    problems = []
+    for call in calls:
+        if spec := _find_spec(call, tools):
+            problems += [f"{spec.name}: {problem}" for problem in _check_call(call, spec)]
+        elif call.explicit:
+            names = ", ".join(tool.name for tool in tools)
+            problems.append(f"there is no tool {call.name[:100]!r}; the tools are {names}")
+    if not calls and _MARK.search(text):
         return ["the call is not a JSON object with a tool's name and its arguments"]
-    return list(dict.fromkeys(found))[: schema_check.MAX_PROBLEMS]
+    return list(dict.fromkeys(problems))[: schema_check.MAX_PROBLEMS]
 
 
 def offered_name(name: str, tools: Sequence[ToolSpec]) -> str:
@@ -85,25 +96,23 @@ def _written_calls(text: str) -> Iterator[_Written]:
     elements = list(_tagged_calls(text))
     yield from elements
     try:
-        for found in json_reader.find_values(text):
-            if any(e.start <= found.start < e.end for e in elements):
+        for fragment in json_reader.find_values(text):
+            start, end = fragment.start, fragment.end
+            if any(e.start <= start < e.end for e in elements):
                 continue
-            yield from _from_value(text, found)
+            name_match = _NAMED.search(text, max(0, start - 150), start)
+            if name_match and isinstance(fragment.value, Mapping):
+                yield _Written(name_match.start(), end, name_match.group(1), fragment.value)
+                continue
+            for item in _call_objects(fragment.value):
+                key = next((key for key in _NAME_KEYS if isinstance(item.get(key), str)), None)
+                if key:
+                    arguments_key = next((name for name in _ARGUMENT_KEYS if name in item), None)
+                    others = {k: v for k, v in item.items() if k not in (key, "id", "type")}
+                    arguments = item[arguments_key] if arguments_key else others
+                    yield _Written(start, end, str(item[key]), arguments, arguments_key is not None)
     except ValueError:
         return
-
-
-def _from_value(text: str, found: json_reader.JsonFragment) -> Iterator[_Written]:
-    named = _NAMED.search(text, max(0, found.start - 150), found.start)
-    if named and isinstance(found.value, Mapping):
-        yield _Written(named.start(), found.end, named.group(1), found.value)
-        return
-    for item in _call_objects(found.value):
-        key = next((key for key in _NAME_KEYS if isinstance(item.get(key), str)), None)
-        if key:
-            given = next((name for name in _ARGUMENT_KEYS if name in item), None)
-            arguments = item[given] if given else {k: v for k, v in item.items() if k not in (key, "id", "type")}
-            yield _Written(found.start, found.end, str(item[key]), arguments, given is not None)
 
 
 def _call_objects(value: object) -> Iterator[Mapping[str, object]]:
@@ -126,47 +135,27 @@ def _tagged_calls(text: str) -> Iterator[_Written]:
         end = closing if closing >= 0 else min(len(text), opening.end() + MAX_ELEMENT_CHARS)
         body = text[opening.end() : end]
         if _PARAMETER.match(body.lstrip()):
-            yield _Written(opening.start(), end, opening.group(1), _parse_parameters(body))
+            parameters = list(_PARAMETER.finditer(body))
+            ends = [following.start() for following in parameters[1:]] + [len(body)]
+            arguments: dict[str, object] = {}
+            for parameter, parameter_end in zip(parameters, ends, strict=True):
+                value = body[parameter.end() : parameter_end].split("</parameter>")[0].strip()
+                try:
+                    arguments[parameter.group(1)] = json_reader.parse_json(value)
+                except ValueError:
+                    arguments[parameter.group(1)] = value
+            yield _Written(opening.start(), end, opening.group(1), arguments)
         if closing < 0:
             return
 
 
-def _parse_parameters(body: str) -> dict[str, object]:
-    openings = list(_PARAMETER.finditer(body))
-    ends = [following.start() for following in openings[1:]] + [len(body)]
-    return {
-        opening.group(1): _parse_parameter(body[opening.end() : end].split("</parameter>")[0].strip())
-        for opening, end in zip(openings, ends, strict=True)
-    }
-
-
-def _parse_parameter(text: str) -> object:
-    try:
-        return json_reader.parse_json(text)
-    except ValueError:
-        return text
-
-
-def _fits_tool(written: _Written, tools: Sequence[ToolSpec]) -> bool:
-    spec = _find_spec(written, tools)
-    return spec is not None and not schema_check.check_schema(_parse_arguments(written.arguments), spec.parameters)
-
-
-def _describe_misfit(written: _Written, tools: Sequence[ToolSpec]) -> list[str]:
-    spec = _find_spec(written, tools)
-    if spec:
-        return [
-            f"{spec.name}: {problem}"
-            for problem in schema_check.check_schema(_parse_arguments(written.arguments), spec.parameters)
-        ]
-    if not written.explicit:
-        return []
-    return [f"there is no tool {written.name[:100]!r}; the tools are {', '.join(tool.name for tool in tools)}"]
-
-
-def _find_spec(written: _Written, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    name = offered_name(written.name, tools)
+def _find_spec(call: _Written, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    name = offered_name(call.name, tools)
     return next((tool for tool in tools if tool.name == name), None)
+
+
+def _check_call(call: _Written, spec: ToolSpec) -> list[str]:
+    return schema_check.check_schema(_parse_arguments(call.arguments), spec.parameters)
 
 
 def _parse_arguments(arguments: object) -> object:
@@ -179,12 +168,3 @@ def _parse_arguments(arguments: object) -> object:
         return json_reader.parse_lenient(arguments)
     except ValueError:
         return arguments
-
-
-def _remove_calls(text: str, fitting: Sequence[_Written]) -> str:
-    parts, position = [], 0
-    for written in sorted(fitting, key=lambda item: item.start):
-        parts.append(text[position : max(position, written.start)])
-        position = max(position, written.end)
-    rest = _SHELL.sub("", "".join((*parts, text[position:])))
-    return _SPACE.sub("\n\n", rest).strip()

@@ -76,14 +76,16 @@ class OpenAICompatible:
         proxy: str | None = None,
         trust: Trust = MACHINE,
     ) -> None:
-        self._url = _api_root(base_url)
+        # the address in front of /chat/completions, however much of it the user gave
+        root, mark, query = base_url.strip().partition("?")
+        self._url = root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
         self._model = model
         self._keys = tuple(key.strip() for key in api_keys if key.strip())
         self._key = 0
         self._clock = clock
         self._policy = RetryPolicy(max_retries)
         self._price = price_of(model, prices)
-        self._count = count or _bytes_over_four
+        self._count = count or (lambda text: len(text.encode("utf-8", "replace")) // 4)
         self._idle_s = idle_timeout_s
         self._draw = rng or random.random
         self._client = client
@@ -91,7 +93,9 @@ class OpenAICompatible:
         self._proxy = proxy
         self._trust = trust
         self._dialect = Dialect(stream=stream)
-        self._endpoint = EndpointLabel(_display_url(self._url), model, self._keys)
+        # no user, no password, no query in the name that messages show
+        where = re.sub(r"^[a-z0-9+.-]*://", "", self._url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100]
+        self._endpoint = EndpointLabel(where or "the endpoint", model, self._keys)
 
     @property
     def name(self) -> str:
@@ -174,9 +178,9 @@ class OpenAICompatible:
             try:
                 draft = await self._exchange_once(turn, body)
             except LLMError as fault:
-                adapted = None if turn.listener.told else adapt_dialect(dialect, body, fault)
-                if adapted:
-                    dialect = adapted
+                new_dialect = None if turn.listener.told else adapt_dialect(dialect, body, fault)
+                if new_dialect:
+                    dialect = new_dialect
                 elif turn.listener.told or not self._switch_key(turn, fault):
                     await self._pause_before_retry(turn, fault, attempt)
                     attempt += 1
@@ -197,37 +201,36 @@ class OpenAICompatible:
         if fault.status not in NEXT_KEY:
             return False
         turn.tried_keys.add(self._key)
-        untried = [number for number in range(len(self._keys)) if number not in turn.tried_keys]
-        if not untried:
+        other_keys = [number for number in range(len(self._keys)) if number not in turn.tried_keys]
+        if not other_keys:
             turn.tried_keys.clear()
             return False
-        self._key = untried[0]
+        self._key = other_keys[0]
         return True
 
     # one request
 
     async def _exchange_once(self, turn: _Turn, body: Mapping[str, Any]) -> ReplyBuffer:
-        reader = BodyReader(self._new_draft(turn))
-        try:
-            async with self._send_request("POST", "/chat/completions", body) as response:
-                await self._receive_body(response, reader)
-            self._check_reply(reader)
-        except (LLMError, asyncio.CancelledError):
-            self._record_broken_reply(turn, reader.draft)
-            raise
-        return reader.draft
-
-    def _new_draft(self, turn: _Turn) -> ReplyBuffer:
         ask = turn.ask
         hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
-        used = (call.id for message in ask.messages for call in message.tool_calls)
-        return ReplyBuffer(turn.listener, ask.tools, CallIds(used), hold)
-
-    def _record_broken_reply(self, turn: _Turn, draft: ReplyBuffer) -> None:
-        """Keep what a broken reply said and cost."""
-        turn.partial = draft.text or turn.partial
-        if draft.events:
-            turn.spent += self._read_usage(turn.ask, draft)
+        call_ids = (call.id for message in ask.messages for call in message.tool_calls)
+        draft = ReplyBuffer(turn.listener, ask.tools, CallIds(call_ids), hold)
+        reader = BodyReader(draft)
+        try:
+            async with self._send_request("POST", "/chat/completions", body) as response:
+                stream = response.aiter_bytes()
+                while not reader.is_done and (chunk := await self._next_chunk(stream, reader)) is not None:
+                    reader.feed(chunk)
+                if reader.closed:
+                    await self._next_chunk(stream, reader)
+                reader.end()
+            self._check_reply(reader)
+        except (LLMError, asyncio.CancelledError):
+            turn.partial = draft.text or turn.partial
+            if draft.events:  # a broken reply is paid for too
+                turn.spent += self._read_usage(ask, draft)
+            raise
+        return draft
 
     @asynccontextmanager
     async def _send_request(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
@@ -236,41 +239,28 @@ class OpenAICompatible:
             client = self._open_client()
             content = None if body is None else json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")
             timeout = httpx2.Timeout(None, connect=CONNECT_S)
-            request = client.build_request(
-                method, self._url_for(path), content=content, headers=self._request_headers(), timeout=timeout
-            )
+            root, mark, query = self._url.partition("?")
+            url = f"{root.rstrip('/')}{path}{mark}{query}"
+            request = client.build_request(method, url, content=content, headers=self._request_headers(), timeout=timeout)
             async with asyncio.timeout(self._idle_s):
                 response = await client.send(request, stream=True, follow_redirects=False)
             try:
-                if not response.is_success:
-                    raise await self._read_refusal(response)
-                yield response
+                if response.is_success:
+                    yield response
+                    return
+                async with asyncio.timeout(self._idle_s):
+                    reply = await _read_at_most(response, MAX_ERROR_BYTES)
+                status, location = response.status_code, response.headers.get("location", "")
+                wish = retry_after(response.headers, self._clock.now())
+                if self._proxy and status == proxies.LOGIN_STATUS:
+                    raise faults.from_proxy(self._endpoint, self._proxy, status)
+                raise faults.from_response(self._endpoint, status, reply, retry_after=wish, location=location)
             finally:
                 await response.aclose()
         except TimeoutError:
             raise faults.timed_out(self._endpoint, self._idle_s) from None
         except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
             raise faults.from_transport(self._endpoint, error, self._proxy or "") from None
-
-    async def _read_refusal(self, response: httpx2.Response) -> LLMError:
-        async with asyncio.timeout(self._idle_s):
-            body = await _read_at_most(response, MAX_ERROR_BYTES)
-        wish = retry_after(response.headers, self._clock.now())
-        location = response.headers.get("location", "")
-        if self._proxy and response.status_code == proxies.LOGIN_STATUS:
-            return faults.from_proxy(self._endpoint, self._proxy, response.status_code)
-        return faults.from_response(self._endpoint, response.status_code, body, retry_after=wish, location=location)
-
-    async def _receive_body(self, response: httpx2.Response, reader: BodyReader) -> None:
-        stream = response.aiter_bytes()
-        while not reader.is_done:
-            chunk = await self._next_chunk(stream, reader)
-            if chunk is None:
-                break
-            reader.feed(chunk)
-        if reader.closed:
-            await self._next_chunk(stream, reader)
-        reader.end()
 
     async def _next_chunk(self, stream: AsyncIterator[bytes], reader: BodyReader) -> bytes | None:
         """The next bytes, None at the end. A finished reply is not waited for long, and its broken end is no failure."""
@@ -324,14 +314,19 @@ class OpenAICompatible:
             draft.listener.call(call)
         return replace(reply, tool_calls=calls, finish=_finish_reason(draft.finish, calls))
 
-    def _read_json(self, wanted: Mapping[str, Any], draft: ReplyBuffer, reply: Reply) -> Reply:
+    def _read_json(self, schema: Mapping[str, Any], draft: ReplyBuffer, reply: Reply) -> Reply:
         try:
             value = json_reader.parse_lenient(reply.text)
         except ValueError:
             return _with_defect(reply, draft, ["it holds no JSON object"])
-        if problems := schema_check.check_schema(value, wanted):
+        if problems := schema_check.check_schema(value, schema):
             return _with_defect(reply, draft, problems)
-        return self._as_text(draft, replace(reply, text=_json_text(reply.text, value)))
+        text = reply.text.strip()
+        try:
+            json_reader.parse_json(text)
+        except ValueError:
+            text = json.dumps(value, ensure_ascii=False)
+        return self._as_text(draft, replace(reply, text=text))
 
     def _as_text(self, draft: ReplyBuffer, reply: Reply) -> Reply:
         """The reply as it is; what was held back of its text is told now."""
@@ -340,15 +335,21 @@ class OpenAICompatible:
         return reply
 
     def _read_usage(self, ask: Ask, draft: ReplyBuffer) -> Usage:
-        sent = _token_count(draft.usage, "prompt_tokens", "input_tokens")
-        got = _token_count(draft.usage, "completion_tokens", "output_tokens")
-        estimated = not sent or not got
-        sent = sent or _prompt_size(ask, self._count)
-        got = got or _reply_size(draft, self._count)
-        cost = _reported_cost(draft.usage)
-        if cost is None and self._price:
-            cost = self._price.cost(sent, got)
-        return Usage(sent, got, estimated, cost)
+        """What the server counted, or an estimate; thoughts are paid for too, although they are not in the text."""
+        prompt_tokens = _token_count(draft.usage, "prompt_tokens", "input_tokens")
+        reply_tokens = _token_count(draft.usage, "completion_tokens", "output_tokens")
+        is_estimate = not prompt_tokens or not reply_tokens
+        if not prompt_tokens:
+            texts = [m.content + "".join(c.name + c.arguments for c in m.tool_calls) for m in ask.messages]
+            tools = json.dumps([[t.name, t.description, t.parameters] for t in ask.tools], default=dict) if ask.tools else ""
+            prompt_tokens = sum(self._count(text) + 3 for text in texts) + self._count(tools)
+        if not reply_tokens:
+            text = draft.text + "".join(call.name + call.arguments for call in draft.calls)
+            reply_tokens = max(self._count(text), draft.size // 4)
+        cost = draft.usage.get("cost")
+        if isinstance(cost, bool) or not isinstance(cost, int | float) or not math.isfinite(cost) or cost < 0:
+            cost = self._price.cost(prompt_tokens, reply_tokens) if self._price else None
+        return Usage(prompt_tokens, reply_tokens, is_estimate, None if cost is None else float(cost))
 
     def _add_usage(self, turn: _Turn, fault: LLMError) -> LLMError:
         fault.partial = turn.partial
@@ -359,10 +360,10 @@ class OpenAICompatible:
         """Seconds until the deadline. Raises LLMError when there are none."""
         if turn.deadline is None:
             return None
-        left = turn.deadline - self._clock.monotonic()
-        if left <= 0:
+        seconds = turn.deadline - self._clock.monotonic()
+        if seconds <= 0:
             raise self._add_usage(turn, faults.past_deadline(self._endpoint))
-        return left
+        return seconds
 
     # connections
 
@@ -382,10 +383,6 @@ class OpenAICompatible:
             return trust_nobody()
         return self._trust.context() or True
 
-    def _url_for(self, path: str) -> str:
-        root, mark, query = self._url.partition("?")
-        return f"{root.rstrip('/')}{path}{mark}{query}"
-
     def _request_headers(self) -> dict[str, str]:
         headers = {
             "accept": "text/event-stream, application/json",
@@ -401,19 +398,6 @@ class OpenAICompatible:
         return headers
 
 
-def _api_root(base_url: str) -> str:
-    """The address in front of /chat/completions, however much of it the user gave."""
-    root, mark, query = base_url.strip().partition("?")
-    return root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
-
-
-def _display_url(url: str) -> str:
-    """The endpoint's name in messages: no user, no password, no query."""
-    return (
-        re.sub(r"^[a-z0-9+.-]*://", "", url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100] or "the endpoint"
-    )
-
-
 async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
     body = bytearray()
     async for chunk in response.aiter_bytes():
@@ -425,16 +409,14 @@ async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
 
 def _model_ids(body: bytes) -> list[str]:
     listing = json_reader.parse_json(body.decode("utf-8", "replace"))
-    entries = listing if isinstance(listing, list) else _listed_entries(listing)
-    names = (entry.get("id") or entry.get("name") for entry in entries if isinstance(entry, dict))
-    return [name for name in names if isinstance(name, str)]
-
-
-def _listed_entries(listing: object) -> list[object]:
-    if not isinstance(listing, dict) or not {"data", "models"} & listing.keys():
+    if isinstance(listing, dict) and {"data", "models"} & listing.keys():
+        entries = listing.get("data") or listing.get("models") or []
+    elif isinstance(listing, list):
+        entries = listing
+    else:
         raise ValueError("no list of models")
-    entries = listing.get("data") or listing.get("models") or []
-    return entries if isinstance(entries, list) else []
+    names = (e.get("id") or e.get("name") for e in (entries if isinstance(entries, list) else ()) if isinstance(e, dict))
+    return [name for name in names if isinstance(name, str)]
 
 
 def _finish_reason(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> Finish:
@@ -442,14 +424,6 @@ def _finish_reason(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> F
     if calls:
         return "length" if finish == "length" else "tool_calls"
     return "stop" if finish == "" or finish == "tool_calls" else finish
-
-
-def _json_text(text: str, value: object) -> str:
-    try:
-        json_reader.parse_json(text.strip())
-    except ValueError:
-        return json.dumps(value, ensure_ascii=False)
-    return text.strip()
 
 
 def _with_defect(reply: Reply, draft: ReplyBuffer, problems: Sequence[str]) -> Reply:
@@ -460,25 +434,3 @@ def _token_count(usage: Mapping[str, Any], *names: str) -> int:
     """A count of tokens as the server gave it, 0 where it gave none worth believing."""
     counts = (usage.get(name) for name in names)
     return next((n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
-
-
-def _reported_cost(usage: Mapping[str, Any]) -> float | None:
-    cost = usage.get("cost")
-    known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
-    return float(cost) if known and cost is not None else None
-
-
-def _prompt_size(ask: Ask, count: Callable[[str], int]) -> int:
-    texts = [m.content + "".join(c.name + c.arguments for c in m.tool_calls) for m in ask.messages]
-    tools = json.dumps([[t.name, t.description, t.parameters] for t in ask.tools], default=dict) if ask.tools else ""
-    return sum(count(text) + 3 for text in texts) + count(tools)
-
-
-def _reply_size(draft: ReplyBuffer, count: Callable[[str], int]) -> int:
-    """Thoughts are paid for too, although they are not in the text."""
-    said = draft.text + "".join(call.name + call.arguments for call in draft.calls)
-    return max(count(said), draft.size // 4)
-
-
-def _bytes_over_four(text: str) -> int:
-    return len(text.encode("utf-8", "replace")) // 4

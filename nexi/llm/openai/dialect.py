@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.structured import json_reader
-from nexi.types import Message, ToolCall, ToolSpec
+from nexi.types import Message, ToolSpec
 
 LEAST_OUTPUT_TOKENS = 256
 
@@ -55,7 +55,10 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
     if ask.temperature is not None and dialect.temperature:
         body["temperature"] = ask.temperature
     if ask.tools and dialect.rung == "native":
-        body["tools"] = [_tool_to_dict(spec) for spec in ask.tools]
+        body["tools"] = [
+            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
+            for t in ask.tools
+        ]
     response_format = _response_format(ask, dialect)
     if response_format:
         body["response_format"] = response_format
@@ -66,11 +69,6 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
     return body
 
 
-def _tool_to_dict(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return {"type": "function", "function": function}
-
-
 def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
     if ask.tools:
         return _json_schema("tool_call", _call_schema(ask.tools)) if dialect.rung == "schema" else None
@@ -79,8 +77,8 @@ def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
     return _json_schema("reply", ask.schema) if dialect.form == "json_schema" else {"type": "json_object"}
 
 
-def _json_schema(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": wanted}}
+def _json_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
 
 
 def _call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
@@ -105,7 +103,12 @@ def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
         return [m.to_dict() for m in _with_instructions(_plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
     if not ask.tools and dialect.rung != "native":
         return [m.to_dict() for m in _with_schema(_plain_messages(ask.messages), ask, dialect)]
-    return [_repair_arguments(m).to_dict() for m in _with_schema(ask.messages, ask, dialect)]
+    messages = []
+    for message in _with_schema(ask.messages, ask, dialect):
+        # servers fail on a conversation in which an earlier call has broken arguments
+        calls = tuple(replace(call, arguments=_valid_arguments(call.arguments)) for call in message.tool_calls)
+        messages.append(replace(message, tool_calls=calls).to_dict())
+    return messages
 
 
 def _with_schema(messages: Sequence[Message], ask: Ask, dialect: Dialect) -> Sequence[Message]:
@@ -138,20 +141,11 @@ def _plain_messages(messages: Sequence[Message]) -> list[Message]:
 def _plain_message(message: Message, names: Mapping[str, str]) -> Message:
     if message.role == "tool":
         return Message("user", f"Result of {names.get(message.tool_call_id, 'the tool')}:\n{message.content}")
-    written = [f"```json\n{_written_call(call)}\n```" for call in message.tool_calls]
-    return Message(message.role, "\n\n".join(filter(None, (message.content, *written))))
-
-
-def _written_call(call: ToolCall) -> str:
-    return _dump_json({"tool": call.name, "arguments": json_reader.parse_json(_valid_arguments(call.arguments))})
-
-
-def _repair_arguments(message: Message) -> Message:
-    """Servers fail on a conversation in which an earlier call has broken arguments."""
-    if all(call.arguments == _valid_arguments(call.arguments) for call in message.tool_calls):
-        return message
-    calls = tuple(replace(call, arguments=_valid_arguments(call.arguments)) for call in message.tool_calls)
-    return replace(message, tool_calls=calls)
+    calls = []
+    for call in message.tool_calls:
+        arguments = json_reader.parse_json(_valid_arguments(call.arguments))
+        calls.append(f"```json\n{_dump_json({'tool': call.name, 'arguments': arguments})}\n```")
+    return Message(message.role, "\n\n".join(filter(None, (message.content, *calls))))
 
 
 def _valid_arguments(arguments: str) -> str:
@@ -164,14 +158,14 @@ def _valid_arguments(arguments: str) -> str:
 
 
 def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
-    listed = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in tools)
+    descriptions = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in tools)
     example = '{"tool": "' + tools[0].name + '", "arguments": {...}}'
     how = (
         f"Answer with one JSON object, {example}, that calls one tool."
         if dialect.rung == "schema"
         else f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
     )
-    return f"You have these tools:\n{listed}\n\n{how} You will then be given its result."
+    return f"You have these tools:\n{descriptions}\n\n{how} You will then be given its result."
 
 
 def _dump_json(value: object) -> str:
@@ -208,29 +202,20 @@ def adapt_dialect(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) ->
     Every step leaves something out for good, so that a chain of steps ends.
     """
     if isinstance(fault, ContextOverflowError):
-        return _with_less_output(dialect, body, fault)
+        # the prompt may fit where only the room asked for the answer does not
+        size = _match_number(re.search(_PROMPT_SIZE, fault.cause))
+        if size is None or fault.window is None:
+            return None
+        room = fault.window - size - 16
+        return replace(dialect, room=room) if LEAST_OUTPUT_TOKENS <= room < body[dialect.limit_name] else None
     if fault.status not in _REFUSALS:
         return None
-    return _renamed_limit(dialect, body, fault) or _without_refused(dialect, body, fault)
-
-
-def _with_less_output(dialect: Dialect, body: Mapping[str, Any], fault: ContextOverflowError) -> Dialect | None:
-    """The prompt may fit where only the room asked for the answer does not."""
-    size = _match_number(re.search(_PROMPT_SIZE, fault.cause))
-    if size is None or fault.window is None:
-        return None
-    room = fault.window - size - 16
-    fits = LEAST_OUTPUT_TOKENS <= room < body[dialect.limit_name]
-    return replace(dialect, room=room) if fits else None
-
-
-def _renamed_limit(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
     most = _match_number(re.search(_OUTPUT_LIMIT, fault.cause))
     if most and most < body[dialect.limit_name]:
         return replace(dialect, max_output=most)
     if "max_completion_tokens" in fault.cause and dialect.limit_name == "max_tokens":
         return replace(dialect, limit_name="max_completion_tokens")
-    return None
+    return _without_refused(dialect, body, fault)
 
 
 def _without_refused(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
@@ -242,18 +227,14 @@ def _without_refused(dialect: Dialect, body: Mapping[str, Any], fault: LLMError)
     if "tools" in body and re.search(_TOOL_WORDS, words) and re.search(_NOT_TAKEN, words):
         return replace(dialect, rung="schema")
     if "response_format" in body and (fault.status in (400, 422) or re.search(_FORMAT_WORDS, words)):
-        return _lower_form(dialect, body)
+        if dialect.rung == "schema" and body["response_format"].get("json_schema", {}).get("name") == "tool_call":
+            return replace(dialect, rung="text")
+        return replace(dialect, form="json_object" if dialect.form == "json_schema" else "text")
     if "stream" in body and re.search(r"(?i)\bstream(?:ing)?\b", words) and re.search(_NOT_TAKEN, words):
         return replace(dialect, stream=False)
     if "stream_options" in body and fault.status in (400, 422) and re.search(_UNKNOWN_FIELD, words):
         return replace(dialect, stream_options=False)
     return None
-
-
-def _lower_form(dialect: Dialect, body: Mapping[str, Any]) -> Dialect:
-    if dialect.rung == "schema" and body["response_format"].get("json_schema", {}).get("name") == "tool_call":
-        return replace(dialect, rung="text")
-    return replace(dialect, form="json_object" if dialect.form == "json_schema" else "text")
 
 
 def _match_number(match: re.Match[str] | None) -> int | None:

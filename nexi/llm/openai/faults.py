@@ -10,7 +10,7 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import httpx2
@@ -164,11 +164,13 @@ def from_error_event(endpoint: EndpointLabel, error: object) -> LLMError:
 
 def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -> LLMError:
     """A connection that failed below HTTP; through a proxy, only what came after it can be the fault of the endpoint."""
-    causes = list(_error_chain(error))
+    causes: list[BaseException] = [error]
+    while len(causes) < 10 and (cause := causes[-1].__cause__ or causes[-1].__context__):
+        causes.append(cause)
     is_secure_fault = any(isinstance(cause, ssl.SSLError) for cause in causes)
     if proxy and not is_secure_fault and isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
-        refused = isinstance(error, httpx2.ProxyError)
-        return from_proxy(endpoint, proxy, proxies.status_of_refusal(str(error)) if refused else 0)
+        is_refusal = isinstance(error, httpx2.ProxyError)
+        return from_proxy(endpoint, proxy, proxies.status_of_refusal(str(error)) if is_refusal else 0)
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
@@ -236,7 +238,14 @@ def bad_certificates(endpoint: EndpointLabel, error: ConfigError) -> LLMError:
 
 def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
     if status == 413 or (status not in (401, 402, 403, 429) and re.search(_OVERFLOW, raw)):
-        return _overflow_error(endpoint, status, words, raw)
+        fault = ContextOverflowError(
+            Notice("model.overflow", "the request is larger than the context window of {model}", model=endpoint.model),
+            cause=endpoint.clean(words),
+            fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
+            status=status,
+        )
+        fault.window = _context_window(raw)
+        return fault
     kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
     if status == 429 and re.search(_NO_CREDIT, raw):
         kind = _PAYMENT
@@ -245,23 +254,12 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
     return _build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
 
 
-def _overflow_error(endpoint: EndpointLabel, status: int, words: str, raw: str) -> ContextOverflowError:
-    fault = ContextOverflowError(
-        Notice("model.overflow", "the request is larger than the context window of {model}", model=endpoint.model),
-        cause=endpoint.clean(words),
-        fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
-        status=status,
-    )
-    fault.window = _context_window(raw)
-    return fault
-
-
 def _context_window(text: str) -> int | None:
     """The window size that an overflow message names, if it names one."""
     for pattern in _WINDOWS:
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found:
-            size = int(re.sub(r"\D", "", found.group(1)))
+        match = re.search(pattern, text, re.IGNORECASE)
+        if match:
+            size = int(re.sub(r"\D", "", match.group(1)))
             if size >= 128:
                 return size
     return None
@@ -270,8 +268,9 @@ def _context_window(text: str) -> int | None:
 def _build_error(
     endpoint: EndpointLabel, kind: _Kind, cause: str, *, status: int = 0, retry_after: float | None = None
 ) -> LLMError:
+    values = {"where": endpoint.where, "model": endpoint.model}
     return LLMError(
-        _say_kind(kind, endpoint),
+        Notice(kind.notice, kind.what, **{name: value for name, value in values.items() if f"{{{name}}}" in kind.what}),
         cause=endpoint.clean(cause),
         fix=kind.fix.replace("{model}", endpoint.model),
         code=kind.code,
@@ -279,11 +278,6 @@ def _build_error(
         retryable=kind.retryable,
         retry_after=retry_after,
     )
-
-
-def _say_kind(kind: _Kind, endpoint: EndpointLabel) -> Notice:
-    values = {"where": endpoint.where, "model": endpoint.model}
-    return Notice(kind.notice, kind.what, **{name: value for name, value in values.items() if f"{{{name}}}" in kind.what})
 
 
 def _transport_kind(error: Exception) -> _Kind:
@@ -296,14 +290,6 @@ def _transport_kind(error: Exception) -> _Kind:
     return _BAD_REPLY if isinstance(error, httpx2.DecodingError) else _STREAM_CLOSED
 
 
-def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
-    for _ in range(10):
-        if error is None:
-            return
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 # --- the server's own words
 
 
@@ -311,7 +297,8 @@ def _server_words(text: str) -> str:
     try:
         return _words_of(json.loads(text)) or text
     except (ValueError, RecursionError):
-        return _without_markup(text)
+        title = re.search(r"<title[^>]{0,200}>([^<]{1,200})", text, re.IGNORECASE)
+        return title.group(1) if title else re.sub(r"<[^<>]{0,500}>", " ", text)
 
 
 def _words_of(value: object) -> str:
@@ -327,11 +314,6 @@ def _words_of(value: object) -> str:
     metadata = value.get("metadata")
     deeper = _words_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
     return ": ".join(filter(None, (where, words, deeper)))
-
-
-def _without_markup(text: str) -> str:
-    title = re.search(r"<title[^>]{0,200}>([^<]{1,200})", text, re.IGNORECASE)
-    return title.group(1) if title else re.sub(r"<[^<>]{0,500}>", " ", text)
 
 
 def _dump_json(value: object) -> str:

@@ -56,14 +56,10 @@ def price_table(prices: Mapping[str, Mapping[str, float]]) -> dict[str, Price]:
 
 def price_of(model: str, overrides: Mapping[str, Price] | None = None) -> Price | None:
     """The price of a model as named by its endpoint; a maker's prefix or a date at the end may be absent from the table."""
-    names = _price_names(model)
+    short = model.rsplit("/", 1)[-1]
+    names = (model, short, _DATE.sub("", model), _DATE.sub("", short))
     for table in (overrides or {}, PRICES):
         for name in names:
             if name in table:
                 return table[name]
     return FREE if model.endswith(":free") else (overrides or {}).get(ANY_MODEL)
-
-
-def _price_names(model: str) -> list[str]:
-    short = model.rsplit("/", 1)[-1]
-    return list(dict.fromkeys((model, short, _DATE.sub("", model), _DATE.sub("", short))))

@@ -67,14 +67,14 @@ class CallIds:
         self._used = set(used)
         self._next = len(self._used) + 1
 
-    def claim(self, wanted: str) -> str:
+    def claim(self, offered_id: str) -> str:
         """The wanted id, or a new one where it is empty or taken."""
-        chosen = wanted
-        while not chosen or chosen in self._used:
-            chosen = f"call{self._next:05d}"
+        call_id = offered_id
+        while not call_id or call_id in self._used:
+            call_id = f"call{self._next:05d}"
             self._next += 1
-        self._used.add(chosen)
-        return chosen
+        self._used.add(call_id)
+        return call_id
 
 
 # --- bytes to events
@@ -106,24 +106,22 @@ class _EventDecoder:
     def _split_events(self, text: str) -> list[str]:
         if not text:
             return []
-        skipped = 1 if self._after_return and text.startswith("\n") else 0
+        start = 1 if self._after_return and text.startswith("\n") else 0
         self._after_return = text.endswith("\r")
-        *whole, rest = text[skipped:].replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        events = [event for line in whole for event in self._close_line(line)]
+        *ends, rest = text[start:].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        events = []
+        for end in ends:
+            line = "".join((*self._line, end))
+            self._line, self._line_chars = [], 0
+            if line.startswith("data:"):
+                self._data.append(line[5:].removeprefix(" "))
+                self._data_chars += len(line)
+            elif not line and self._data:
+                events.append("\n".join(self._data))
+                self._data, self._data_chars = [], 0
         self._line.append(rest)
         self._line_chars += len(rest)
         return events
-
-    def _close_line(self, last: str) -> list[str]:
-        line = "".join((*self._line, last))
-        self._line, self._line_chars = [], 0
-        if line.startswith("data:"):
-            self._data.append(line[5:].removeprefix(" "))
-            self._data_chars += len(line)
-        elif not line and self._data:
-            data, self._data, self._data_chars = self._data, [], 0
-            return ["\n".join(data)]
-        return []
 
 
 class BodyReader:
@@ -189,17 +187,14 @@ class BodyReader:
         for data in events:
             if self.closed or self.draft.error is not None:
                 return
-            self._read_event(data)
-
-    def _read_event(self, data: str) -> None:
-        if data.strip() == "[DONE]":
-            self.closed = True
-            return
-        value = _load_json(data, lenient=self.cut)
-        if isinstance(value, Mapping):
-            self.draft.take(value)
-        elif "\n" in data:  # servers that leave out the blank line between events
-            self._read_events(data.split("\n"))
+            if data.strip() == "[DONE]":
+                self.closed = True
+                return
+            value = _load_json(data, lenient=self.cut)
+            if isinstance(value, Mapping):
+                self.draft.take(value)
+            elif "\n" in data:  # servers that leave out the blank line between events
+                self._read_events(data.split("\n"))
 
 
 def _load_json(text: str, *, lenient: bool) -> object:
@@ -273,7 +268,10 @@ class ReplyBuffer:
     @property
     def text(self) -> str:
         """Everything said so far, without thoughts."""
-        return _after_orphan("".join(self._shown))
+        text = "".join(self._shown)
+        closings = list(_CLOSE.finditer(text))
+        # some templates open the thought in the prompt, so that only its end is in the reply
+        return text[closings[-1].end() :].lstrip() if closings else text
 
     @property
     def released_text(self) -> str:
@@ -314,9 +312,10 @@ class ReplyBuffer:
             if part.get(key):
                 self.thought = True
                 self._grow_within_limit(str(part[key]))
-        self._read_content(
-            _content_text(part.get("content")) or _content_text(choice.get("text")) or _content_text(part.get("refusal"))
-        )
+        fields = (part.get("content"), choice.get("text"), part.get("refusal"))
+        content = next(filter(None, map(_content_text, fields)), "")
+        if content and self._grow_within_limit(content):
+            self._release_text(self._text.feed(content))
         for piece in _call_pieces(part):
             self._take_call(piece, at_once)
         reason = choice.get("finish_reason")
@@ -324,10 +323,6 @@ class ReplyBuffer:
             self.error = choice.get("error") or "the provider stopped with an error"
         elif isinstance(reason, str) and reason:
             self.finish = _FINISHES.get(reason.lower(), "stop")
-
-    def _read_content(self, content: str) -> None:
-        if content and self._grow_within_limit(content):
-            self._release_text(self._text.feed(content))
 
     def _release_text(self, visible: str) -> None:
         self.thought = self.thought or self._text.thought
@@ -340,8 +335,8 @@ class ReplyBuffer:
     def _take_call(self, piece: Mapping[str, Any], at_once: bool) -> None:
         function = _as_mapping(piece.get("function")) or piece
         name, arguments = _as_text(function.get("name")), function.get("arguments")
-        written = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
-        call = None if at_once else self._open_call(piece, name, written)
+        text = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
+        call = None if at_once else self._open_call(piece, name, text)
         if call is None:
             call = _Call(piece.get("index"), _as_text(piece.get("id")))
             self._calls.append(call)
@@ -350,32 +345,30 @@ class ReplyBuffer:
             return
         if name != call.name and not call.parts:
             call.name += name
-        if self._grow_within_limit(name + written) and written:
-            self._append_arguments(call, written)
+        if not self._grow_within_limit(name + text) or not text:
+            return
+        if call.is_placeholder:
+            call.parts, call.told, call.balance = [], 0, _Balance()
+        call.parts.append(text)
+        call.balance.feed(text)
+        if call.name and call.is_whole:
+            self._settle_call(call)
+        elif call.name and not call.balance.closed:
+            self._tell_arguments(call)
 
-    def _open_call(self, piece: Mapping[str, Any], name: str, written: str) -> _Call | None:
+    def _open_call(self, piece: Mapping[str, Any], name: str, text: str) -> _Call | None:
         """The call that a piece goes on with, None if it begins one.
 
         Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
         the id is another, or when the one before is closed and this is no mere repetition of it.
         """
-        index, wanted = piece.get("index"), _as_text(piece.get("id"))
+        index, call_id = piece.get("index"), _as_text(piece.get("id"))
         call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
         if call is None or not name:
             return call
-        renamed = bool(wanted and wanted != call.id)
-        another = call.balance.closed and not call.is_placeholder and bool(written) and written != call.arguments
-        return None if renamed or another else call
-
-    def _append_arguments(self, call: _Call, written: str) -> None:
-        if call.is_placeholder:
-            call.parts, call.told, call.balance = [], 0, _Balance()
-        call.parts.append(written)
-        call.balance.feed(written)
-        if call.name and call.is_whole:
-            self._settle_call(call)
-        elif call.name and not call.balance.closed:
-            self._tell_arguments(call)
+        has_other_id = bool(call_id and call_id != call.id)
+        another = call.balance.closed and not call.is_placeholder and bool(text) and text != call.arguments
+        return None if has_other_id or another else call
 
     def _tell_arguments(self, call: _Call) -> None:
         for part in call.parts[call.told :]:
@@ -385,7 +378,8 @@ class ReplyBuffer:
     def _settle_call(self, call: _Call) -> None:
         if call.final or not (call.name or call.parts):
             return
-        name = _safe_name(offered_name(call.name, self._tools))
+        # a name that the server accepts when the conversation is sent back to it
+        name = re.sub(r"[^\w-]", "_", offered_name(call.name, self._tools), flags=re.ASCII)[:64] or "unknown"
         call.name = name
         self._tell_arguments(call)
         call.final = ToolCall(self.ids.claim(call.id), name, json_reader.fix_surrogates(call.arguments).strip() or "{}")
@@ -434,11 +428,6 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
-def _safe_name(name: str) -> str:
-    """A name that a server accepts when the conversation is sent back to it."""
-    return re.sub(r"[^\w-]", "_", name, flags=re.ASCII)[:64] or "unknown"
-
-
 class _Balance:
     """Follows JSON text in pieces until its outermost bracket closes."""
 
@@ -455,22 +444,20 @@ class _Balance:
         position = 1 if self._skip and piece else 0
         self._skip = self._skip and not piece
         while not self.closed:
-            found = (self._INSIDE if self._in_string else self._OUTSIDE).search(piece, position)
-            if found is None:
+            match = (self._INSIDE if self._in_string else self._OUTSIDE).search(piece, position)
+            if match is None:
                 return
-            position = found.end()
-            self._step_char(found.group())
+            position = match.end()
+            char = match.group()
+            if char == '"':
+                self._in_string = not self._in_string
+            elif char == "\\":
+                self._skip = True
+            else:
+                self._depth += 1 if char in "{[" else -1
+                self.closed = self._depth <= 0
             if self._skip and position < len(piece):
                 position, self._skip = position + 1, False
-
-    def _step_char(self, char: str) -> None:
-        if char == '"':
-            self._in_string = not self._in_string
-        elif char == "\\":
-            self._skip = True
-        else:
-            self._depth += 1 if char in "{[" else -1
-            self.closed = self._depth <= 0
 
 
 # --- text without thoughts
@@ -493,22 +480,22 @@ class _TextFilter:
 
     def feed(self, piece: str) -> str:
         buffer, position = self._kept + piece, 0
-        said: list[str] = []
-        while found := (_CLOSE if self._thinking else _OPEN).search(buffer, position):
+        parts: list[str] = []
+        while tag := (_CLOSE if self._thinking else _OPEN).search(buffer, position):
             if not self._thinking:
-                said.append(buffer[position : found.start()])
+                parts.append(buffer[position : tag.start()])
             self._thinking = not self._thinking
             self.thought = True
-            position = found.end()
+            position = tag.end()
         end = max(position, len(buffer) - _unfinished_length(buffer))
         self._kept = buffer[end:]
         if not self._thinking:
-            said.append(buffer[position:end])
-        return json_reader.fix_surrogates("".join(said))
+            parts.append(buffer[position:end])
+        return json_reader.fix_surrogates("".join(parts))
 
     def end(self) -> str:
-        kept, self._kept = self._kept, ""
-        return "" if self._thinking else json_reader.fix_surrogates(kept)
+        rest, self._kept = self._kept, ""
+        return "" if self._thinking else json_reader.fix_surrogates(rest)
 
 
 def _unfinished_length(text: str) -> int:
@@ -522,12 +509,6 @@ def _unfinished_length(text: str) -> int:
         if any(tag.startswith(tail[-length:]) or tag[1:].startswith(tail[-length:]) for tag in _TAGS):
             return length
     return 0
-
-
-def _after_orphan(text: str) -> str:
-    """Some templates open the thought in the prompt, so that only its end is in the reply."""
-    closings = list(_CLOSE.finditer(text))
-    return text[closings[-1].end() :].lstrip() if closings else text
 
 
 _MARK = (
@@ -557,15 +538,15 @@ class _Gate:
             return ""
         if self._hold == "nothing":
             return self._release_text(text)
-        waiting = self._waiting + text
-        mark = (_HELD if self._passed else _HELD_AT_START).search(waiting)
+        pending = self._waiting + text
+        mark = (_HELD if self._passed else _HELD_AT_START).search(pending)
         if mark:
             self._shut = True
-            return self._release_text(waiting[: mark.start()])
-        maybe = _MAYBE_HELD.search(waiting[-40:])
-        cut = len(waiting) - (len(waiting[-40:]) - maybe.start() if maybe else 0)
-        self._waiting = waiting[cut:]
-        return self._release_text(waiting[:cut])
+            return self._release_text(pending[: mark.start()])
+        maybe = _MAYBE_HELD.search(pending[-40:])
+        end = len(pending) - (len(pending[-40:]) - maybe.start() if maybe else 0)
+        self._waiting = pending[end:]
+        return self._release_text(pending[:end])
 
     def _release_text(self, text: str) -> str:
         if text:
