@@ -12,6 +12,7 @@ from nexi.events import RunFinished, RunStarted
 from nexi.stores.pgvector import PgvectorStore
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.people import People, Quotas
+from nexi.team.postgres.retention import prune_expired
 from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock
 from nexi.types import HistoryEntry, StopReason, Usage
@@ -153,7 +154,7 @@ async def test_the_counted_bytes_are_those_that_are_kept_whatever_is_added_and_d
     state.history.clear()
     check("no answers")
     database.fetch("update pages set used = now() - interval '2 hours'")
-    assert state.runs.pages.prune() >= 2
+    prune_expired(database, keep_days=3_650, max_mb=1_000)
     check("no pages")
     for run in state.runs.list_runs():
         state.runs.remove(run.id)

@@ -13,6 +13,7 @@ from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunFinished
 from nexi.team.postgres import database as database_module
 from nexi.team.postgres.commits import FactBatch
 from nexi.team.postgres.database import Database, list_migrations
+from nexi.team.postgres.retention import prune_expired
 from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
@@ -156,7 +157,7 @@ async def test_texts_that_no_run_names_are_pruned(database: Database, make_perso
     await log.append(PageFetched("https://a.example", "https://a.example", "A", named, 10, 10, 0.1))
     await log.close()
     database.fetch("update pages set used = now() - interval '2 hours' where digest = any(%(old)s)", {"old": [named, unnamed]})
-    runs.pages.prune()
+    prune_expired(database, keep_days=3_650, max_mb=1_000)
     assert [await runs.pages.get(digest) is not None for digest in (named, unnamed, young)] == [True, False, True]
 
 

@@ -39,11 +39,3 @@ class PostgresPages:
         )
         text = bytes(rows[0][0]).decode("utf-8", "surrogatepass") if rows else None
         return text if text is not None and content_digest(text) == digest else None
-
-    def prune(self) -> int:
-        """Delete texts that no run names; young ones stay, since a text is put before the fact that names it."""
-        rows = self._database.fetch(
-            "delete from pages where used < now() - interval '1 hour' "
-            "and not exists (select from run_pages where run_pages.digest = pages.digest) returning 1"
-        )
-        return len(rows)
