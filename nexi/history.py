@@ -116,7 +116,16 @@ def remove_entry(entry_id: str, path: Path | None = None) -> int:
     try:
         with path.open("r+b") as file:
             files.wait_for_lock(file.fileno())
-            places = list(_line_places(file, entry_id))
+            places, position, mark = [], 0, json.dumps(entry_id).encode("ascii")
+            for line in file:
+                if mark in line:
+                    try:
+                        entry = json.loads(line)
+                    except (ValueError, RecursionError):
+                        entry = None
+                    if isinstance(entry, dict) and entry.get("id") == entry_id:
+                        places.append((position, len(line.rstrip(b"\n"))))
+                position += len(line)
             for start, length in places:
                 file.seek(start)
                 file.write(b" " * length)
@@ -246,20 +255,6 @@ class _HistoryReader:
         except (ValueError, RecursionError):
             self.damaged += 1
             return None
-
-
-def _line_places(file: Iterable[bytes], entry_id: str) -> Iterator[tuple[int, int]]:
-    """Where the lines of an entry begin, and how long they are without their newline."""
-    position, mark = 0, json.dumps(entry_id).encode("ascii")
-    for line in file:
-        if mark in line:
-            try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError):
-                entry = None
-            if isinstance(entry, dict) and entry.get("id") == entry_id:
-                yield position, len(line.rstrip(b"\n"))
-        position += len(line)
 
 
 def _append_line(fd: int, line: bytes) -> None:

@@ -27,7 +27,7 @@ from nexi.notices import Notice
 from nexi.ports import LLM, Clock, Emit
 from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
-from nexi.types import Message, Purpose, Reply, ReplyDefect, StopReason, ToolCall, ToolSpec, Usage
+from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
@@ -117,8 +117,12 @@ class MeteredLLM(Struct, frozen=True):
         reply = await ask(messages, on_asked)
         first_text, usage = "", reply.usage
         if reply.defect and retries:
+            form = "a tool call" if tools else "the JSON object that was asked for"
+            problems = "\n".join(f"- {problem}" for problem in reply.defect.problems)
+            wish = f"Your reply could not be read as {form}:\n{problems}\n"
+            wish += "Write it again, complete and corrected, and nothing else."
             try:
-                repair = await ask((*messages, *_request_repair(reply, reply.defect, tools)), None)
+                repair = await ask((*messages, Message("assistant", reply.text), Message("user", wish)), None)
             except LLMError:
                 pass  # the first reply stands as text
             else:
@@ -144,7 +148,10 @@ class MeteredLLM(Struct, frozen=True):
         digest = _digest_request(messages, tools, options["schema"])
         if record := await self.replay.next_reply(digest):
             return await self._replay_reply(*record, stream)
-        await self._refuse_unrecorded(digest)
+        if self.replay.is_replay_only:
+            if self.replay.next_limit(f"call {digest}"):
+                await self._refuse(digest)
+            raise LLMError(NOT_ASKED, cause="the log does not hold its reply", code="not_recorded")
         billed_prompt = math.ceil(prompt * self.calls.billed_ratio)
         max_tokens = min(max_tokens, max_reply)
         if (room := self.meter.reply_room) is not None:  # a shorter reply, so that a small budget is used and not called spent
@@ -249,12 +256,6 @@ class MeteredLLM(Struct, frozen=True):
         stream.replay(outcome.defect.shown if outcome.defect else outcome.text, outcome.tool_calls)
         return Reply(outcome.text, outcome.tool_calls, outcome.usage, outcome.finish, outcome.defect)
 
-    async def _refuse_unrecorded(self, digest: str) -> None:
-        if self.replay.is_replay_only:
-            if self.replay.next_limit(f"call {digest}"):
-                await self._refuse(digest)
-            raise LLMError(NOT_ASKED, cause="the log does not hold its reply", code="not_recorded")
-
     async def _refuse(self, digest: str) -> NoReturn:
         await self.emit(LimitApplied(f"call {digest}", StopReason.BUDGET_SPENT))
         cause, fix = self.meter.describe_spent(), self.meter.advise_spent()
@@ -330,14 +331,6 @@ def _chain_callbacks(
         second(*args)
 
     return call_both
-
-
-def _request_repair(reply: Reply, defect: ReplyDefect, tools: Sequence[ToolSpec]) -> tuple[Message, Message]:
-    """The reply that cannot be read, and the request to write it again."""
-    form = "a tool call" if tools else "the JSON object that was asked for"
-    problems = "\n".join(f"- {problem}" for problem in defect.problems)
-    request = f"Your reply could not be read as {form}:\n{problems}\nWrite it again, complete and corrected, and nothing else."
-    return Message("assistant", reply.text), Message("user", request)
 
 
 def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], limit: int) -> int:

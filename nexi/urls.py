@@ -164,7 +164,18 @@ def is_web_url(text: str) -> bool:
 
 def find_urls(text: str) -> list[str]:
     """The web URLs in a text, verbatim, in order, each once; punctuation of the sentence around them is left out."""
-    urls = (_without_sentence(match) for match in _URL_IN_TEXT.findall(text) if len(match) <= MAX_URL_CHARS)
+    urls = []
+    for match in _URL_IN_TEXT.findall(text):
+        if len(match) > MAX_URL_CHARS:
+            continue
+        url = match.partition("](")[0]  # a Markdown label ends here
+        while url:
+            opening = _CLOSING.get(url[-1])  # a closing bracket stays when the URL itself opened it
+            closes_nothing = opening is not None and url.count(url[-1]) > url.count(opening)
+            if url[-1] not in _SENTENCE_END and not closes_nothing:
+                break
+            url = url[:-1]
+        urls.append(url)
     return [url for url in dict.fromkeys(urls) if is_web_url(url)]
 
 
@@ -178,18 +189,6 @@ def _parse_web_url(url: str) -> Url:
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError(f"not a web URL: {url[:200]!r}")
     return parts
-
-
-def _without_sentence(url: str) -> str:
-    """Drop what ends a sentence or a Markdown label; a closing bracket stays when the URL itself opened it."""
-    url = url.partition("](")[0]
-    while url:
-        opening = _CLOSING.get(url[-1])
-        closes_nothing = opening is not None and url.count(url[-1]) > url.count(opening)
-        if url[-1] not in _SENTENCE_END and not closes_nothing:
-            break
-        url = url[:-1]
-    return url
 
 
 def _is_bypassed(url: Url, entry: str) -> bool:

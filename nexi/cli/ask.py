@@ -11,10 +11,7 @@ from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.stdin import append_piped_text, read_question
 
 if TYPE_CHECKING:
-    from nexi.app import RunResult
     from nexi.cli.flags import AskFlags
-    from nexi.config import Config
-    from nexi.output import Screen
 
 
 def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
@@ -50,8 +47,6 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
 
 def _run_search_command(question: str, flags: AskFlags) -> None:
     """Ask one question and deliver the answer."""
-    import asyncio
-
     from nexi.cli.delivery import (
         chosen_vault,
         copy_answer,
@@ -61,7 +56,8 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
         save_answer_report,
         write_answer,
     )
-    from nexi.cli.runner import answer_screen, load_terminal_config, model_of
+    from nexi.cli.loop import run_with_nexi
+    from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, model_of, run_request, warn_without_model
     from nexi.cli.templates import apply_template
     from nexi.output import answer_json, print_json
 
@@ -71,7 +67,9 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
     path, vault = output_path(output), chosen_vault(config, output)
     screen = answer_screen(output, stream=not path and not output.is_references)
     with Interrupts(as_json=output.as_json) as interrupts:
-        result = asyncio.run(_search(config, question, flags, screen, interrupts))
+        request = run_request(flags, question)
+        warn_without_model(config, request.model)
+        result = run_with_nexi(lambda nexi: follow_run(nexi.run(request), screen, interrupts), config)
         if path:
             write_answer(path, result, question, output)
             screen.sum_up(result)
@@ -89,13 +87,3 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
         if not output.as_json:
             print_next_steps(result)
     exit_unless_answered(result)
-
-
-async def _search(config: Config, question: str, flags: AskFlags, screen: Screen, interrupts: Interrupts) -> RunResult:
-    from nexi.app import Nexi
-    from nexi.cli.runner import follow_run, run_request, warn_without_model
-
-    request = run_request(flags, question)
-    warn_without_model(config, request.model)
-    async with Nexi(config) as nexi:
-        return await follow_run(nexi.run(request), screen, interrupts)

@@ -32,12 +32,17 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
         from nexi.cli.loop import run_with_nexi
         from nexi.config import load_config
         from nexi.doctor import examine_services, examine_setup
+        from nexi.output import print_json, write
 
         if calls_services:
-            return _print_services(asyncio.run(examine_services()), as_json=as_json)
+            checks = asyncio.run(examine_services()).checks
+            if as_json:
+                return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in checks]})
+            width = max((len(check.name) for check in checks), default=0)
+            total = f"\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n"
+            return write("".join(_check_lines(check, width) for check in checks) + total)
         if repair:
             from nexi.cli.knowledge import repair_store
-            from nexi.output import write
 
             write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
             write(_repair_logs(), sys.stderr)
@@ -65,16 +70,6 @@ def _repair_logs() -> str:
         lines.append(f"Run {repair.run}: {facts}, {len(repair.lost)} lost{numbers}. {place}\n")
     lines += [f"Run {run_id} was not repaired: {error.message} ({error.cause}).\n" for run_id, error in errors.items()]
     return "".join(lines) or "The run logs are intact: nothing was changed.\n"
-
-
-def _print_services(report: DoctorReport, *, as_json: bool) -> None:
-    from nexi.output import print_json, write
-
-    if as_json:
-        return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in report.checks]})
-    width = max((len(check.name) for check in report.checks), default=0)
-    total = f"\n{sum(check.ok for check in report.checks)} of {len(report.checks)} open services answer.\n"
-    return write("".join(_check_lines(check, width) for check in report.checks) + total)
 
 
 def _print_report(report: DoctorReport, *, as_json: bool) -> None:

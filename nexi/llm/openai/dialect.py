@@ -131,21 +131,18 @@ def _plain_messages(messages: Sequence[Message]) -> list[Message]:
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     plain: list[Message] = []
     for message in messages:
-        turn = _plain_message(message, names)
+        if message.role == "tool":
+            turn = Message("user", f"Result of {names.get(message.tool_call_id, 'the tool')}:\n{message.content}")
+        else:
+            texts = [message.content]
+            for call in message.tool_calls:
+                arguments = json_reader.parse_json(_valid_arguments(call.arguments))
+                texts.append(f"```json\n{_dump_json({'tool': call.name, 'arguments': arguments})}\n```")
+            turn = Message(message.role, "\n\n".join(filter(None, texts)))
         if plain and plain[-1].role == turn.role:
             turn = Message(turn.role, f"{plain.pop().content}\n\n{turn.content}")
         plain.append(turn)
     return plain
-
-
-def _plain_message(message: Message, names: Mapping[str, str]) -> Message:
-    if message.role == "tool":
-        return Message("user", f"Result of {names.get(message.tool_call_id, 'the tool')}:\n{message.content}")
-    calls = []
-    for call in message.tool_calls:
-        arguments = json_reader.parse_json(_valid_arguments(call.arguments))
-        calls.append(f"```json\n{_dump_json({'tool': call.name, 'arguments': arguments})}\n```")
-    return Message(message.role, "\n\n".join(filter(None, (message.content, *calls))))
 
 
 def _valid_arguments(arguments: str) -> str:

@@ -236,7 +236,12 @@ class _Call:
     @property
     def is_whole(self) -> bool:
         """Whether the arguments are one closed object to which nothing can be added."""
-        return self.balance.closed and not self.is_placeholder and _is_object(self.arguments)
+        if not self.balance.closed or self.is_placeholder:
+            return False
+        try:
+            return isinstance(json_reader.parse_json(self.arguments), dict)
+        except ValueError:
+            return False
 
 
 class ReplyBuffer:
@@ -419,13 +424,6 @@ def _as_mapping(value: object) -> Mapping[str, Any]:
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(json_reader.parse_json(arguments), dict)
-    except ValueError:
-        return False
 
 
 class _Balance:
