@@ -62,13 +62,14 @@ class Results:
         damaged = 0
         if any(lines):
             header = _parse_object(lines[0])
-            advice = "choose another file with --output"
             if header is None or header.get("schema") != SCHEMA:
-                raise ConfigError(f"{path} is not a results file", cause="its header is missing", fix=advice)
+                raise ConfigError(
+                    f"{path} is not a results file", cause="its header is missing", fix="choose another file with --output"
+                )
             for name, value in about.items():
                 if header.get(name) != value:
                     cause = f"its {name} is {header.get(name)!r}, not {value!r}"
-                    raise ConfigError(f"cannot continue {path}", cause=cause, fix=advice)
+                    raise ConfigError(f"cannot continue {path}", cause=cause, fix="choose another file with --output")
             for line in filter(None, lines[1:]):
                 row = _parse_row(line)
                 damaged += row is None

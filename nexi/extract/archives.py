@@ -33,13 +33,13 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
     for name, _, text in parts:
         about.setdefault(name, one_line(text))
     items = {a.get("id", ""): a for name, a, _ in parts if name == "item"}
-    paths: list[str] = []
+    paths: list[str] = []  # of the book's spine, without its own table of contents
     for name, attributes, _ in parts:
         item = items.get(attributes.get("idref", "")) if name == "itemref" else None
         if item and "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split():
             paths.append(posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0]))))
     references = Elements("CipherReference").of(archive.read("META-INF/encryption.xml"))
-    if not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths):  # fonts often are, and do not matter
+    if not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths):  # an encrypted font does not matter
         raise encrypted_error()
     fields = {
         "title": about.get("title", ""),

@@ -1,6 +1,6 @@
 """What a document and a question are about in time: the period, the version, the day, and the standing of a document.
 
-Above are the built-in model and the check, which compare values only where their scopes agree; below is nothing. Pure: it
+Above are the built-in model and the check, which compare values only where their scopes agree; below, names of months. Pure: it
 reads titles, first lines, file names and dates, and knows no clock. The day on which a page was read bounds its dates.
 """
 
@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from nexi.text.sentences import MONTHS
 from nexi.types import Imprint
 
 __all__ = [
@@ -37,10 +38,7 @@ Standing = Literal["", "draft", "superseded", "archived"]
 MIN_YEAR = 1900  # an earlier one is of another calendar, or the year of a scanned original
 MAX_HEAD_LINES, MAX_HEAD_CHARS = 12, 1_000  # where a document says what it is
 _EPOCHS = frozenset(("1970-01-01", "1980-01-01", "1900-01-01", "1601-01-01", "1904-01-01"))  # what programs write for no date
-_MONTHS = (
-    *["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"],
-)
-_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else name for name in _MONTHS)
+_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else name for name in MONTHS)
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _YEAR = r"(?:19|20|21)\d\d(?!\d)"
 _GAP = r"[\s,_./-]{0,3}"
@@ -115,7 +113,7 @@ class Period(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         if self.part.isdigit():
-            return f"{_MONTHS[int(self.part) - 1].capitalize()} {self.year}"
+            return f"{MONTHS[int(self.part) - 1].capitalize()} {self.year}"
         return f"{self.part} {self.year}".strip()
 
 
@@ -165,7 +163,7 @@ def find_periods(text: str) -> tuple[Period, ...]:
         elif half := group["h"] or group["h2"]:
             part = f"H{half}"
         elif group["mon"]:
-            part = f"{[name[:3] for name in _MONTHS].index(group['mon'][:3].lower()) + 1:02}"
+            part = f"{[name[:3] for name in MONTHS].index(group['mon'][:3].lower()) + 1:02}"
         else:
             part = group["dm"] or ""
         periods[Period(year, part)] = None
@@ -221,7 +219,7 @@ def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[in
 
     def compare(one: int, other: int) -> int:
         a, b = documents[one], documents[other]
-        ranks = [(not any(p.meets(asked) for p in d.periods for asked in periods), bool(d.standing)) for d in (a, b)]
+        ranks = [(not any(one.meets(other) for one in d.periods for other in periods), bool(d.standing)) for d in (a, b)]
         if ranks[0] != ranks[1]:
             return -1 if ranks[0] < ranks[1] else 1
         return -1 if is_newer(a, b) else int(is_newer(b, a))
@@ -260,4 +258,4 @@ def _read_day(moment: str) -> date | None:
 def name_day(day: str) -> str:
     """A day as people write it: 5 March 2024."""
     moment = date.fromisoformat(day)
-    return f"{moment.day} {_MONTHS[moment.month - 1].capitalize()} {moment.year}"
+    return f"{moment.day} {MONTHS[moment.month - 1].capitalize()} {moment.year}"
