@@ -174,6 +174,7 @@ def main() -> None:
 @filter_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
+@click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base.")
 @click.option(
     "--space", metavar="NAME", shell_complete=_lazy_completion("complete_space", "completion"), help="Ask in this space."
 )

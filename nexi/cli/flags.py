@@ -26,6 +26,7 @@ class FilterFlags(NamedTuple):
     num: int | None = None
     sites: tuple[str, ...] = ()
     time_range: str = ""
+    language: str = ""
     focus: str = ""
 
     def query(self, text: str = "") -> Query:
@@ -38,6 +39,7 @@ class FilterFlags(NamedTuple):
             sites=tuple(site for site in self.sites if not site.startswith("-")),
             excluded_sites=tuple(site[1:] for site in self.sites if site.startswith("-")),
             time_range=self.time_range,
+            language=self.language,
             focus=self.focus,
         )
 
@@ -97,6 +99,7 @@ class AskFlags(NamedTuple):
     go_on: bool = False
     files: tuple[str, ...] = ()
     local: bool = False
+    web: bool = False
     space: str = ""
     strict: bool = False
     deep: bool = False

@@ -58,6 +58,7 @@ filter_options = combine_options(
         type=click.Choice(["d", "w", "m", "y"]),
         help="Only from the last day, week, month or year.",
     ),
+    click.option("--lang", "language", metavar="CODE", help="Prefer pages in this language, such as en or de."),
     click.option("--focus", type=click.Choice(FOCUS_KINDS), help="Prefer this kind of source."),
 )
 research_options = combine_options(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @cost_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
+@click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base.")
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Research in this space.")
 @click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
 @screen_options

@@ -39,7 +39,10 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
     """Build the request that the flags stand for."""
     from nexi.app import LAST_RUN, RunLimits, RunRequest
     from nexi.cli.templates import system_prompt_of
+    from nexi.errors import ConfigError
 
+    if flags.local and flags.web:
+        raise ConfigError("--local and --web contradict each other", fix="leave one of them out")
     limits = flags.limits
     return RunRequest(
         question,
@@ -54,7 +57,7 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
         ),
         query=flags.filters.query(),
         model=flags.model,
-        scope="local" if flags.local else "both",
+        scope="local" if flags.local else "web" if flags.web else "both",
         system_prompt=system_prompt_of(flags),
         attachments=flags.files,
         continues=LAST_RUN if flags.go_on else "",

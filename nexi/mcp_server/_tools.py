@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -22,8 +23,9 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import Nexi, RunLimits, RunRequest, TableRequest, Target, VerifyRequest
+from nexi.app import Nexi, RunLimits, RunRequest, TableRequest, Target, VerifyRequest, check_run_id
 from nexi.app.hosting import RunHost, RunSnapshot
+from nexi.app.request import RunScope
 from nexi.app.spaces import find_own_space
 from nexi.errors import BackendError, QuestionError, ResearchError
 from nexi.mcp_server import _knowledge, _schemas, _views
@@ -46,6 +48,26 @@ Focus = Annotated[
 SpaceName = Annotated[str, Field(description="Ask in this space: its files first, its instructions.", max_length=300)]
 RunId = Annotated[str, Field(description="The id that nexi_research gave, six hexadecimal digits.", max_length=100)]
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
+Model = Annotated[
+    str, Field(description="Another model of the configured endpoint, or extractive, which calls no service.", max_length=200)
+]
+MaxCost = Annotated[float | None, Field(gt=0, description="Spend at most this many US dollars.")]
+MaxTokens = Annotated[int | None, Field(ge=1, description="Use at most this many tokens in all model calls together.")]
+MaxLength = Annotated[int | None, Field(ge=1, description="The longest answer, in tokens.")]
+Hits = Annotated[int, Field(ge=1, le=50, description="How many results.")]
+Sites = Annotated[list[str], Field(description="Only these sites, like docs.python.org.", max_length=20)]
+ExcludedSites = Annotated[list[str], Field(description="Not these sites.", max_length=20)]
+TimeRange = Annotated[Literal["", "d", "w", "m", "y"], Field(description="Only of the last day, week, month, year.")]
+Language = Annotated[str, Field(description="A language code like en or de.", max_length=20)]
+Scope = Annotated[
+    Literal["both", "web", "local"],
+    Field(description="local: the knowledge base alone, nothing is sent to another machine; web: without the knowledge base."),
+]
+OnlyLocal = Annotated[bool, Field(description="The same as the scope local.")]
+Strict = Annotated[bool, Field(description="Leave out sentences that are not found in the pages.")]
+Instructions = Annotated[str, Field(description="Instructions for the model that answers.", max_length=100_000)]
+Attachments = Annotated[list[str], Field(description="Addresses of pages and documents to look into first.", max_length=20)]
+Continues = Annotated[str, Field(description="The id of the run whose conversation goes on.", max_length=100)]
 
 
 class Tools:
@@ -69,11 +91,23 @@ class Tools:
         verbose: Annotated[
             bool, Field(description="Report every model call and tool call as progress, and list them.")
         ] = False,
-        only_local: Annotated[
-            bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
-        ] = False,
+        scope: Scope = "both",
+        only_local: OnlyLocal = False,
         space: SpaceName = "",
         focus: Focus = "",
+        count: Hits = 10,
+        sites: Sites = [],  # noqa: B006
+        excluded_sites: ExcludedSites = [],  # noqa: B006
+        time_range: TimeRange = "",
+        language: Language = "",
+        attachments: Attachments = [],  # noqa: B006
+        continues: Continues = "",
+        model: Model = "",
+        max_tokens: MaxTokens = None,
+        max_output_tokens: MaxLength = None,
+        strict: Strict = False,
+        system_prompt: Instructions = "",
+        max_cost: MaxCost = None,
     ) -> Annotated[CallToolResult, _schemas.FoundAnswer]:
         """Search the web, read pages and answer with citations [n].
 
@@ -83,9 +117,14 @@ class Tools:
         request = RunRequest(
             query,
             effort="" if space and effort == "m" else effort,  # m is also what a client leaves out
-            limits=RunLimits(max_iterations=max_iter, time_target=seconds),
-            query=Query("", focus=focus),
-            scope="local" if only_local else "both",
+            limits=RunLimits(max_iter, seconds, max_output_tokens, max_cost, max_tokens),
+            query=Query("", count, tuple(sites), tuple(excluded_sites), time_range, language, focus),
+            model=model.strip(),
+            scope=_choose_scope(scope, only_local),
+            system_prompt=system_prompt,
+            attachments=_check_addresses(attachments),
+            continues=check_run_id(continues) if continues else "",
+            strict=strict or None,
             space=space,
             door="mcp",
         )
@@ -123,13 +162,11 @@ class Tools:
     async def nexi_find(
         self,
         query: Annotated[str, Field(description="What to search for.", max_length=100_000)],
-        count: Annotated[int, Field(ge=1, le=50, description="How many results.")] = 10,
-        sites: Annotated[list[str], Field(description="Only these sites, like docs.python.org.", max_length=20)] = [],  # noqa: B006
-        excluded_sites: Annotated[list[str], Field(description="Not these sites.", max_length=20)] = [],  # noqa: B006
-        time_range: Annotated[
-            Literal["", "d", "w", "m", "y"], Field(description="Only of the last day, week, month, year.")
-        ] = "",
-        language: Annotated[str, Field(description="A language code like en or de.", max_length=20)] = "",
+        count: Hits = 10,
+        sites: Sites = [],  # noqa: B006
+        excluded_sites: ExcludedSites = [],  # noqa: B006
+        time_range: TimeRange = "",
+        language: Language = "",
         focus: Focus = "",
     ) -> Annotated[CallToolResult, _schemas.FoundHits]:
         """Search and give the raw results: titles, addresses and snippets, without reading pages or answering."""
@@ -164,12 +201,23 @@ class Tools:
             Field(description="About 300, 1,000 or 3,000 words; empty leaves it open."),
         ] = "",
         time_target: Annotated[Seconds | None, Field(description="Write the report after about this many seconds.")] = None,
-        max_cost: Annotated[float | None, Field(gt=0, description="Spend at most this many US dollars.")] = None,
-        only_local: Annotated[
-            bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
-        ] = False,
+        max_cost: MaxCost = None,
+        scope: Scope = "both",
+        only_local: OnlyLocal = False,
         space: SpaceName = "",
         focus: Focus = "",
+        count: Hits = 10,
+        sites: Sites = [],  # noqa: B006
+        excluded_sites: ExcludedSites = [],  # noqa: B006
+        time_range: TimeRange = "",
+        language: Language = "",
+        attachments: Attachments = [],  # noqa: B006
+        continues: Continues = "",
+        model: Model = "",
+        max_tokens: MaxTokens = None,
+        max_output_tokens: MaxLength = None,
+        strict: Strict = False,
+        system_prompt: Instructions = "",
     ) -> Annotated[CallToolResult, _schemas.ResearchShown]:
         """Start deep research: several researchers in rounds, and a cited report. Returns at once with an id.
 
@@ -178,9 +226,14 @@ class Tools:
         request = RunRequest(
             question,
             mode="research",
-            limits=RunLimits(time_target=time_target, max_cost=max_cost),
-            query=Query("", focus=focus),
-            scope="local" if only_local else "both",
+            limits=RunLimits(None, time_target, max_output_tokens, max_cost, max_tokens),
+            query=Query("", count, tuple(sites), tuple(excluded_sites), time_range, language, focus),
+            model=model.strip(),
+            scope=_choose_scope(scope, only_local),
+            system_prompt=system_prompt,
+            attachments=_check_addresses(attachments),
+            continues=check_run_id(continues) if continues else "",
+            strict=strict or None,
             depth=depth,
             length=length,
             space=space,
@@ -303,12 +356,11 @@ class Tools:
                 "there is nothing to verify" if is_empty else "two things to verify were named",
                 fix="give text, run_id or url, and only one of them",
             )
-        if file := next((page for page in against if not is_web_url(page)), ""):
-            raise QuestionError(f"{file[:200]!r} is not the address of a web page", fix="name pages with http:// or https://")
+        pages = _check_addresses(against)
         if audit and (against or web or only_local):
             fix = "leave against, web and only_local out"
             raise QuestionError("an audit checks citations against the pages they name", fix=fix)
-        request = VerifyRequest(target, tuple(against), web, audit, refetch, only_local)
+        request = VerifyRequest(target, pages, web, audit, refetch, only_local)
         verification = await run_cancellable_once(self._nexi.verify(request))
         name = target.id or target.url or "the text"
         return _tool_result(
@@ -355,6 +407,19 @@ def _tool_result(text: str, value: BaseModel) -> CallToolResult:
         content=[TextContent(type="text", text=_views.replace_surrogates(text))],
         structured_content=_views.replace_surrogates(value.model_dump(mode="json")),
     )
+
+
+def _choose_scope(scope: RunScope, only_local: bool) -> RunScope:
+    if only_local and scope == "web":
+        raise QuestionError("the scope web leaves the knowledge base out", fix="leave scope or only_local out")
+    return "local" if only_local else scope
+
+
+def _check_addresses(pages: Sequence[str]) -> tuple[str, ...]:
+    """The addresses, where all are of the web: a client cannot name files of the server. Raises QuestionError."""
+    if file := next((page for page in pages if not is_web_url(page)), ""):
+        raise QuestionError(f"{file[:200]!r} is not the address of a web page", fix="name pages with http:// or https://")
+    return tuple(pages)
 
 
 def annotations_of(title: str, *, reads_only: bool = True, open_world: bool = True) -> ToolAnnotations:

@@ -22,6 +22,7 @@ from nexi.app.hosting import DOOR, RunHost
 from nexi.errors import NexiError
 from nexi.ports import RunStore
 from nexi.types import Query
+from nexi.urls import is_web_url
 from nexi.web.exports import export_response
 from nexi.web.payload import build_operation, json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
@@ -85,12 +86,20 @@ def parse_run_request(body: Question, *, continues: str = "") -> RunRequest:
         raise bad_request("only research has a plan", parameter="plan", fix='ask with "mode": "research"')
     if not (model := options.model.strip()).isprintable():
         raise bad_request("model must be a name", parameter="model")
+    is_local = options.only_local or options.focus == "local"
+    if is_local and options.scope == "web":
+        raise bad_request("the scope web leaves the knowledge base out", parameter="scope", fix="leave scope or only_local out")
+    if file := next((address for address in options.attachments if not is_web_url(address)), ""):
+        fix = "name pages with http:// or https://; put files into a space"
+        raise bad_request(f"{file[:200]!r} is not the address of a web page", parameter="attachments", fix=fix)
     settings = {name: value for name in AGENTIC if (value := getattr(options, name)) is not None}
     return RunRequest(
         body.question,
         mode=mode,
         effort=options.effort or "",
-        limits=RunLimits(options.max_iterations, options.time_target, options.max_output_tokens, options.max_cost),
+        limits=RunLimits(
+            options.max_iterations, options.time_target, options.max_output_tokens, options.max_cost, options.max_tokens
+        ),
         query=Query(
             "",
             options.count,
@@ -101,12 +110,14 @@ def parse_run_request(body: Question, *, continues: str = "") -> RunRequest:
             "" if options.focus in ("web", "local") else options.focus,
         ),
         model=model,
-        scope="local" if options.only_local or options.focus == "local" else "both",
+        scope="local" if is_local else options.scope,
         system_prompt=options.system_prompt,
+        attachments=options.attachments,
         continues=check_run_id(continues) if continues else "",
         holds_plan=options.plan,
         depth=options.depth,
         length=options.length or "",
+        strict=options.strict,
         space=body.space,
         agentic=settings if mode == "agentic" else {},
         door=DOOR,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from msgspec import Meta, Struct
 
 from nexi.app import RunLimits
-from nexi.app.request import RunMode
+from nexi.app.request import RunMode, RunScope
 from nexi.structured.bodies import schema_of
 
 State = Literal["running", "finished", "stopped", "failed", "unfinished", "damaged"]
@@ -19,6 +19,7 @@ Focus = Literal["web", "docs", "discussions", "papers", "code", "news", "places"
 STATES: tuple[State, ...] = get_args(State)
 FOCUS: tuple[Focus, ...] = get_args(Focus)
 MAX_TASKS = 5
+MAX_ATTACHMENTS = 20
 Site = Annotated[str, Meta(min_length=1, max_length=253)]
 Sites = Annotated[tuple[Site, ...], Meta(max_length=50)]
 Seconds = Annotated[float, Meta(ge=0.001, le=86400)]
@@ -52,6 +53,8 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     time_target: Annotated[Seconds | None, Meta(description="Answer after about so many seconds.")] = None
     max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     max_cost: Dollars | None = None
+    max_tokens: Annotated[Tokens | None, Meta(description="Of all model calls together.")] = None
+    strict: Annotated[bool | None, Meta(description="Leave out sentences that are not found in the pages.")] = None
     system_prompt: Annotated[str, Meta(max_length=100_000, description="Instructions of your own.")] = ""
     depth: Annotated[int, Meta(ge=0, le=3, description="Of research; 0 lets the coordinator choose.")] = 0
     length: Annotated[
@@ -70,7 +73,13 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     excluded_sites: Annotated[Sites, Meta(description="Search these not.")] = ()
     time_range: Literal["", "d", "w", "m", "y"] = ""
     language: Annotated[str, Meta(max_length=20)] = ""
-    only_local: Annotated[bool, Meta(description="Use the knowledge base alone; nothing is sent to another machine.")] = False
+    scope: Annotated[
+        RunScope, Meta(description="`local` is the knowledge base only, `web` leaves it out; `local` sends nothing elsewhere.")
+    ] = "both"
+    only_local: Annotated[bool, Meta(description="The same as the scope `local`.")] = False
+    attachments: Annotated[
+        tuple[Address, ...], Meta(max_length=MAX_ATTACHMENTS, description="Web pages and documents to look into first.")
+    ] = ()
     completeness_threshold: Share | None = None
     max_urls_per_iteration: Annotated[int, Meta(ge=1, le=20, description="Of an agentic search.")] | None = None
     url_score_threshold: Share | None = None

@@ -61,7 +61,9 @@ async def test_the_search_tool_has_the_parameters_of_the_seed(web: str, tmp_path
     schema = tool.input_schema
     assert list(schema["properties"]) == [
         *("query", "effort", "max_iter", "time_target", "max_timeout", "verbose"),
-        *("only_local", "space", "focus"),  # beyond the seed
+        # beyond the seed
+        *("scope", "only_local", "space", "focus", "count", "sites", "excluded_sites", "time_range", "language"),
+        *("attachments", "continues", "model", "max_tokens", "max_output_tokens", "strict", "system_prompt", "max_cost"),
     ]
     assert schema["required"] == ["query"]
     assert schema["properties"]["effort"]["default"] == "m"
@@ -539,7 +541,7 @@ async def test_what_is_switched_off_is_not_offered(web: str, tmp_path: Path) -> 
 
 async def test_an_argument_that_a_tool_does_not_have_is_refused_and_nothing_is_asked(web: str, tmp_path: Path) -> None:
     async with inside(config_for(web, tmp_path)) as (client, _):
-        for name, arguments in (("nexi_search", {"scope": "local"}), ("nexi_find", {"only_local": True})):
+        for name, arguments in (("nexi_search", {"local": True}), ("nexi_find", {"only_local": True})):
             result = await client.call_tool(name, {"query": QUESTION, **arguments})
             assert result.is_error
             assert f"{name} has no argument {next(iter(arguments))!r}" in text_of(result)
@@ -554,3 +556,20 @@ async def test_values_of_pages_come_as_a_table(web: str, tmp_path: Path) -> None
     assert "384,400 km" in row["cells"][0]["quote"]
     assert "| Document |" in text_of(table)
     assert (file.is_error, "is not an address" in text_of(file)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"attachments": ["/etc/passwd"]}, "'/etc/passwd' is not the address of a web page"),
+        ({"scope": "web", "only_local": True}, "the scope web leaves the knowledge base out"),
+        ({"continues": "../x"}, "is not a run id"),
+    ],
+)
+async def test_files_of_the_server_and_contradictions_are_refused(
+    web: str, tmp_path: Path, arguments: dict[str, Any], words: str
+) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        for tool, question in (("nexi_search", "query"), ("nexi_research", "question")):
+            result = await client.call_tool(tool, {question: QUESTION, **arguments})
+            assert (result.is_error, words in text_of(result)) == (True, True)

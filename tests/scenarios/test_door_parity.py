@@ -18,7 +18,7 @@ import pytest
 from mcp import Client
 from msgspec.structs import replace
 
-from nexi.app import Nexi, RunRequest
+from nexi.app import Nexi, RunLimits, RunRequest
 from nexi.app.owner_token import OwnerToken
 from nexi.app.resolve import LocalModelProbe, ResolvedRun, resolve
 from nexi.config import load_config
@@ -26,16 +26,19 @@ from nexi.errors import NexiError
 from nexi.mcp_server import create_server
 from nexi.search import run_search
 from nexi.testing import FakeClock
+from nexi.types import Query
 from nexi.web import create_app
 from tests.stub import OLLAMA_ROUTES, serving
 
 QUESTION = "How far is the Moon from Earth?"
-SEARCH = ("cli", "repl", "http", "openai", "mcp", "python")
-RESEARCH = ("cli", "cli --deep", "repl", "http", "openai", "mcp")
+SYSTEM = {"role": "system", "content": "Answer briefly."}
+SITES = {"sites": ["moon.example"], "excluded_sites": ["mars.example"]}
+PAGE = "https://moon.example/facts"
+DOORS = ("cli", "repl", "http", "openai", "mcp", "python")
 
-Row = tuple[str, Mapping[str, Any]]
-# What a person wants, and how each door says it; a door that has no word for it is left out.
+# How each door says a wish, by the field of RunRequest. REASONS says why a door has no word for one.
 SEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
+    "question": {"cli": [], "repl": [], "http": {}, "openai": {"model": "nexi-m"}, "mcp": {}, "python": {}},
     "effort": {
         "cli": ["-e", "l"],
         "repl": ["-e", "l"],
@@ -44,44 +47,98 @@ SEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
         "mcp": {"effort": "l"},
         "python": {"effort": "l"},
     },
-    "iterations": {
+    "limits.max_iterations": {
         "cli": ["--max-iter", "3"],
+        "repl": ["--max-iter", "3"],
         "http": {"max_iterations": 3},
         "mcp": {"max_iter": 3},
         "python": {"max_iter": 3},
     },
-    "time": {
+    "limits.time_target": {
         "cli": ["--time-target", "30"],
         "repl": ["--time-target", "30"],
         "http": {"time_target": 30},
         "mcp": {"time_target": 30},
         "python": {"time_target": 30.0},
     },
-    "length": {"cli": ["--max-len", "2000"], "http": {"max_output_tokens": 2000}, "openai": {"max_tokens": 2000}},
-    "cost": {"cli": ["--max-cost", "0.5"], "repl": ["--max-cost", "0.5"], "http": {"max_cost": 0.5}},
-    "model": {"cli": ["-m", "llama3.2"], "repl": ["-m", "llama3.2"], "http": {"model": "llama3.2"}},
+    "limits.max_output_tokens": {
+        "cli": ["--max-len", "2000"],
+        "repl": ["--max-len", "2000"],
+        "http": {"max_output_tokens": 2000},
+        "openai": {"max_tokens": 2000},
+        "mcp": {"max_output_tokens": 2000},
+    },
+    "limits.max_cost": {
+        "cli": ["--max-cost", "0.5"],
+        "repl": ["--max-cost", "0.5"],
+        "http": {"max_cost": 0.5},
+        "mcp": {"max_cost": 0.5},
+    },
+    "limits.max_tokens": {
+        "cli": ["--max-tokens", "9000"],
+        "repl": ["--max-tokens", "9000"],
+        "http": {"max_tokens": 9000},
+        "mcp": {"max_tokens": 9000},
+    },
+    "query.count": {"cli": ["-n", "5"], "repl": ["-n", "5"], "http": {"count": 5}, "mcp": {"count": 5}},
+    "query.sites": {
+        "cli": ["-w", "moon.example"],
+        "repl": ["-w", "moon.example"],
+        "http": {"sites": ["moon.example"]},
+        "mcp": {"sites": ["moon.example"]},
+    },
+    "query.excluded_sites": {
+        "cli": ["-w", "-mars.example"],
+        "repl": ["-w", "-mars.example"],
+        "http": {"excluded_sites": ["mars.example"]},
+        "mcp": {"excluded_sites": ["mars.example"]},
+    },
+    "query.time_range": {"cli": ["-t", "y"], "repl": ["-t", "y"], "http": {"time_range": "y"}, "mcp": {"time_range": "y"}},
+    "query.language": {
+        "cli": ["--lang", "de"],
+        "repl": ["--lang", "de"],
+        "http": {"language": "de"},
+        "mcp": {"language": "de"},
+    },
+    "query.focus": {
+        "cli": ["--focus", "papers"],
+        "repl": ["--focus", "papers"],
+        "http": {"focus": "papers"},
+        "mcp": {"focus": "papers"},
+    },
+    "model": {
+        "cli": ["-m", "llama3.2"],
+        "repl": ["-m", "llama3.2"],
+        "http": {"model": "llama3.2"},
+        "mcp": {"model": "llama3.2"},
+    },
     "scope": {
         "cli": ["--local"],
         "repl": ["--local"],
-        "http": {"only_local": True},
+        "http": {"scope": "local"},
         "openai": {"model": "nexi-local"},
-        "mcp": {"only_local": True},
+        "mcp": {"scope": "local"},
     },
-    "sites": {
-        "cli": ["-w", "moon.example", "-w", "-mars.example", "-t", "y", "-n", "5", "--focus", "papers"],
-        "http": {
-            "sites": ["moon.example"],
-            "excluded_sites": ["mars.example"],
-            "time_range": "y",
-            "count": 5,
-            "focus": "papers",
-        },
+    "scope, only local": {"cli": ["--local"], "http": {"only_local": True}, "mcp": {"only_local": True}},
+    "scope, only the web": {"cli": ["--web"], "repl": ["--web"], "http": {"scope": "web"}, "mcp": {"scope": "web"}},
+    "system_prompt": {
+        "cli": ["-s", "Answer briefly."],
+        "repl": ["-s", "Answer briefly."],
+        "http": {"system_prompt": "Answer briefly."},
+        "openai": {"model": "nexi-m", "messages": [SYSTEM, {"role": "user", "content": QUESTION}]},
+        "mcp": {"system_prompt": "Answer briefly."},
     },
-    "instructions": {"cli": ["-s", "Answer briefly."], "http": {"system_prompt": "Answer briefly."}},
-    "nothing": {"cli": [], "repl": [], "http": {}, "openai": {"model": "nexi-m"}, "mcp": {}, "python": {}},
+    "attachments": {
+        "cli": ["-f", PAGE],
+        "http": {"attachments": [PAGE]},
+        "mcp": {"attachments": [PAGE]},
+    },
+    "strict": {"cli": ["--strict"], "repl": ["--strict"], "http": {"strict": True}, "mcp": {"strict": True}},
+    "space": {"cli": ["--space", "moons"], "http": {"space": "moons"}, "mcp": {"space": "moons"}},
+    "continues": {"http": {"continues": "abc123"}, "mcp": {"continues": "abc123"}},
 }
 RESEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
-    "nothing": {"cli": [], "cli --deep": [], "repl": [], "http": {}, "openai": {}, "mcp": {}},
+    "mode": {"cli": [], "cli --deep": [], "repl": [], "http": {}, "openai": {}, "mcp": {}},
     "length": {
         "cli": ["--length", "brief"],
         "cli --deep": ["--length", "brief"],
@@ -90,10 +147,21 @@ RESEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
     },
     "depth": {"cli": ["--depth", "2"], "cli --deep": ["--depth", "2"], "http": {"depth": 2}, "mcp": {"depth": 2}},
     "limits": {
-        "cli": ["--time-target", "60", "--max-cost", "1"],
-        "cli --deep": ["--time-target", "60", "--max-cost", "1"],
-        "http": {"time_target": 60, "max_cost": 1},
-        "mcp": {"time_target": 60, "max_cost": 1},
+        "cli": ["--time-target", "60", "--max-cost", "1", "--max-tokens", "90000", "--max-len", "2000"],
+        "cli --deep": ["--time-target", "60", "--max-cost", "1", "--max-tokens", "90000", "--max-len", "2000"],
+        "http": {"time_target": 60, "max_cost": 1, "max_tokens": 90000, "max_output_tokens": 2000},
+        "mcp": {"time_target": 60, "max_cost": 1, "max_tokens": 90000, "max_output_tokens": 2000},
+    },
+    "query": {
+        "cli": ["-w", "moon.example", "-w", "-mars.example", "-t", "y", "-n", "5", "--lang", "de", "--focus", "papers"],
+        "http": {**SITES, "time_range": "y", "count": 5, "language": "de", "focus": "papers"},
+        "mcp": {**SITES, "time_range": "y", "count": 5, "language": "de", "focus": "papers"},
+    },
+    "model, attachments and strict": {
+        "cli": ["-m", "llama3.2", "-f", PAGE, "--strict"],
+        "cli --deep": ["-m", "llama3.2", "-f", PAGE, "--strict"],
+        "http": {"model": "llama3.2", "attachments": [PAGE], "strict": True},
+        "mcp": {"model": "llama3.2", "attachments": [PAGE], "strict": True},
     },
     "scope": {
         "cli": ["--local"],
@@ -102,7 +170,86 @@ RESEARCH_ROWS: Mapping[str, Mapping[str, Any]] = {
         "http": {"only_local": True},
         "mcp": {"only_local": True},
     },
+    "scope, only the web": {
+        "cli": ["--web"],
+        "cli --deep": ["--web"],
+        "repl": ["--web"],
+        "http": {"scope": "web"},
+        "mcp": {"scope": "web"},
+    },
 }
+AGENTIC_ROWS: Mapping[str, Mapping[str, Any]] = {
+    "agentic": {
+        "cli": ["--threshold", "0.7", "--max-iter", "2"],
+        "http": {"completeness_threshold": 0.7, "max_iterations": 2},
+        "mcp": {"completeness_threshold": 0.7, "max_iterations": 2},
+    },
+}
+NOT_A_WISH = {
+    "limits.is_quota": "a team server sets it from what is left of a quota",
+    "query.text": "the model words its searches",
+    "instructions": "they are those of the space",
+    "services": "they are those of the space",
+    "door": "it names the door",
+    "client_body": "what was sent is kept for the Responses API",
+    "keeps_history": "a door knows whether its answers belong to the history",
+    "keeps_log": "a door knows whether its runs are asked for again",
+}
+OF_OPENAI = "the requests of OpenAI's clients have no field for it"
+OF_PYTHON = "the signature is that of nexi-search; the Config that is passed says it"
+REASONS: Mapping[tuple[str, str], str] = {
+    ("holds_plan", "cli"): "the terminal shows the plan itself, with --plan",
+    ("holds_plan", "repl"): "the prompt starts research at once",
+    ("holds_plan", "mcp"): "a client has no tool to settle a plan with",
+    ("length", "repl"): "the prompt writes reports of the usual length",
+    ("depth", "repl"): "the prompt lets the coordinator choose",
+    ("attachments", "repl"): "the prompt takes files with /file",
+    ("agentic", "repl"): "the prompt answers questions; passages are for programs",
+    ("space", "repl"): "the prompt opens the space first, and refuses one that is not there",
+    ("continues", "cli"): "a terminal continues the last conversation, with -c",
+    ("continues", "repl"): "the prompt is one conversation",
+    ("continues", "python"): "a session is passed",
+    ("mode", "python"): OF_PYTHON,
+    **{
+        (field, "openai"): OF_OPENAI
+        for field in (
+            *("limits.max_iterations", "limits.time_target", "limits.max_cost", "limits.max_tokens"),
+            *("query.count", "query.sites", "query.excluded_sites", "query.time_range", "query.language", "query.focus"),
+            *("model", "attachments", "continues", "holds_plan", "depth", "length", "strict", "agentic", "space"),
+        )
+    },
+    **{
+        (field, "python"): OF_PYTHON
+        for field in (
+            *("limits.max_output_tokens", "limits.max_cost", "limits.max_tokens"),
+            *("query.count", "query.sites", "query.excluded_sites", "query.time_range", "query.language", "query.focus"),
+            *("model", "scope", "system_prompt", "attachments", "holds_plan", "depth", "length", "strict", "agentic", "space"),
+        )
+    },
+}
+
+
+def list_wishes() -> list[str]:
+    """The fields of a request; of its limits and its query, theirs."""
+    parts = {"limits": RunLimits, "query": Query}
+    return [
+        f"{name}.{part}" if part else name
+        for name in RunRequest.__struct_fields__
+        for part in (parts[name].__struct_fields__ if name in parts else ("",))
+    ]
+
+
+def test_every_wish_can_be_said_at_every_door_or_there_is_a_reason() -> None:
+    said = {
+        (name.partition(",")[0], door)
+        for rows in (SEARCH_ROWS, RESEARCH_ROWS, AGENTIC_ROWS, {"holds_plan": {"http": {}}})
+        for name, row in rows.items()
+        for door in row
+    }
+    wishes = [name for name in list_wishes() if name not in NOT_A_WISH]
+    assert [(name, door) for name in wishes for door in DOORS if ((name, door) in said) == ((name, door) in REASONS)] == []
+    assert set(NOT_A_WISH) <= set(list_wishes())
+    assert {name for name, _ in REASONS} <= set(wishes)
 
 
 class RequestCaughtError(NexiError):
@@ -184,22 +331,26 @@ def ask(monkeypatch: pytest.MonkeyPatch, door: str, mode: str, said: Any) -> Non
     """Say it at that door."""
     chat = {"messages": [{"role": "user", "content": QUESTION}]}
     research = mode == "research"
+    command = {"research": ["research"], "agentic": ["agentic"]}.get(mode, [])
     match door:
         case "cli":
-            ask_cli(monkeypatch, *(["research"] if research else []), *said)
+            ask_cli(monkeypatch, *command, *said)
         case "cli --deep":
             ask_cli(monkeypatch, "--deep", *said)
         case "repl":
             ask_repl(monkeypatch, f"/deep {QUESTION}" if research else QUESTION, *said)
         case "http":
-            asyncio.run(ask_http("/v1/runs", {"question": QUESTION, "mode": mode, "options": said}))
+            options = {name: value for name, value in said.items() if name not in ("space", "continues")}
+            rest = {name: value for name, value in said.items() if name not in options}
+            asyncio.run(ask_http("/v1/runs", {"question": QUESTION, "mode": mode, "options": options, **rest}))
         case "openai":
             model = "nexi-deep" if research else "nexi-m"
             asyncio.run(ask_http("/v1/chat/completions", {"model": model, **chat, **said}))
         case "mcp" if research:
             asyncio.run(ask_mcp("nexi_research", {"question": QUESTION, **said}))
         case "mcp":
-            asyncio.run(ask_mcp("nexi_search", {"query": QUESTION, **said}))
+            tool = "agentic_search" if mode == "agentic" else "nexi_search"
+            asyncio.run(ask_mcp(tool, {"query": QUESTION, **said}))
         case "python":
             asyncio.run(ask_python(said))
 
@@ -220,6 +371,17 @@ def test_a_search_is_resolved_alike(row: str, caught: list[RunRequest], monkeypa
 def test_research_is_resolved_alike(row: str, caught: list[RunRequest], monkeypatch: pytest.MonkeyPatch) -> None:
     runs = check_row("research", RESEARCH_ROWS[row], caught, monkeypatch)
     assert {run.max_parallel_researchers for run in runs} == {1}
+
+
+def test_an_agentic_search_has_the_same_settings_at_every_door(
+    caught: list[RunRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("USE_AGENTIC_SEARCH", "true")
+    for door, said in AGENTIC_ROWS["agentic"].items():
+        with monkeypatch.context() as patched:
+            ask(patched, door, "agentic", said)
+    settings = [{name: value for name, value in request.agentic.items() if value is not None} for request in caught]
+    assert settings == [{"completeness_threshold": 0.7, "max_iterations": 2}] * len(AGENTIC_ROWS["agentic"])
 
 
 @pytest.mark.parametrize(("mode", "rows"), [("search", SEARCH_ROWS), ("research", RESEARCH_ROWS)])

@@ -433,3 +433,28 @@ async def test_a_run_that_gets_on_in_every_server_is_resumed_as_often_as_it_take
         await log.close()
     async with serving(tmp_path) as served:
         assert (await served.events(run_id))[-1][1]["kind"] == "run_finished"
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter", "message"),
+    [
+        ({"attachments": ["/etc/passwd"]}, "attachments", "'/etc/passwd' is not the address of a web page"),
+        ({"attachments": ["file:///etc/passwd"]}, "attachments", "'file:///etc/passwd' is not the address of a web page"),
+        ({"scope": "web", "only_local": True}, "scope", "the scope web leaves the knowledge base out"),
+        ({"scope": "web", "focus": "local"}, "scope", "the scope web leaves the knowledge base out"),
+    ],
+)
+async def test_files_of_the_server_and_contradictions_are_refused(
+    tmp_path: Path, options: dict[str, Any], parameter: str, message: str
+) -> None:
+    async with serving(tmp_path) as served:
+        reply = await served.client.post("/v1/runs", json={"question": "why", "options": options})
+        error = reply.json()["error"]
+        assert (reply.status_code, error["parameter"], error["message"]) == (400, parameter, message)
+
+
+async def test_an_option_that_is_null_counts_as_left_out(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        options = {"effort": None, "max_cost": None, "max_tokens": None, "strict": None, "length": None}
+        reply = await served.client.post("/v1/runs", json={"question": QUESTION, "options": options})
+        assert (reply.status_code, (await served.end_of(reply.json()["id"]))["state"]) == (202, "finished")
