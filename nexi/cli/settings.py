@@ -24,25 +24,6 @@ __all__ = ["config_command", "edit_config", "format_window", "print_config_path"
 
 
 SCHEMA = "nexi-config-1"
-NAME_OR_LIST_SETTINGS = ("search_backend", "services", "content_fetcher")
-LIST_SETTINGS = (*NAME_OR_LIST_SETTINGS, "searxng_instances", "allow_private", "tools", "team_models", "serve_hosts")
-TEXT_SETTINGS = (
-    "base_url",
-    "api_key",
-    "model",
-    "jina_key",
-    "default_effort",
-    "tokenizer_encoding",
-    "searxng_url",
-    "contact",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "ssl_cert_file",
-    "ssl_cert_dir",
-    "system_prompt",
-)
-SECRET_SETTINGS = ("api_key", "jina_key", "api_keys", "token")
 VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
@@ -184,6 +165,8 @@ def _setup_command() -> None:
 
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
     """The items of a list setting; none for any other."""
+    from nexi.config import LIST_SETTINGS
+
     value = settings.get(name) if name in LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
 
@@ -202,10 +185,12 @@ def _read_typed_value(key: str) -> str:
     """Read a value from a pipe, or prompt for it if it is a secret."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
-    if not any(part in SECRET_SETTINGS for part in key.split(".")):
-        raise click.UsageError("Missing argument 'VALUE'.")
     import getpass
 
+    from nexi.config import SECRET_SETTINGS
+
+    if not any(part in SECRET_SETTINGS for part in key.split(".")):
+        raise click.UsageError("Missing argument 'VALUE'.")
     try:
         return getpass.getpass(f"{key}: ", sys.stderr)
     except EOFError as error:
@@ -234,6 +219,8 @@ def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
 
 def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
     """Parse a typed word for this setting: text as is, lists by comma, else JSON."""
+    from nexi.config import LIST_SETTINGS, TEXT_SETTINGS
+
     last = parts[-1] if len(parts) == 2 else name
     if name == "api_keys" and parts:
         return _parse_json(word, word) if word.startswith("[") else word
@@ -245,6 +232,8 @@ def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
 
 
 def _parse_names(name: str, word: str) -> Any:
+    from nexi.config import NAME_OR_LIST_SETTINGS
+
     if word.strip().startswith("["):
         return _parse_json(word, word)
     names = [part.strip() for part in word.split(",") if part.strip()]

@@ -36,7 +36,20 @@ from nexi.config._names import (
     name_service,
 )
 from nexi.config._validation import describe_unknown_keys, validate_config
-from nexi.config.fields import ALWAYS_SAVED, CHECKS, DECLARATIONS, FIELD_VARIABLES, SAVED, Declaration, Origin, Settings
+from nexi.config.fields import (
+    ALWAYS_SAVED,
+    CHECKS,
+    DECLARATIONS,
+    FIELD_VARIABLES,
+    LIST_SETTINGS,
+    NAME_OR_LIST_SETTINGS,
+    SAVED,
+    SECRET_SETTINGS,
+    TEXT_SETTINGS,
+    Declaration,
+    Origin,
+    Settings,
+)
 from nexi.config.settings import DEFAULT_CONFIG, Config, Endpoint
 
 if TYPE_CHECKING:
@@ -80,7 +93,9 @@ __all__ = [
     "JUDGE_VARIABLE",
     "KEYED_BACKENDS",
     "KEY_VARIABLES",
+    "LIST_SETTINGS",
     "MAX_FILE_BYTES",
+    "NAME_OR_LIST_SETTINGS",
     "OLD_NAMES",
     "PLACE_VARIABLES",
     "QUESTIONS",
@@ -88,6 +103,8 @@ __all__ = [
     "ROLES",
     "SAVED",
     "SEARXNG_QUESTION",
+    "SECRET_SETTINGS",
+    "TEXT_SETTINGS",
     "Config",
     "Declaration",
     "EffortLevel",

@@ -16,7 +16,21 @@ from nexi.config._addresses import hide_password, mask_api_keys, mask_key, mask_
 from nexi.config._names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES
 from nexi.config._values import freeze_value, parse_key, parse_names, parse_prompt, to_json_value
 
-__all__ = ["ALWAYS_SAVED", "CHECKS", "DECLARATIONS", "FIELD_VARIABLES", "SAVED", "UNSAVED", "Declaration", "Origin", "Settings"]
+__all__ = [
+    "ALWAYS_SAVED",
+    "CHECKS",
+    "DECLARATIONS",
+    "FIELD_VARIABLES",
+    "LIST_SETTINGS",
+    "NAME_OR_LIST_SETTINGS",
+    "SAVED",
+    "SECRET_SETTINGS",
+    "TEXT_SETTINGS",
+    "UNSAVED",
+    "Declaration",
+    "Origin",
+    "Settings",
+]
 
 
 T = TypeVar("T")
@@ -460,6 +474,11 @@ SAVED = tuple(DECLARATIONS)
 ALWAYS_SAVED = SAVED[: SAVED.index("search_backend")]
 UNSAVED = ("home", "person", "notes", "origin")
 FIELD_VARIABLES = {name: declaration.variables for name, declaration in DECLARATIONS.items() if declaration.variables}
+_TYPES = {f.name: str(f.type) for f in fields(Settings) if f.metadata}
+TEXT_SETTINGS = frozenset(name for name, kind in _TYPES.items() if kind == "str")
+NAME_OR_LIST_SETTINGS = frozenset(name for name, kind in _TYPES.items() if kind == "str | tuple[str, ...]")
+LIST_SETTINGS = NAME_OR_LIST_SETTINGS | {name for name, kind in _TYPES.items() if kind == "tuple[str, ...]"}
+SECRET_SETTINGS = frozenset(name for name, known in DECLARATIONS.items() if known.mask in (mask_key, mask_api_keys))
 CHECKS: Mapping[str, _checks.Check] = {
     **{name: declaration.check for name, declaration in DECLARATIONS.items()},
     **{old: DECLARATIONS[new].check for old, new in OLD_NAMES.items()},

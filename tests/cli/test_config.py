@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nexi.cli import settings
-from nexi.config import Config, ModelOffer, load_config, run_first_time_setup, save_config
+from nexi.config import SECRET_SETTINGS, Config, ModelOffer, load_config, run_first_time_setup, save_config
 from nexi.errors import ConfigError
 from tests.cli.command import Command, Terminal
 from tests.stub import OLLAMA_ROUTES, serving
@@ -51,6 +51,8 @@ def in_file(nexi: Command) -> dict[str, Any]:
         ("roles", '{"judge": {"model": "m"}}', {"judge": {"model": "m"}}),
         ("prices.gpt-4.1", '{"input": 2, "output": 8}', {"gpt-4.1": {"input": 2, "output": 8}}),
         ("system_prompt", "Answer\nshort.", "Answer\nshort."),
+        ("oidc_secret", "12345", "12345"),
+        ("searxng_tag", "2026", "2026"),
     ],
 )
 def test_a_setting_is_changed_in_the_file(nexi: Command, key: str, word: str, kept: Any) -> None:
@@ -131,6 +133,10 @@ def test_a_key_comes_by_a_pipe_and_is_shown_masked(nexi: Command) -> None:
     shown = [nexi("config", "get", "api_key"), nexi("config"), nexi("config", "--json")]
     assert [KEY in done.out + done.err for done in shown] == [False] * 3
     assert shown[0].out == "sk-…ef\n"
+
+
+def test_the_secrets_that_are_prompted_for_are_those_that_are_shown_masked() -> None:
+    assert {"api_key", "jina_key", "token", "oidc_secret", "webhook_secret", "api_keys"} == SECRET_SETTINGS
 
 
 def test_a_value_that_is_no_secret_must_stand_on_the_command_line_at_a_terminal(nexi: Command) -> None:
