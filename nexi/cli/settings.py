@@ -123,7 +123,7 @@ def _add_command(key: str, value: str) -> None:
 
     The other items stay; `nexi config set` replaces them.
     """
-    from nexi.config import change_config, read_file_settings
+    from nexi.config import LIST_SETTINGS, change_config, read_file_settings
     from nexi.output import print_success
 
     with report_errors():
