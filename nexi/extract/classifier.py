@@ -60,6 +60,7 @@ _FOREIGN = tag_set(
     " ipsentry__authorfields ipsentry__signature userinfo_extra signaturecontainer"
 )
 _SIGNATURE = re.compile(r"\bsig\d+\b")  # of phpBB
+_ADVERTISEMENT = re.compile(r"(?<![a-z0-9])(?:ads?|advert(?:isements?|ising)?|adslots?|adsbygoogle|sponsored)(?![a-z0-9])")
 _PLACEHOLDER = "lorem ipsum"
 _TEASER = re.compile(
     r"\W*(?:(?:read|learn|see|check out|find out|explore|discover|watch|get|click|view|download|subscribe|sign up|join|follow"
@@ -196,7 +197,7 @@ def _join_words(text: str) -> str:
 
 
 def _find_banners(layout: Layout) -> set[int]:
-    """The boxes that ask for consent, an address or money; one with code in it is a text about such things.
+    """The boxes that ask for consent, an address or money, or advertise; one with code in it is a text about such things.
 
     What a service or a forum is known to call its own parts goes however long it is.
     """
@@ -216,7 +217,8 @@ def _find_banners(layout: Layout) -> set[int]:
 def _kind_of_banner(key: str) -> str:
     if not _FOREIGN.isdisjoint(key.split()) or ("signature" in key and _SIGNATURE.search(key) is not None):
         return "foreign"
-    return "banner" if any(name in key for name in ("cookie", "consent", "gdpr", "newsletter", "donate")) else ""
+    is_banner = any(name in key for name in ("cookie", "consent", "gdpr", "newsletter", "donate"))
+    return "banner" if is_banner or (("ad" in key or "sponsored" in key) and _ADVERTISEMENT.search(key)) else ""
 
 
 def _score_blocks(layout: Layout, head: PageHead) -> list[float]:

@@ -346,3 +346,22 @@ def test_a_link_that_is_written_out_as_an_address_stays_in_an_article() -> None:
     code = "https://code.example/wall/tree"
     page = f"<html><head>{ARTICLE_HEAD}</head><body><div>{STORY}<p><a href={code}>{code}</a></p>{MORE}</div></body></html>"
     assert code in to_markdown(page, "")
+
+
+SPONSORED = """<html lang="en"><head><title>Moon</title></head><body><main><h1>Moon</h1>
+<p>The Moon is the only natural satellite of Earth, and it is large for a planet of this size, as astronomers have long known.</p>
+<div class="{name}"><span>Advertisement</span><a href="https://ads.example/c?id=1">Save 40% on office chairs this week</a></div>
+<p>It orbits at an average distance of 384,400 km, about 30 times the diameter of Earth, and moves away slowly.</p>
+</main></body></html>"""
+
+
+@pytest.mark.parametrize("name", ["ad-slot", "Ads", "td-adslot", "adsbygoogle banner_ad", "advertisement", "post sponsored"])
+def test_an_advertisement_between_two_paragraphs_is_left_out(name: str) -> None:
+    text = extract(SPONSORED.format(name=name), "text/html", "https://space.example/moon").text
+    assert ("office chairs" in text, "384,400 km" in text) == (False, True)
+
+
+@pytest.mark.parametrize("name", ["download", "shadow", "lead", "addition"])
+def test_a_name_that_only_holds_the_letters_ad_is_no_advertisement(name: str) -> None:
+    text = extract(SPONSORED.format(name=name), "text/html", "https://space.example/moon").text
+    assert "office chairs" in text
