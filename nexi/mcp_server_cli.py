@@ -29,7 +29,7 @@ HOST, PORT = "127.0.0.1", 8000
 EXIT_CANCELLED = 130
 DRAIN_S = 5
 BACKLOG = 512
-MOST_PORT = 65535
+MAX_PORT = 65535
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse_port(text: str) -> int:
-    if not text.isdecimal() or int(text) > MOST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to {MOST_PORT}")
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to {MAX_PORT}")
     return int(text)
 
 

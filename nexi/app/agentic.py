@@ -106,8 +106,8 @@ def _agentic_settings(config: Config, options: Mapping[str, Any]) -> KnowledgeSe
 
 def _has_details(environment: RunEnvironment) -> bool:
     """Whether pages are followed and described; a run that was recorded before that goes on as it began."""
-    recorded = environment.recorded
-    return bool(recorded.settings.get("agentic_details")) if recorded.facts else True
+    past = environment.recorded
+    return bool(past.settings.get("agentic_details")) if past.facts else True
 
 
 class AgenticEngine:

@@ -100,9 +100,9 @@ class Nexi:
         """Use another config for runs that begin from now on; those under way keep their clients until the end."""
         if config == self.config:
             return
-        shared = self.ports.shared
-        self._replaced.append(shared)
-        self.ports, self._search_service = PortFactory(config, shared.renew()), None
+        clients = self.ports.shared
+        self._replaced.append(clients)
+        self.ports, self._search_service = PortFactory(config, clients.renew()), None
 
     def build_for_guests(self) -> Nexi:
         """A `Nexi` with the same model and web and nothing that the owner keeps, for a caller that enters and leaves it."""

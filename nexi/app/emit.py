@@ -84,11 +84,11 @@ class RunEmit:
         self._publish_fact(fact)
         return None
 
-    async def _write_elsewhere(self, broken: RunLog, fact: Fact, trouble: StoreError) -> None:
+    async def _write_elsewhere(self, old_log: RunLog, fact: Fact, trouble: StoreError) -> None:
         """Switch to memory once, with a warning; queued facts follow."""
-        if self.log is broken:
-            self.log = MemoryRunLog(broken.run_id, after=len(self.facts))
-            await broken.close()
+        if self.log is old_log:
+            self.log = MemoryRunLog(old_log.run_id, after=len(self.facts))
+            await old_log.close()
             warning = Warned(
                 "log_not_kept",
                 join_sentences(Notice("run.not_kept", "this run is not kept: {error}", error=str(trouble)), trouble.fix),

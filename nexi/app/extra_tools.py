@@ -28,11 +28,11 @@ def usable_tools(environment: RunEnvironment) -> list[str]:
     if environment.recorded.facts:
         return _recorded_tools(environment)
     config = environment.config
-    allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
+    backends_allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
     calls_tools = not config.endpoint("answer").is_extractive
     backends = {tool: name for tool, name in _list_backends(config).items() if calls_tools or name not in config.tools}
     usable = ((tool, name) for tool, name in backends.items() if environment.ports.can_use_extra(name))
-    return [tool for tool, name in usable if allowed is None or name in allowed]
+    return [tool for tool, name in usable if backends_allowed is None or name in backends_allowed]
 
 
 def wanted_tools(environment: RunEnvironment) -> list[str]:
@@ -77,5 +77,5 @@ def _list_backends(config: Config) -> dict[str, str]:
 
 
 def _recorded_tools(environment: RunEnvironment) -> list[str]:
-    recorded, backends = environment.recorded.settings.get("tools"), _list_backends(environment.config)
-    return [name for name in recorded if name in backends] if isinstance(recorded, list) else []
+    names, backends = environment.recorded.settings.get("tools"), _list_backends(environment.config)
+    return [name for name in names if name in backends] if isinstance(names, list) else []

@@ -258,8 +258,8 @@ class PortFactory:
         from nexi.fetchers import create_fetcher
 
         names = self._fetch_chain()
-        uncached = (create_fetcher(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
-        return tuple(self.shared.close_later(fetcher) for fetcher in uncached)
+        fetchers = (create_fetcher(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
+        return tuple(self.shared.close_later(fetcher) for fetcher in fetchers)
 
     def picture_fetcher(self) -> PictureFetcher | None:
         """What fetches pictures; None where pages are read by others, who would have to be asked for them."""
@@ -287,19 +287,19 @@ class PortFactory:
         """The knowledge base; opened when it is first asked."""
         from nexi.app.knowledge import Knowledge
 
-        config, opened = self.config, self.shared.knowledge
+        config, stores = self.config, self.shared.knowledge
         key = (self.is_offline, config.use_hybrid_search, config.embedding_endpoint(), config.qdrant_url)
-        if key not in opened:
-            opened[key] = self.shared.close_later(Knowledge(self))
-        return opened[key]
+        if key not in stores:
+            stores[key] = self.shared.close_later(Knowledge(self))
+        return stores[key]
 
     def embedder(self) -> Embedder | None:
         """What makes vectors: the endpoint or library that is named, else MiniLM or static vectors where installed."""
-        opened, key = self.shared.embedders, (self.config.embedding_endpoint(), self.config.embedding_library)
-        if key not in opened:
+        embedders, key = self.shared.embedders, (self.config.embedding_endpoint(), self.config.embedding_library)
+        if key not in embedders:
             new_embedder = self._make_embedder()
-            opened[key] = self.shared.close_later(new_embedder) if new_embedder else None
-        return opened[key]
+            embedders[key] = self.shared.close_later(new_embedder) if new_embedder else None
+        return embedders[key]
 
     def _make_embedder(self) -> Embedder | None:
         config = self.config
@@ -321,16 +321,16 @@ class PortFactory:
         from nexi.stores.embedders.static import StaticEmbedder
 
         # one on this machine keeps nothing of what it is given, so that people may share it
-        library, loaded = config.embedding_library, self.shared.local_embedders
-        if library not in loaded:
+        library, embedders = config.embedding_library, self.shared.local_embedders
+        if library not in embedders:
             if library or has_minilm():
-                loaded[library] = LibraryEmbedder(library or MINILM, config.cache_dir / "models")
+                embedders[library] = LibraryEmbedder(library or MINILM, config.cache_dir / "models")
             else:
                 try:
-                    loaded[library] = StaticEmbedder()
+                    embedders[library] = StaticEmbedder()
                 except StoreError:
-                    loaded[library] = None  # words alone; `nexi doctor` says so
-        return loaded[library]
+                    embedders[library] = None  # words alone; `nexi doctor` says so
+        return embedders[library]
 
     def local_model(self) -> InstalledPairModel:
         """The cross-encoder that is installed on this machine, where there is one."""
@@ -400,9 +400,9 @@ class PortFactory:
         from nexi.routing.table import SERVICES, Service
 
         names = self.config.service_names()
-        dropped = {name.removeprefix("-") for name in names if name.startswith("-")}
-        chosen = [name for name in names if not name.startswith("-")] or list(SERVICES)
-        if unknown := [name for name in (*chosen, *dropped) if name not in SERVICES]:
+        exclusions = {name.removeprefix("-") for name in names if name.startswith("-")}
+        wishes = [name for name in names if not name.startswith("-")] or list(SERVICES)
+        if unknown := [name for name in (*wishes, *exclusions) if name not in SERVICES]:
             cause, fix = f"there are {', '.join(SERVICES)}", "correct the setting services"
             raise ConfigError(f"there is no open service called {unknown[0]!r}", cause=cause, fix=fix)
         urls = self.config.service_urls
@@ -410,7 +410,7 @@ class PortFactory:
         def can_ask(service: Service) -> bool:
             return (not service.needs_url or service.name in urls) and (not service.needs_contact or bool(self.config.contact))
 
-        usable = [name for name in chosen if name not in dropped and can_ask(SERVICES[name])]
+        usable = [name for name in wishes if name not in exclusions and can_ask(SERVICES[name])]
         return {name: self._backend_settings(name) for name in usable}
 
     def _user_agent(self) -> str:
@@ -546,10 +546,10 @@ class PortFactory:
         """The client of an endpoint, one for each model. Raises ConfigError when there are too many."""
         if endpoint.is_extractive:
             return built_in_llm()
-        config, opened = self.config, self.shared.llms
+        config, clients = self.config, self.shared.llms
         key = (endpoint.base_url, endpoint.model, endpoint.api_keys, config.stream, config.llm_timeout)
-        if key not in opened:
-            if len(opened) >= MAX_MODELS:
+        if key not in clients:
+            if len(clients) >= MAX_MODELS:
                 cause, fix = f"{MAX_MODELS} others are in use by this process", "use one of those, or restart nexi"
                 raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
             llm, most, state = self.shared.close_later(self._connect(endpoint)), config.team_max_model_calls, self.shared.state
@@ -557,8 +557,8 @@ class PortFactory:
                 from nexi.app.limited_model import LimitedModel
 
                 llm = LimitedModel(llm, state.limit_calls(host_of(endpoint.base_url), most))
-            opened[key] = llm
-        return opened[key]
+            clients[key] = llm
+        return clients[key]
 
     def _connect(self, endpoint: Endpoint) -> LLM:
         from nexi.llm.openai.client import OpenAICompatible

@@ -1,7 +1,7 @@
 """Feeds: the events of a run as a list that many readers follow, each from where it left off.
 
 A fact has its number in the run log as its id; a delta after fact 7 has 7.1, 7.2 and so on. Facts can be read again from the
-log when the feed is gone; deltas live as long as the feed. How a reader is reached is for `runs` and `openai`.
+log when the feed is gone; deltas live as long as the feed. How a reader is reached is for the doors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from nexi.events import Event, Fact, encode, is_fact
 
-MOST_DELTAS = 20_000  # a reader that comes later still finds them; beyond this only facts are kept
+MAX_DELTAS = 20_000  # a reader that comes later still finds them; beyond this only facts are kept
 PACE_S = 0.05  # no eye sees the difference
 READERS_AT_PACE = 10  # more readers get fewer and larger batches, so that however many there are, they cost a run little
 _MARK = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
@@ -81,7 +81,7 @@ class Feed:
         fact = is_fact(event)
         if not fact:
             self._deltas += 1
-            if self._deltas > MOST_DELTAS:
+            if self._deltas > MAX_DELTAS:
                 return
         self._here = Mark(self._here.fact + 1) if fact else Mark(self._here.fact, self._here.delta + 1)
         self._items.append(FeedItem(self._here, event))

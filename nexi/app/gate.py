@@ -146,9 +146,9 @@ class MeteredEmbedder:
         vectors: list[Vector] = []
         usage = Usage()
         for start in range(0, len(texts), BATCH):
-            embedded = await self._embed_batch(texts[start : start + BATCH], query)
-            vectors += embedded.vectors
-            usage += embedded.usage
+            batch = await self._embed_batch(texts[start : start + BATCH], query)
+            vectors += batch.vectors
+            usage += batch.usage
         return Embedded(tuple(vectors), usage)
 
     async def _embed_batch(self, texts: Sequence[str], query: bool) -> Embedded:
@@ -156,34 +156,34 @@ class MeteredEmbedder:
         reservation = gate.meter.reserve_call(tokens, is_model_call=False)
         if isinstance(reservation, StopReason):
             raise LLMError("no vectors were asked for", cause=gate.meter.describe_spent(), code="budget_spent")
-        call, started = gate.calls.next(), gate.ports.clock.monotonic()
+        call, start = gate.calls.next(), gate.ports.clock.monotonic()
         usage = Usage(tokens, 0, estimated=True, cost=0.0)
         digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:32]
         try:
             await gate.emit(ModelAsked(call, "embed", self.name, tokens, digest))
-            embedded = await self._embedder.embed(texts, query=query)
-            usage = self._with_cost(embedded.usage)
-            await gate.emit(ModelReplied(call, "", (), usage, "stop", self._seconds_since(started)))
+            batch = await self._embedder.embed(texts, query=query)
+            usage = self._with_cost(batch.usage)
+            await gate.emit(ModelReplied(call, "", (), usage, "stop", self._seconds_since(start)))
         except LLMError as error:
             usage = self._with_cost(error.usage or Usage())
-            await gate.emit(ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(started), usage=usage))
+            await gate.emit(ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(start), usage=usage))
             raise
         except asyncio.CancelledError:
             await gate.emit(
-                ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(started), usage=usage)
+                ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(start), usage=usage)
             )
             raise
         finally:
             gate.meter.settle_call(reservation, usage)
-        return Embedded(embedded.vectors, usage)
+        return Embedded(batch.vectors, usage)
 
     def _with_cost(self, usage: Usage) -> Usage:
         """A server of this machine costs nothing."""
         is_free = usage.cost is None and is_loopback_url(self._endpoint.base_url)
         return Usage(usage.input_tokens, usage.output_tokens, usage.estimated, 0.0) if is_free else usage
 
-    def _seconds_since(self, started: float) -> float:
-        return round(self._gate.ports.clock.monotonic() - started, 3)
+    def _seconds_since(self, start: float) -> float:
+        return round(self._gate.ports.clock.monotonic() - start, 3)
 
 
 class QuotaEmit:

@@ -41,8 +41,8 @@ class GradeBook:
     def failure(self, key: str, now: datetime) -> str:
         """Why the last test did not end, where that was less than a day ago: a slow server is not tried in every run."""
         try:
-            failed = self._read_part(FAILURES)[key]
-            return str(failed["reason"]) if now - datetime.fromisoformat(failed["at"]) < RETRY_AFTER else ""
+            entry = self._read_part(FAILURES)[key]
+            return str(entry["reason"]) if now - datetime.fromisoformat(entry["at"]) < RETRY_AFTER else ""
         except (KeyError, TypeError, ValueError):
             return ""
 

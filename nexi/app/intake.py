@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 __all__ = ["DocumentIndexing", "Intake", "Step", "attach_files", "keep_vault_indexed"]
 
 
-MOST_PAGES = 500
+MAX_PAGES = 500
 SITEMAP_DEPTH = 2
-MOST_NAMED = 1_000
+MAX_NAMED = 1_000
 SAME_TEXT = "the same text as a file beside it"
 LONG = 100_000  # characters; a shorter note is read before a thread could begin
-AT_ONCE, CHARS_AT_ONCE = 100, 500_000  # of files in one transaction: a kill loses no more than these
+MAX_BATCH_FILES, MAX_BATCH_CHARS = 100, 500_000  # of files in one transaction: a kill loses no more than these
 
 
 class Step(Struct, frozen=True):
@@ -78,13 +78,13 @@ class Intake:
 
     def skip(self, name: str, reason: str) -> None:
         self.reasons[reason] += 1
-        if len(self.skipped) < MOST_NAMED:
+        if len(self.skipped) < MAX_NAMED:
             self.skipped.append((name, reason))
 
     def as_json(self) -> dict[str, Any]:
         counts = {name: self.outcomes[name] for name in ("stored", "unchanged", "linked", "removed")}
-        skipped = [{"name": name, "reason": reason} for name, reason in self.skipped]
-        return {**counts, "chunks": self.chunks, "skipped": dict(self.reasons), "files": skipped, "warnings": self.warnings}
+        skips = [{"name": name, "reason": reason} for name, reason in self.skipped]
+        return {**counts, "chunks": self.chunks, "skipped": dict(self.reasons), "files": skips, "warnings": self.warnings}
 
 
 class _StatusEmit(QuietEmit):
@@ -179,7 +179,7 @@ class DocumentIndexing:
             await self._forget([address for address in addresses if address not in current])
         for one in (page, *others):
             self._waiting.append(_Read(one, name if one.url == url else f"{name}: {one.title}", total))
-            if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
+            if len(self._waiting) >= MAX_BATCH_FILES or sum(len(read.page.text) for read in self._waiting) >= MAX_BATCH_CHARS:
                 await self._store_queued()
         return None
 
@@ -213,10 +213,10 @@ class DocumentIndexing:
             while True:
                 events.watch(await asyncio.to_thread(lambda: [folder, *folders_in(folder)]))
                 now = await asyncio.to_thread(_file_stamps, folder)
-                changed = [file for file, stamp in now.items() if stamps.get(file) != stamp]
-                if is_first or changed or now.keys() != stamps.keys():
+                changes = [file for file, stamp in now.items() if stamps.get(file) != stamp]
+                if is_first or changes or now.keys() != stamps.keys():
                     removals, stamps, self.taken, self._done = stamps.keys() - now.keys(), now, Intake(), 0
-                    await (self._take_folder(folder) if is_first else self._take_files(changed, folder))
+                    await (self._take_folder(folder) if is_first else self._take_files(changes, folder))
                     if removals:
                         await self._forget_what_is_gone(folder)
                     yield self.taken
@@ -242,7 +242,7 @@ class DocumentIndexing:
                 tags=tuple(f"#{tag}" for tag in item.tags),
             )
             self._waiting.append(_Read(page, item.title, len(library.items)))
-            if len(self._waiting) >= AT_ONCE:
+            if len(self._waiting) >= MAX_BATCH_FILES:
                 await self._store_queued()
             for file in map(Path, item.files):
                 urls.add(await self._take_attachment(file, item.title, library))
@@ -280,17 +280,17 @@ class DocumentIndexing:
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
-        if len(urls) > MOST_PAGES:
-            self.taken.warnings.append(f"{url} lists {len(urls)} pages; the first {MOST_PAGES} were taken")
-        for listed in urls[:MOST_PAGES]:
-            if depth < SITEMAP_DEPTH or "sitemap" not in listed:
-                await self._take_site(listed, depth + 1)
+        if len(urls) > MAX_PAGES:
+            self.taken.warnings.append(f"{url} lists {len(urls)} pages; the first {MAX_PAGES} were taken")
+        for address in urls[:MAX_PAGES]:
+            if depth < SITEMAP_DEPTH or "sitemap" not in address:
+                await self._take_site(address, depth + 1)
         return None
 
     async def _take_feed(self, url: str, feed: Page, depth: int) -> None:
         """The pages of a feed's entries; the feed's own text where none of them can be read."""
         before = self.taken.outcomes.total()
-        for entry in feed.links[:MOST_PAGES]:
+        for entry in feed.links[:MAX_PAGES]:
             await self._take_site(entry, depth + SITEMAP_DEPTH)
         if self.taken.outcomes.total() == before:
             self._waiting.append(_Read(replace(feed, url=feed.final_url or url), url, 1))
@@ -398,14 +398,14 @@ async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -
 
     names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
     about = f"Search the files the user gave with this question: {names}. Ask here first."
-    async with open_temporary_knowledge(ports, about) as attached:
-        taking = DocumentIndexing(nexi, attached, embeds=False)
+    async with open_temporary_knowledge(ports, about) as knowledge:
+        taking = DocumentIndexing(nexi, knowledge, embeds=False)
         for target in targets:
             await taking.take(target)
         if not sum(taking.taken.outcomes.values()):
             why = "; ".join(f"{name}: {reason}" for name, reason in taking.taken.skipped[:5]) or "the folder is empty"
             raise NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
-        yield attached
+        yield knowledge
 
 
 def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:

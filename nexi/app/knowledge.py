@@ -30,7 +30,7 @@ __all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove
 
 BATCH = 64
 MEASURE_EVERY_S = 30.0
-SOURCES_AT_ONCE = 500
+MAX_BATCH_SOURCES = 500
 
 
 def settings_of(config: Config) -> KnowledgeSettings:
@@ -192,7 +192,7 @@ class Knowledge:
 
     async def sources(self, scope: Scope = EVERYTHING) -> AsyncIterator[StoredSource]:
         store, skip = await self.open_store(), 0
-        while batch := await store.sources(scope, count=SOURCES_AT_ONCE, skip=skip):
+        while batch := await store.sources(scope, count=MAX_BATCH_SOURCES, skip=skip):
             for source in batch:
                 yield source
             skip += len(batch)

@@ -29,7 +29,7 @@ from nexi.urls import is_web_url
 
 NAME = "local"
 PASSAGES_PER_HIT = 3
-MOST_PASSAGES = 60
+MAX_PASSAGES = 60
 MANY_VERSIONS = 8  # of one document among the results, from which there may be more
 SPANS = {"d": 1, "w": 7, "m": 31, "y": 366}
 HISTORY_LOOKED_AT = 200
@@ -60,7 +60,7 @@ class LocalBackend:
         scope = _scope_of(query, self._knowledge.clock.now(), self._scope)
         try:
             retriever = await self._knowledge.retriever(self._gate)
-            most = min(MOST_PASSAGES, query.count * PASSAGES_PER_HIT)
+            most = min(MAX_PASSAGES, query.count * PASSAGES_PER_HIT)
             passages = await retriever.search(query.text, scope, most)
             if newest := await self._find_newest(query.text, scope, passages):
                 passages = [*await retriever.search(query.text, replace(scope, urls=(newest,)), PASSAGES_PER_HIT), *passages]
@@ -141,9 +141,9 @@ def _read_scope(source: Passage | StoredSource) -> DocumentScope:
 
 
 def _render_passages(passages: Sequence[Passage]) -> str:
-    ordered = sorted(passages, key=lambda p: p.number)
-    names_heading = [p.heading.rpartition(" > ")[2] in p.text[:250] for p in ordered]
-    texts = [p.text if is_named else f"# {p.heading}\n\n{p.text}" for p, is_named in zip(ordered, names_heading, strict=True)]
+    in_order = sorted(passages, key=lambda p: p.number)
+    names_heading = [p.heading.rpartition(" > ")[2] in p.text[:250] for p in in_order]
+    texts = [p.text if is_named else f"# {p.heading}\n\n{p.text}" for p, is_named in zip(in_order, names_heading, strict=True)]
     return PASSAGE_GAP.join(texts)
 
 

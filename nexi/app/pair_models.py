@@ -148,9 +148,9 @@ async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clo
 
 
 async def _take_test(model: PairModel, quiz: Quiz, clock: Clock, deadline: float | None) -> Grade:
-    started = clock.monotonic()
+    start = clock.monotonic()
     grade = grade_scores(quiz, await take_quiz(model, quiz, deadline=deadline))
-    seconds = round(clock.monotonic() - started, 1)
+    seconds = round(clock.monotonic() - start, 1)
     return replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat())
 
 

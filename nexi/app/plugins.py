@@ -167,8 +167,8 @@ def list_plugins(config: Config) -> list[PluginInfo]:
     own = {"backend": backends.BACKENDS, "fetcher": fetchers.FETCHERS, "tool": ()}
     plugins = []
     for file in list_plugin_files(config.plugins_dir):
-        offered = {"backend": file.searches, "fetcher": file.fetches, "tool": file.is_tool}
-        kinds = tuple(kind for kind, is_offered in offered.items() if is_offered)
+        uses = {"backend": file.searches, "fetcher": file.fetches, "tool": file.is_tool}
+        kinds = tuple(kind for kind, is_offered in uses.items() if is_offered)
         conflicts = [kind for kind in kinds if file.name in own[kind]]
         error = f"nexi has a {conflicts[0]} of that name: rename the file" if conflicts else file.error
         plugins.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))

@@ -64,10 +64,10 @@ class RecordedRun(Struct, frozen=True):
 
     def usage_so_far(self, *, agents: bool) -> tuple[Usage, int, int]:
         """Usage, model calls and pages, of the researchers or of everyone."""
-        counted = [f for f in self.facts if not agents or getattr(f, "agent", None)]
-        replies = [f for f in counted if isinstance(f, ModelReplied | ModelFailed)]
+        facts = [f for f in self.facts if not agents or getattr(f, "agent", None)]
+        replies = [f for f in facts if isinstance(f, ModelReplied | ModelFailed)]
         usage = sum((f.usage for f in replies), Usage())
-        return usage, len(replies), sum(isinstance(f, PageFetched) for f in counted)
+        return usage, len(replies), sum(isinstance(f, PageFetched) for f in facts)
 
     def unreplayed_usage(self, mode: str) -> tuple[Usage, int]:
         """Usage and calls that limit new calls of a resumed run although they are not in its meter.
@@ -81,11 +81,11 @@ class RecordedRun(Struct, frozen=True):
 
     def lost_usage(self) -> tuple[Usage, int]:
         """An estimate of what the calls in flight at a kill cost, and how many there were: their intent is in the log alone."""
-        ended = {f.call for f in self.facts if isinstance(f, ModelReplied | ModelFailed)}
+        ends = {f.call for f in self.facts if isinstance(f, ModelReplied | ModelFailed)}
         calls = [f for f in self.facts if isinstance(f, ModelAsked)]
-        lost = [f for f in calls if f.call not in ended]
+        lost = [f for f in calls if f.call not in ends]
         usage, _, _ = self.usage_so_far(agents=False)
-        return _estimate_lost_calls(lost, [f for f in calls if f.call in ended], usage), len(lost)
+        return _estimate_lost_calls(lost, [f for f in calls if f.call in ends], usage), len(lost)
 
 
 def _estimate_lost_calls(lost: Sequence[ModelAsked], ended: Sequence[ModelAsked], usage: Usage) -> Usage:

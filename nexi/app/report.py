@@ -72,31 +72,31 @@ def save_report(
 ) -> Saved:
     """Write the report of a run into the folder it belongs to, or as a note of a vault. Raises StoreError."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
-    linted = lint_report(result.answer.text, result.answer.sources, started.query)
+    report = lint_report(result.answer.text, result.answer.sources, started.query)
     folder = vault or Path(choose_folder(place_of(cwd)))
-    fields, body = _front_matter_fields(result, started, today), link_citations(linted.text, linted.sources)
+    fields, body = _front_matter_fields(result, started, today), link_citations(report.text, report.sources)
     if vault:
-        fields |= {"tags": "nexi", "sources": len(linted.sources)}
+        fields |= {"tags": "nexi", "sources": len(report.sources)}
     for _ in range(ATTEMPTS):
         first, second = os.urandom(2)
         path = folder / make_file_name(started.query, *(pick() if pick else (first % 26, second % 10)))
         try:
-            text = clean_text(render_document(body, linted.sources, fields, "" if vault else str(path)))
+            text = clean_text(render_document(body, report.sources, fields, "" if vault else str(path)))
             create_private_file(path, text.encode("utf-8", "replace"))
         except FileExistsError:
             continue
         except OSError as error:
             raise store_error("Could not save the report", path, error) from error
-        return Saved(path, linted.notes)
+        return Saved(path, report.notes)
     raise StoreError("Could not save the report", cause=f"every name for it is taken in {folder}", fix="use -o FILE")
 
 
 def report_text(result: RunResult, today: str, *, has_links: bool = False) -> tuple[str, LintedReport]:
     """The report as a document without a place, for a door that shows or sends it; in a file its citations are links."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
-    linted = lint_report(result.answer.text, result.answer.sources, started.query)
-    body = link_citations(linted.text, linted.sources) if has_links else linted.text
-    return render_document(body, linted.sources, _front_matter_fields(result, started, today)), linted
+    report = lint_report(result.answer.text, result.answer.sources, started.query)
+    body = link_citations(report.text, report.sources) if has_links else report.text
+    return render_document(body, report.sources, _front_matter_fields(result, started, today)), report
 
 
 def front_matter_of(result: RunResult, started: RunStarted, today: str) -> str:

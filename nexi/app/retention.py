@@ -32,10 +32,10 @@ class RetentionNotice:
         if self._runs.has_clock_jumped(keep_days):
             return
         due, notice = self._runs.find_expired(keep_days, max_mb), self._read_notice()
-        shown_at, announced = str(notice.get("shown") or ""), set(notice.get("runs", ()))
-        if shown_at and announced and not self._is_old_enough(shown_at):
+        shown_at, runs = str(notice.get("shown") or ""), set(notice.get("runs", ()))
+        if shown_at and runs and not self._is_old_enough(shown_at):
             return  # one notice at a time: what became due since is in the next one
-        may_go = [run for run in due if shown_at and run in announced]
+        may_go = [run for run in due if shown_at and run in runs]
         self._runs.prune(keep_days, max_mb, only=may_go)
         due_later = [run for run in due if run not in may_go]
         self._write_notice({"runs": due_later, "shown": ""} if due_later else {})

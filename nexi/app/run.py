@@ -452,19 +452,19 @@ def result_of(run_id: str, facts: Sequence[Fact], session: Session | None = None
     return RunResult(run_id, end.build_answer(find_review(facts)), end, tuple(facts), session)
 
 
-def error_of(failed: RunFailed) -> NexiError:
+def error_of(end: RunFailed) -> NexiError:
     """The error a terminal fact stands for."""
     from nexi.errors import LLMError, VerificationError
 
     classes = (NoEvidenceError, VerificationError, ConfigError, QuestionError, StoppedError, InternalError)
     kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in classes}
-    kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
-    return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
+    kind = kinds.get(end.code, LLMError if end.stop is StopReason.API_ERROR else NexiError)
+    return kind(end.message, cause=end.cause, fix=end.fix, code=end.code)
 
 
 def _list_read_pages(facts: Sequence[Fact]) -> list[str]:
     """List the pages that were asked for: one that was only fetched ahead counts once it is handed to the model."""
-    numbered = {hit_key(fact.source.url): fact.source.url for fact in facts if isinstance(fact, SourceNumbered)}
-    fetched = {hit_key(fact.final_url or fact.url): fact for fact in facts if isinstance(fact, PageFetched)}
-    in_their_order = [url for key, url in numbered.items() if key in fetched]
-    return in_their_order + [f.final_url or f.url for key, f in fetched.items() if key not in numbered and not f.ahead]
+    sources = {hit_key(fact.source.url): fact.source.url for fact in facts if isinstance(fact, SourceNumbered)}
+    pages = {hit_key(fact.final_url or fact.url): fact for fact in facts if isinstance(fact, PageFetched)}
+    in_their_order = [url for key, url in sources.items() if key in pages]
+    return in_their_order + [f.final_url or f.url for key, f in pages.items() if key not in sources and not f.ahead]

@@ -95,9 +95,9 @@ async def remove_space(ports: PortFactory, name: str, *, deletes_files: bool = F
     """Forget one's own space; its sources and threads stay. Say how many sources were deleted with it. Raises NexiError."""
     space = await find_own_space(ports, name)
     urls = [source.url for source in await list_space_sources(ports, space)] if deletes_files else []
-    removed = await remove_from_space(ports, space, urls, deletes=True) if urls else 0
+    count = await remove_from_space(ports, space, urls, deletes=True) if urls else 0
     await asyncio.to_thread(ports.spaces().remove, name)
-    return removed
+    return count
 
 
 class SpaceKnowledge:

@@ -30,7 +30,7 @@ from nexi.types import Message
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
 
-WANTED = 3
+MAX_QUESTIONS = 3
 ANSWER_CHARS = 6_000
 MAX_TOKENS = 300
 PATIENCE_S = 20.0
@@ -76,9 +76,9 @@ async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> t
 
 async def _suggest_from_pages(nexi: Nexi, facts: Sequence[Fact], started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
     """Questions on what the pages of a run say beside its answer, those that it cites first."""
-    fetched = [(fact.digest, fact.title) for fact in facts if isinstance(fact, PageFetched)]
-    titles = dict([*((source.digest, source.title) for source in finished.sources), *fetched])
-    digests = list(dict.fromkeys([*(source.digest for source in finished.sources), *(digest for digest, _ in fetched)]))
+    pairs = [(fact.digest, fact.title) for fact in facts if isinstance(fact, PageFetched)]
+    titles = dict([*((source.digest, source.title) for source in finished.sources), *pairs])
+    digests = list(dict.fromkeys([*(source.digest for source in finished.sources), *(digest for digest, _ in pairs)]))
     store = nexi.pages()
     texts = [(digest, await store.get(digest)) for digest in digests[:MAX_PAGES] if digest]
     pages = [AnswerPage(titles[digest], text) for digest, text in texts if text]
@@ -89,10 +89,10 @@ async def _ask_model(nexi: Nexi, llm: LLM, question: str, answer: str) -> tuple[
     text = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
     messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", text)]
     deadline = nexi.clock.monotonic() + PATIENCE_S
-    schema = ranking.queries_schema(1, WANTED)
+    schema = ranking.queries_schema(1, MAX_QUESTIONS)
     try:
         reply = await llm.complete(messages, max_tokens=MAX_TOKENS, deadline=deadline, schema=schema)
-        return ranking.read_queries(reply.text, 1, WANTED)
+        return ranking.read_queries(reply.text, 1, MAX_QUESTIONS)
     except LLMError as error:
         if error.code == QUOTA_REACHED:
             raise
@@ -106,7 +106,7 @@ def _read_kept(place: Path) -> tuple[str, ...] | None:
         lines = json.loads(place.read_bytes())
     except (OSError, ValueError):
         return None
-    return tuple(line for line in lines if isinstance(line, str))[:WANTED] if isinstance(lines, list) else None
+    return tuple(line for line in lines if isinstance(line, str))[:MAX_QUESTIONS] if isinstance(lines, list) else None
 
 
 def _write_kept(place: Path, questions: tuple[str, ...]) -> None:

@@ -158,19 +158,19 @@ class TextCheck:
         if not (document.sources or document.lost):
             uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
             raise nothing_to_verify(uncited, "check it against pages with --against, or with --web")
-        fetched = await fetch_pages(document.sources[:MAX_AUDITED_PAGES], self._fetch)
+        pages = await fetch_pages(document.sources[:MAX_AUDITED_PAGES], self._fetch)
         states = []
         for source in document.sources:
-            match fetched.get(source.number):
+            match pages.get(source.number):
                 case Page() as page:
                     title = mark_title(page.title, source.imprint.paper or Paper())
-                    titled = source if source.title else replace(source, title=title)
-                    states.append(SourceState(titled, "fresh", digest=page.digest))
+                    shown_source = source if source.title else replace(source, title=title)
+                    states.append(SourceState(shown_source, "fresh", digest=page.digest))
                 case FetchError() as error:
                     states.append(describe_failure(source, error))
                 case _:
                     states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
-        texts = {n: page.text if isinstance(page, Page) else None for n, page in fetched.items()}
+        texts = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
         judge = self._open_judge()
         return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
 
@@ -208,8 +208,8 @@ class TextCheck:
             states.append(describe_failure(Source(number, url), error))
         document = replace(document, sources=tuple(state.source for state in states))
         judge, deadline = self._open_judge(), self._deadline()
-        checked = await check_document(document, texts, tuple(states), basis=basis, judge=judge, deadline=deadline)
-        return replace(checked, gap=say_all(checked.gap, evidence.gap))
+        verification = await check_document(document, texts, tuple(states), basis=basis, judge=judge, deadline=deadline)
+        return replace(verification, gap=say_all(verification.gap, evidence.gap))
 
     async def _gather(self, document: Document, sentences: Sequence[str]) -> tuple[_Evidence, Basis]:
         if self._request.against:
@@ -243,8 +243,8 @@ class TextCheck:
             path, is_folder = await asyncio.to_thread(place_of, target)
             files += [f for f in await asyncio.to_thread(list, files_in(path)) if isinstance(f, Path)] if is_folder else [path]
         if len(files) > MAX_WHOLE_FILES:
-            async with attach_files(self._nexi, self._ports, [str(file) for file in files]) as attached:
-                pages += await self._find_known(attached, sentences)
+            async with attach_files(self._nexi, self._ports, [str(file) for file in files]) as knowledge:
+                pages += await self._find_known(knowledge, sentences)
             return _Evidence(tuple(pages), tuple(failures))
         for file in files:
             try:
@@ -288,9 +288,9 @@ class TextCheck:
             for hit in outcome.hits[:HITS_READ]:
                 urls.setdefault(dedup_key(hit.url), hit.url)
         sources = [Source(number, url) for number, url in enumerate(urls.values(), 1)]
-        fetched = await fetch_pages(sources, self._fetch)
-        pages = tuple(page for page in fetched.values() if isinstance(page, Page))
-        unread = tuple((s.url, error) for s in sources if isinstance(error := fetched[s.number], FetchError))
+        outcomes = await fetch_pages(sources, self._fetch)
+        pages = tuple(page for page in outcomes.values() if isinstance(page, Page))
+        unread = tuple((s.url, error) for s in sources if isinstance(error := outcomes[s.number], FetchError))
         looked_for = sum(len(group) for group in groups[:MAX_SEARCHES])
         most = f"only the first {looked_for} sentences were searched for" if looked_for < len(sentences) else ""
         why = f"searches failed: {'; '.join(dict.fromkeys(failures))}" if failures else ""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["TableRequest", "TableWork"]
 
 MAX_DOCUMENTS = 500
-CALLS_AT_ONCE = 4
+MAX_PARALLEL_CALLS = 4
 MAX_LABELLED = 20_000  # values of one document that are looked at by their names
 MAX_SAYINGS = 3_000  # values and sentences, each, that are looked at by what they say
 NOTHING_TO_READ = 'name files, folders or web addresses: nexi table "price, launch date" reports/'
@@ -69,7 +69,7 @@ class TableWork:
         """Raises NexiError where there is no document."""
         documents = await asyncio.to_thread(self._list_documents)
         llm = self._open_llm()
-        places = asyncio.Semaphore(CALLS_AT_ONCE if llm else 1)
+        places = asyncio.Semaphore(MAX_PARALLEL_CALLS if llm else 1)
 
         numbers = count(1)
 

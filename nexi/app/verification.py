@@ -161,10 +161,10 @@ def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
         question = facts[0].query if isinstance(facts[0], RunStarted) else ""
         sources = {**map_sources(facts), **{source.number: source for source in end.sources}}
         numbers = extract_citation_markers(end.answer)
-        cited = tuple(source for number, source in sorted(sources.items()) if number in numbers)
-        return build_answer_document(end.answer, cited, run_id, question)
+        citations = tuple(source for number, source in sorted(sources.items()) if number in numbers)
+        return build_answer_document(end.answer, citations, run_id, question)
     if entry is None:
         raise NexiError(f"run {run_id} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
     # the history keeps URLs in the order of their numbers, and no digests
-    cited = tuple(Source(number, url) for number, url in enumerate(entry.urls, 1))
-    return build_answer_document(entry.answer, cited, entry.id, entry.query)
+    citations = tuple(Source(number, url) for number, url in enumerate(entry.urls, 1))
+    return build_answer_document(entry.answer, citations, entry.id, entry.query)

@@ -54,8 +54,8 @@ def describe_end(run_id: str, mode: str, facts: Sequence[Fact]) -> dict[str, Any
     if end is None:
         return None
     tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens}
-    shared = {"stop": end.stop.value, "seconds": end.seconds, "tokens": tokens, "cost": end.usage.cost}
+    figures = {"stop": end.stop.value, "seconds": end.seconds, "tokens": tokens, "cost": end.usage.cost}
     head = {"schema": SCHEMA, "id": run_id, "mode": mode}
     if isinstance(end, RunFinished):
-        return {**head, "event": "run.finished", "pages": end.pages, "answered": end.answered, **shared}
-    return {**head, "event": "run.failed", "code": end.code, **shared}
+        return {**head, "event": "run.finished", "pages": end.pages, "answered": end.answered, **figures}
+    return {**head, "event": "run.failed", "code": end.code, **figures}

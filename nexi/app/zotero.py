@@ -130,10 +130,10 @@ def read_fields(
 
 
 def _group(db: sqlite3.Connection, query: str, make: Callable[..., str]) -> defaultdict[int, list[str]]:
-    grouped: defaultdict[int, list[str]] = defaultdict(list)
+    groups: defaultdict[int, list[str]] = defaultdict(list)
     for item, *values in db.execute(query):
-        grouped[item].append(make(*values))
-    return grouped
+        groups[item].append(make(*values))
+    return groups
 
 
 def note_text(note: str | None) -> str:

@@ -35,9 +35,9 @@ from nexi.output.value_table import table_json, table_markdown
 from nexi.types import Query
 from nexi.urls import is_web_url
 
-MOST_SECONDS = 3600
+MAX_SECONDS = 3600
 POLL_S = 0.5
-MOST_CHARS = 200_000
+MAX_CHARS = 200_000
 
 Effort = Literal["s", "m", "l"]
 FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
@@ -47,7 +47,7 @@ Focus = Annotated[
 ]
 SpaceName = Annotated[str, Field(description="Ask in this space: its files first, its instructions.", max_length=300)]
 RunId = Annotated[str, Field(description="The id that nexi_research gave, six hexadecimal digits.", max_length=100)]
-Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
 Model = Annotated[
     str, Field(description="Another model of the configured endpoint, or extractive, which calls no service.", max_length=200)
 ]
@@ -182,7 +182,7 @@ class Tools:
         self,
         url: Annotated[str, Field(description="A full address, like https://example.com/page.", max_length=8000)],
         start: Annotated[int, Field(ge=0, description="Where to begin, in characters; next_start of the call before.")] = 0,
-        max_chars: Annotated[int, Field(ge=1, le=MOST_CHARS, description="How much of it at most.")] = 20_000,
+        max_chars: Annotated[int, Field(ge=1, le=MAX_CHARS, description="How much of it at most.")] = 20_000,
     ) -> Annotated[CallToolResult, _schemas.ReadPage]:
         """Read one web page, PDF, feed or document and return it as Markdown, in segments if it is long.
 
@@ -267,7 +267,7 @@ class Tools:
         ctx: Context[Any, Any],
         run_id: RunId,
         wait_s: Annotated[
-            float, Field(ge=0, le=MOST_SECONDS, description="Wait up to this long for the report, reporting progress.")
+            float, Field(ge=0, le=MAX_SECONDS, description="Wait up to this long for the report, reporting progress.")
         ] = 0,
         format: Annotated[  # noqa: A002 - its public name
             str, Field(description="As a file in another format.", json_schema_extra=FORMATS)

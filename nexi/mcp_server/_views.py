@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
     from nexi.types import Page, SearchOutcome, Source, Space
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -72,7 +72,7 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
         f"## Sources\n\n{sources}" if sources else "",
         "\n".join(f"Warning: {warning}" for warning in view.warnings),
         " ".join(filter(None, [view.verified, f"*{took}; run {view.id}, model {view.model}.*"])),
-        "## Steps\n\n" + "\n".join(f"- {step}" for step in steps[:MOST_STEPS]) if steps else "",
+        "## Steps\n\n" + "\n".join(f"- {step}" for step in steps[:MAX_STEPS]) if steps else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -33,8 +33,8 @@ __all__ = ["PATH", "HttpDoor"]
 
 
 PATH = "/mcp"
-MOST_BODY = 2_000_000
-MOST_SESSIONS = 1000
+MAX_BODY_BYTES = 2_000_000
+MAX_SESSIONS = 1000
 ORIGINS = ("http://{host}:*", "http://{host}", "https://{host}:*", "https://{host}")
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
@@ -86,8 +86,8 @@ def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarde
     app: App = server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,
-        max_request_body_size=MOST_BODY,
-        max_sessions=MOST_SESSIONS,
+        max_request_body_size=MAX_BODY_BYTES,
+        max_sessions=MAX_SESSIONS,
         **transport,
     )
     if guarded or not token:

@@ -13,7 +13,7 @@ import pytest
 from nexi.app import Nexi
 from nexi.app.run import Run
 from nexi.config import Config
-from nexi.events import RunResumed, RunStarted, SearchFinished
+from nexi.events import RunResumed, SearchFinished
 from nexi.runs.log_format import MAX_LOSSES
 from nexi.testing import ScriptedLLM
 from nexi.types import FetchLimits, Page, Reply, Usage
@@ -36,13 +36,13 @@ async def test_a_run_has_its_id_before_it_has_done_anything(tmp_path: Path) -> N
 async def test_a_run_is_accepted_when_its_log_can_be_resumed_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is killed after its reply leaves a log with the question in it; the next server goes on with that."""
     asked: list[asyncio.Task[httpx2.Response]] = []
-    first_fact = Run._start_fact
+    settings = Run._settings
 
-    async def take_long(run: Run) -> RunStarted:
+    async def take_long(run: Run) -> dict[str, Any]:
         await asyncio.wait(asked, timeout=0.5)  # a reply that comes earlier comes too early
-        return await first_fact(run)
+        return await settings(run)
 
-    monkeypatch.setattr(Run, "_start_fact", take_long)
+    monkeypatch.setattr(Run, "_settings", take_long)
     async with serving(tmp_path) as served:
         asked.append(asyncio.create_task(served.client.post("/v1/runs", json={"question": QUESTION})))
         run_id = (await asked[0]).json()["id"]
