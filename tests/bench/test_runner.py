@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -43,9 +44,8 @@ class Ended:
     def __init__(self, usage: Usage, error: NexiError | None) -> None:
         self.usage, self.error = usage, error
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        for fact in self.facts:
-            yield fact
+    async def drive(self) -> None:
+        await asyncio.sleep(0)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
