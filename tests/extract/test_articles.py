@@ -349,7 +349,7 @@ def test_a_link_that_is_written_out_as_an_address_stays_in_an_article() -> None:
 
 
 SPONSORED = """<html lang="en"><head><title>Moon</title></head><body><main><h1>Moon</h1>
-<p>The Moon is the only natural satellite of Earth, and it is large for a planet of this size, as astronomers have long known.</p>
+<p>The Moon is the only natural satellite of Earth, and it is large for a planet of this size, as is well known.</p>
 <div class="{name}"><span>Advertisement</span><a href="https://ads.example/c?id=1">Save 40% on office chairs this week</a></div>
 <p>It orbits at an average distance of 384,400 km, about 30 times the diameter of Earth, and moves away slowly.</p>
 </main></body></html>"""
