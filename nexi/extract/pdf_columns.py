@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nexi.extract.pdf_tables import Line
+    from nexi.extract.pdf_tables import TextLine
 
 __all__ = ["order_columns"]
 
@@ -20,7 +20,7 @@ MIN_CELL_CHARS = 16  # on average; cells of a table are shorter
 MIN_LETTERS = 0.7  # of the characters
 
 
-def order_columns(text: str, lines: Sequence[Line]) -> str:
+def order_columns(text: str, lines: Sequence[TextLine]) -> str:
     """The text of a page with its left column before its right one, wherever lines run across both."""
     parts: list[str] = []
     end = 0
@@ -32,9 +32,9 @@ def order_columns(text: str, lines: Sequence[Line]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _find_runs(lines: Sequence[Line]) -> Iterator[tuple[list[Line], float]]:
+def _find_runs(lines: Sequence[TextLine]) -> Iterator[tuple[list[TextLine], float]]:
     """Lines of prose one after the other that leave the same space free, and where it begins."""
-    run: list[Line] = []
+    run: list[TextLine] = []
     left_end, right_start = 0.0, 0.0  # of the two columns
     for line in lines:
         first, last, count = line.cells[0], line.cells[-1], len(line.cells)
@@ -59,7 +59,7 @@ def _find_runs(lines: Sequence[Line]) -> Iterator[tuple[list[Line], float]]:
         yield run, left_end
 
 
-def _is_prose(run: Sequence[Line]) -> bool:
+def _is_prose(run: Sequence[TextLine]) -> bool:
     both = [line.cells for line in run if len(line.cells) == 2]
     if len(both) < MIN_LINES:
         return False

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nexi.extract.pdf_tables import Line
+    from nexi.extract.pdf_tables import TextLine
 
 __all__ = ["part_paragraphs"]
 
@@ -19,7 +19,7 @@ WIDER = 0.4  # of the height of a line; so much more space than between the line
 MIN_LINES = 3
 
 
-def part_paragraphs(text: str, lines: Sequence[Line]) -> str:
+def part_paragraphs(text: str, lines: Sequence[TextLine]) -> str:
     """The text with an empty line wherever two lines have more space between them than the lines of a paragraph have."""
     if len(lines) < MIN_LINES:
         return text

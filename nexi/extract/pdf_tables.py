@@ -57,7 +57,7 @@ _THOUSANDS = re.compile(r"\d{3}[.,\d]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TextCell:
     """Words beside one another; `first` and `last` are where they stand in the text of the page."""
 
     text: str
@@ -72,8 +72,8 @@ class Cell:
     def height(self) -> float:
         return self.top - self.bottom
 
-    def join(self, other: Cell, space: str = " ") -> Cell:
-        return Cell(
+    def join(self, other: TextCell, space: str = " ") -> TextCell:
+        return TextCell(
             f"{self.text}{space}{other.text}",
             self.left,
             max(self.right, other.right),
@@ -85,11 +85,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """The cells of one line from left to right, and the words that they were made of."""
 
-    cells: Sequence[Cell]
-    words: Sequence[Cell]
+    cells: Sequence[TextCell]
+    words: Sequence[TextCell]
 
     @property
     def bottom(self) -> float:
@@ -115,7 +115,7 @@ class Table:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     columns: Sequence[tuple[float, float]]
-    lines: Sequence[Line]
+    lines: Sequence[TextLine]
 
     def write(self) -> str:
         head = f"{_write_row(self.head)}\n{_write_row(['---'] * len(self.head))}"
@@ -161,22 +161,22 @@ class PageTables:
         return _place_tables(text, tables)
 
 
-def _find_words(text: str, box_of: Callable[[int], Box]) -> list[Cell]:
+def _find_words(text: str, box_of: Callable[[int], Box]) -> list[TextCell]:
     words = []
     for match in _WORD.finditer(text):
         first, last = match.start(), match.end() - 1
         left, bottom, right, top = box_of(first)
         end = box_of(last) if last > first else (left, bottom, right, top)
         if top > bottom and end[2] >= left:
-            words.append(Cell(match[0], left, end[2], min(bottom, end[1]), max(top, end[3]), first, last + 1))
+            words.append(TextCell(match[0], left, end[2], min(bottom, end[1]), max(top, end[3]), first, last + 1))
         if len(words) > MAX_WORDS:
             return []
     return words
 
 
-def _split_lines(words: Iterable[Cell]) -> list[Line]:
+def _split_lines(words: Iterable[TextCell]) -> list[TextLine]:
     """Words that follow one another at the same height."""
-    lines: list[list[Cell]] = []
+    lines: list[list[TextCell]] = []
     for word in words:
         last = lines[-1][-1] if lines else None
         if last is not None and (
@@ -188,10 +188,10 @@ def _split_lines(words: Iterable[Cell]) -> list[Line]:
     return [_build_line(sorted(line, key=lambda word: word.left)) for line in lines]
 
 
-def _build_line(words: list[Cell]) -> Line:
+def _build_line(words: list[TextCell]) -> TextLine:
     if len(words) > MAX_LINE_WORDS:
-        return Line(words[:1], words)
-    tokens: list[Cell] = []
+        return TextLine(words[:1], words)
+    tokens: list[TextCell] = []
     for word in words:  # a sign stands by itself at the edge of its column
         if tokens and (
             (tokens[-1].text in _BEFORE_NUMBER and word.text[0] in "0123456789(.—–-")
@@ -200,7 +200,7 @@ def _build_line(words: list[Cell]) -> Line:
             tokens[-1] = tokens[-1].join(word, "")
         else:
             tokens.append(word)
-    cells: list[Cell] = []
+    cells: list[TextCell] = []
     for token in tokens:
         if not cells:
             cells.append(token)
@@ -215,7 +215,7 @@ def _build_line(words: list[Cell]) -> Line:
             cells.append(token)
         else:
             cells[-1] = before.join(token)
-    return Line(cells, tokens)
+    return TextLine(cells, tokens)
 
 
 def _is_value(text: str) -> bool:
@@ -226,7 +226,7 @@ def _is_figure(text: str) -> bool:
     return _is_value(text) and not _YEAR.fullmatch(text)
 
 
-def _find_tables(lines: list[Line]) -> list[Table]:
+def _find_tables(lines: list[TextLine]) -> list[Table]:
     tables: list[Table] = []
     at, free = 0, 0
     while at < len(lines):
@@ -238,7 +238,7 @@ def _find_tables(lines: list[Line]) -> list[Table]:
     return tables
 
 
-def _find_end(lines: list[Line], start: int) -> int:
+def _find_end(lines: list[TextLine], start: int) -> int:
     """The line after the last row of what may be a table that begins at `start`."""
     end, at = start + 1, start + 1
     while at < len(lines) and at - end <= MAX_LONE_LINES:
@@ -260,7 +260,7 @@ def _find_end(lines: list[Line], start: int) -> int:
     return end
 
 
-def _split_figures(line: Line, row: Line) -> Line:
+def _split_figures(line: TextLine, row: TextLine) -> TextLine:
     """The line with its figures apart from a long label, where they stand under the figures of the row above."""
     at = len(line.words)
     while (
@@ -276,10 +276,10 @@ def _split_figures(line: Line, row: Line) -> Line:
     first = words[0]
     for word in words[1:]:
         first = first.join(word)
-    return Line([*(cell for cell in line.cells if cell.right < label.left), first, *line.words[at:]], line.words)
+    return TextLine([*(cell for cell in line.cells if cell.right < label.left), first, *line.words[at:]], line.words)
 
 
-def _build_table(lines: list[Line], start: int, end: int, free: int) -> Table | None:
+def _build_table(lines: list[TextLine], start: int, end: int, free: int) -> Table | None:
     """A table of these lines and the lines of its head above them, or None where they are none."""
     rows = [line for line in lines[start:end] if line.is_row]
     body = [line for line in rows if any(_is_figure(cell.text) for cell in line.cells[1:])]
@@ -289,7 +289,7 @@ def _build_table(lines: list[Line], start: int, end: int, free: int) -> Table | 
     start = _find_head_start(lines, start, columns, free)
     table_lines = lines[start:end]
     first = _count_head_lines(table_lines, columns)
-    groups: list[list[Cell]] = []
+    groups: list[list[TextCell]] = []
     for cells in (list(_split_cells(line, columns)) for line in table_lines[: max(first - 1, 0)]):
         # Two lines of one cell each are one text.
         if len(cells) == 1 and groups and len(groups[-1]) == 1 and groups[-1][0].left < cells[0].left < groups[-1][0].right:
@@ -309,7 +309,7 @@ def _build_table(lines: list[Line], start: int, end: int, free: int) -> Table | 
     return Table(head, body_rows, columns, table_lines) if _is_table(body_rows, len(columns), bool(first)) else None
 
 
-def _find_columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
+def _find_columns(rows: Sequence[TextLine]) -> list[tuple[float, float]]:
     """What lies between the gutters: strips that hardly any row has a word in."""
     if len(rows) < 2:
         return []
@@ -329,7 +329,7 @@ def _find_columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
     return columns
 
 
-def _find_head_start(lines: list[Line], start: int, columns: Sequence[tuple[float, float]], free: int) -> int:
+def _find_head_start(lines: list[TextLine], start: int, columns: Sequence[tuple[float, float]], free: int) -> int:
     """Lines above that stand over the columns beside the labels are the first of the head."""
     top = start
     while top > max(free, start - MAX_HEAD_LINES):
@@ -346,7 +346,7 @@ def _find_head_start(lines: list[Line], start: int, columns: Sequence[tuple[floa
     return top
 
 
-def _count_head_lines(lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> int:
+def _count_head_lines(lines: Sequence[TextLine], columns: Sequence[tuple[float, float]]) -> int:
     """Lines before the first row with a figure; of a table of words, the first line and what goes on with it."""
     rows = [_place_cells(line.cells, columns) for line in lines[: MAX_HEAD_LINES + 3]]
     for number, row in enumerate(rows):
@@ -360,7 +360,7 @@ def _count_head_lines(lines: Sequence[Line], columns: Sequence[tuple[float, floa
     return above if above <= MAX_HEAD_LINES else 1
 
 
-def _place_cells(cells: Iterable[Cell], columns: Sequence[tuple[float, float]]) -> list[str]:
+def _place_cells(cells: Iterable[TextCell], columns: Sequence[tuple[float, float]]) -> list[str]:
     """The text of a line by column."""
     row = [""] * len(columns)
     for cell in cells:
@@ -370,7 +370,7 @@ def _place_cells(cells: Iterable[Cell], columns: Sequence[tuple[float, float]]) 
     return row
 
 
-def _place_groups(cells: Iterable[Cell], columns: Sequence[tuple[float, float]]) -> list[str]:
+def _place_groups(cells: Iterable[TextCell], columns: Sequence[tuple[float, float]]) -> list[str]:
     """A line of the head that is not its last: what stands over several columns belongs to each of them."""
     row = [""] * len(columns)
     for cell in cells:
@@ -390,7 +390,7 @@ def _place_groups(cells: Iterable[Cell], columns: Sequence[tuple[float, float]])
     return [text.strip() for text in row]
 
 
-def _split_cells(line: Line, columns: Sequence[tuple[float, float]], gap: float = CLOSE_GAP) -> Iterable[Cell]:
+def _split_cells(line: TextLine, columns: Sequence[tuple[float, float]], gap: float = CLOSE_GAP) -> Iterable[TextCell]:
     """The cells of a line; one that reaches over several columns is cut where its words leave a gutter free."""
     for cell in line.cells:
         gutters = [(left, right) for (_, left), (right, _) in pairwise(columns) if cell.left < left and right < cell.right]
@@ -406,10 +406,10 @@ def _split_cells(line: Line, columns: Sequence[tuple[float, float]], gap: float 
         yield part
 
 
-def _join_wrapped(grid: list[list[str]], lines: Sequence[Line]) -> list[list[str]]:
+def _join_wrapped(grid: list[list[str]], lines: Sequence[TextLine]) -> list[list[str]]:
     """Rows whose cells take several lines, as one row each."""
     rows: list[list[str]] = []
-    label: Line | None = None  # the last line of a label without values, which may go on
+    label: TextLine | None = None  # the last line of a label without values, which may go on
     for above, row, line in zip([None, *lines], grid, lines, strict=False):
         values = [text for text in row[1:] if text]
         goes_on = row[0][:1].islower()
