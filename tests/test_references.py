@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.references import find_namesakes, find_open_reference, find_other_things, name_subject
+from nexi.text.references import find_namesakes, find_open_reference, find_other_things, find_qualified, name_subject
 
 PAGES = [
     ("Michael Jordan (footballer)", "Michael Jordan was born in 1986."),
@@ -40,10 +40,34 @@ def test_a_question_with_the_whole_name_of_one_means_that_one() -> None:
         ("When was Judge Howe born?", ["James Henry Howe", "Harland Bradley Howe"]),
         ("When was the Orsa Satellite launched?", ["Orsa Satellite 2", "Orsa Satellite 3"]),
         ("Who made the album Giant Steps?", ["Giant Steps", "Giant Steps (The Orsas album)"]),
+        ("Who owned the Short House?", ["George Short House", "William A. Short House"]),
+        ("When was Orsa Counts released?", ["Orsa Counts (album)", "Orsa Counts 2012"]),
+        ("Who led the Orsa invasion of Velm?", ["Orsa invasion of Velm (1097)", "Orsa invasion of Velm (1110)"]),
+        ("When was Mahmud II born?", ["Mahmud II of Orsa", "Mahmud II of Velm"]),
     ],
 )
 def test_things_of_one_name_have_many_forms(question: str, subjects: list[str]) -> None:
     assert find_namesakes(question, [(s, f"{s} is an album.") for s in subjects]) == dict(enumerate(subjects))
+
+
+def test_people_of_one_last_name_are_namesakes_where_no_page_is_about_the_bare_name() -> None:
+    people = [
+        ("Ipi Morea", "Ipi Morea (born 6 May 1975) is a batsman."),
+        ("Vani Morea", "Vani Morea (born 1983) is a batsman."),
+    ]
+    assert find_namesakes("When did Morea begin to play?", people) == {0: "Ipi Morea", 1: "Vani Morea"}
+    assert find_namesakes("When did Morea begin to play?", [*people, ("Morea", "Morea is a province.")]) == {}
+
+
+def test_a_longer_title_that_its_text_does_not_explain_is_no_namesake() -> None:
+    pages = [("Visit Orsa Bay", "Plan your trip to Orsa Bay."), ("Cruises to Orsa Bay", "Book a cruise to Orsa Bay now.")]
+    assert find_namesakes("Where is Orsa Bay?", pages) == {}
+
+
+def test_a_bracket_after_a_name_says_that_there_are_others_of_it() -> None:
+    pages = [("Belgian Open (tennis)", "The Belgian Open was a tennis event."), ("Golf news", "The Belgian Open is back.")]
+    assert find_qualified("When was the Belgian Open held?", pages) == {0: "Belgian Open (tennis)"}
+    assert find_qualified("When was the Belgian Open of tennis held?", pages) == {}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from types import MappingProxyType
@@ -113,9 +113,7 @@ def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
     return frozenset((_show_value(values[0]), frozenset(s.number for s in values)) for values in group)
 
 
-def find_difference(
-    one: str, other: str, about: str, is_same_text: Callable[[], bool] = lambda: False
-) -> tuple[str, str] | None:
+def find_difference(one: str, other: str, about: str, *, is_same_text: bool = False) -> tuple[str, str] | None:
     """The values, or the names in one place, in which two sentences about the same thing differ; None where they do not.
 
     Of pages that are copies of one text, any words in one place.
@@ -128,8 +126,7 @@ def find_difference(
             return _show_value(mine), _show_value(counterpart)
     if names := _find_exchanged_names(ours, theirs):
         return names
-    words = _find_exchanged_words(ours, theirs)
-    return words if words and is_same_text() else None
+    return _find_exchanged_words(ours, theirs) if is_same_text else None
 
 
 Group = list[list[Statement]]  # the values that sources give for one thing, the answer's first
@@ -191,7 +188,7 @@ def _find_disagreements(
 
 def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
     """The names that two sentences have in one place, where they say the same thing of the same subject otherwise."""
-    one, two = ours.text.words, theirs.text.words
+    one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
     matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
     edits = [edit for edit in matcher.get_opcodes() if edit[0] == "replace"]
     same = [(a, b) for tag, a, b, *_ in matcher.get_opcodes() if tag == "equal"]

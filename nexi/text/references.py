@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from nexi.text.names import find_names
 
-__all__ = ["find_namesakes", "find_open_reference", "name_subject"]
+__all__ = ["find_namesakes", "find_open_reference", "find_other_things", "find_qualified", "name_subject"]
 
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
 MAX_MIDDLE = 2  # names between the first and the last one
+MAX_BEFORE = 3  # words of a longer name before the one that was asked for
 _SITE = re.compile(r"\s+[-–—|·»]\s+")
 _FILE = re.compile(r"^[^\s/]+\.[a-z\d]{1,5}$|^$", re.IGNORECASE)
 _TITLE = r"[A-ZÀ-Þ\d\"“][^\n!?()]{1,80}?"
@@ -30,8 +31,10 @@ _HONORIFICS = frozenset(
         "cardinal emperor empress prince princess bishop governor mayor minister chief mr mrs",
     )
 )
+_IS = re.compile(r"\s(?:is|was|are|were)\s+(?:an?|the|one)\s")
+_BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
-_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2})$")
+_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$")
 # Kinds of things that have names of their own, so that "the library" without one may be any.
 _KINDS = re.findall(
     r"\w+",
@@ -73,6 +76,20 @@ def find_namesakes(question: str, pages: Sequence[tuple[str, str]]) -> dict[int,
     return about if len(set(about.values())) > 1 else {}
 
 
+def find_qualified(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
+    """The pages whose subject has a name of the question and a bracket or a comma that tells it from others of that name.
+
+    None where the question says which is meant, so that there need not be another page about one of the others.
+    """
+    asked = _words(question) - _UNSETTLING
+    for name in find_names(question):
+        subjects = {number: name_subject(title, text) for number, (title, text) in enumerate(pages)}
+        about = {n: s for n, s in subjects.items() if re.search(r"[(,]", s) and _has_name(s, name)}
+        if about and not asked & frozenset[str]().union(*map(_words, about.values())) - _words(name):
+            return about
+    return {}
+
+
 def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
     """The pages that are about a thing of the same name as the one meant, where a word of the question tells them apart."""
     return _tell_apart(question, pages)[1]
@@ -82,8 +99,10 @@ def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[i
     """What pages of one name are about, without those that are not meant; and the latter."""
     subjects = [name_subject(title, text) for title, text in pages]
     question_words = _words(question) - _UNSETTLING
-    for name in find_names(question):
+    for name in (*find_names(question), *_find_called(question, subjects)):
         about = {n: subject for n, subject in enumerate(subjects) if _has_name(subject, name) and not _LISTS.search(subject)}
+        if len(set(about.values())) < 2 and not any(_bare_words(subject) == _bare_words(name) for subject in subjects):
+            about = {n: subject for n, subject in enumerate(subjects) if _has_name_within(subject, name, pages[n][1])}
         if len(set(about.values())) < 2:
             continue
         full_name = max((_fold(s) for s in about.values() if _fold(s) in _fold(question)), key=len, default="")
@@ -120,6 +139,31 @@ def _has_name(subject: str, name: str) -> bool:
         return True
     middle = bare[1:-1] if len(words) > 1 and (bare[0], bare[-1]) == (words[0], words[-1]) else []
     return 0 < len(bare) - len(words) <= MAX_MIDDLE and bool(middle) and set(words) <= set(bare)
+
+
+def _find_called(question: str, subjects: Sequence[str]) -> list[str]:
+    """The names of pages, without what tells them from others, that a question has word for word."""
+    bare = [" ".join(_bare_words(subject)) for subject in subjects]
+    return [name for name in dict.fromkeys(bare) if " " in name and _fold(name) in _fold(question)]
+
+
+def _has_name_within(subject: str, name: str, text: str) -> bool:
+    """Whether something has a name as the end of a longer one, or before a number or "of", and its text says what it is.
+
+    Of people, the last name is enough.
+    """
+    whole = re.split(r"\s*[(,]", subject)[0]
+    bare, words = _bare_words(subject), _bare_words(name)
+    extra = len(bare) - len(words)
+    lead = _IS.split(text[: 2 * MAX_LEAD_CHARS].replace("\n", " "), maxsplit=1)
+    if not words or extra < 1 or len(lead) < 2 or not set(bare) <= set(re.findall(r"[^\W_]+", lead[0].casefold())):
+        return False
+    if bare[: len(words)] == words:
+        return (extra == 1 and bare[-1].isdecimal()) or (len(words) > 1 and bare[len(words)] == "of")
+    is_last = (
+        bare[-len(words) :] == words and extra <= MAX_BEFORE and all(word[0].isupper() for word in whole.split()[:extra])
+    )
+    return is_last and (len(words) > 1 or _BORN.search(lead[0]) is not None)
 
 
 def _bare_words(text: str) -> list[str]:

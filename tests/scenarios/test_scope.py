@@ -143,8 +143,8 @@ def test_where_as_many_pages_give_one_value_as_another_the_answer_says_that_they
 
 
 TALK_SHOW = (
-    "Talk Show ({0} album) Talk Show is the first and only album by R&B singer {0}, released on January 26, 1999 through "
-    "Uptown Records. Though it was met with good reviews, the album was a commercial failure and left the charts in a week."
+    "Talk Show ({0} album) Talk Show is the first and only album by R&B singer {0}, released in January 1999 through Uptown "
+    "Records. Though it was met with good reviews, the album was a commercial failure and left the charts after one week."
 )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import groupby
 
 from msgspec import Struct
@@ -46,9 +45,9 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     for page, sentences in groupby(sorted(usable, key=lambda o: o.page), key=lambda o: o.page):
         if page == s.page:
             continue
-        is_same_text = partial(are_copies, ranking.pages[s.page].text, ranking.pages[page].text)
-        for other in _find_alike(ranking, s, sentences):
-            if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text):
+        is_copy = are_copies(ranking.pages[s.page].text, ranking.pages[page].text)
+        for other in _find_alike(ranking, s, sentences, is_copy=is_copy):
+            if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
                 support |= {value: _count_pages(ranking, value) for value in values}
                 others.setdefault(values[1], []).append(other)
                 own_value = values[0]
@@ -62,10 +61,10 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     return Settled(chosen, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in chosen))
 
 
-def _find_alike(ranking: SentenceRanking, s: Scored, sentences: Iterable[Scored]) -> list[Scored]:
-    """The sentences that have most words in common with this one, those with the most first."""
+def _find_alike(ranking: SentenceRanking, s: Scored, sentences: Iterable[Scored], *, is_copy: bool) -> list[Scored]:
+    """The sentences that have most words in common with this one, those with the most first; of a copy, whatever they have."""
     own = ranking.stems_of(s.page, s.place)
-    alike = [other for other in sentences if has_same_subject(ranking, s, other)]
+    alike = [other for other in sentences if is_copy or has_same_subject(ranking, s, other)]
     return sorted(alike, key=lambda o: -len(own & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]
 
 

@@ -5,7 +5,8 @@ Above `_outdated`, below `composition` and `answerability`. Each reading has the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -14,10 +15,11 @@ from nexi.checking.origins import merge_copies
 from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
 from nexi.llm.extractive._comparison import tells_life_day
 from nexi.llm.extractive._disputes import settle_values
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
-from nexi.llm.extractive._outdated import has_same_subject, scope_of
-from nexi.text.references import find_namesakes
+from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
+from nexi.llm.extractive.answerability import rate_answer
+from nexi.text.references import find_namesakes, find_qualified, name_subject
 from nexi.text.scope import asks_for_now, asks_for_past, find_periods
 
 __all__ = ["Reading", "find_readings"]
@@ -29,6 +31,7 @@ class Reading(Struct, frozen=True):
     label: str
     sentences: tuple[Scored, ...]
     is_disputed: bool = False
+    best: Candidate | None = None
 
 
 @lru_cache(maxsize=2)
@@ -40,36 +43,82 @@ def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> l
     if ranking.question.choices:  # it names the things that it asks about
         return []
     usable = [s for s in ranking.ranked if s.is_quotable]
-    readings = _find_namesakes(ranking, usable, compare) or _find_periods(ranking, usable)
+    readings = _find_namesakes(ranking, usable, compare)
+    if len(readings) < 2:
+        readings = _find_periods(ranking, usable)
     return readings[:MAX_ALTERNATIVES] if len(readings) > 1 else []
 
 
 def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:
     """The things of one name that pages are about, each with the sentence that says what was asked of it."""
-    about = find_namesakes(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
+    leads = [(page.title, page.text) for page in ranking.pages]
+    about = find_namesakes(ranking.question.text, leads) or find_qualified(ranking.question.text, leads)
     about = merge_copies(about, [page.text for page in ranking.pages])
     readings: list[Reading] = []
     for label in dict.fromkeys(about.values()):
-        own = [s for s in usable if about.get(s.page) == label]
+        own = _list_candidates(ranking, usable, [page for page, thing in about.items() if thing == label])
         if own:
             rest = [s for s in usable if about.get(s.page, label) == label]
             readings.append(_answer_reading(ranking, rest, rate_candidates(ranking, own, compare), label))
+    rest = [s for s in leave_out_outdated(ranking, usable) if s.page not in about] if readings else []
+    for page in range(len(ranking.pages)):
+        quoted = {s.page for reading in readings for s in reading.sentences}
+        own = [s for s in rest if s.page == page and page not in quoted]
+        if own and (other := _answer_otherwise(ranking, rest, rate_candidates(ranking, own, compare), readings)):
+            readings.append(other)
     return readings
+
+
+def _list_candidates(ranking: SentenceRanking, usable: Sequence[Scored], pages: Collection[int]) -> list[Scored]:
+    """The sentences of pages about one thing, with those that hold what is asked for and no word of the question."""
+    own = [s for s in usable if s.page in pages]
+    known = {(s.page, s.place) for s in own}
+    if ranking.wants in ("date", "number", "place", "person"):
+        own += [
+            Scored(0.0, page, place, sentence, frozenset())
+            for page in pages
+            for place, sentence in enumerate(ranking.sentences[page])
+            if (page, place) not in known and sentence.kind == "prose" and holds_wanted(ranking, sentence)
+        ]
+    return own
+
+
+def _answer_otherwise(
+    ranking: SentenceRanking, usable: Sequence[Scored], rated: Sequence[Candidate], readings: Sequence[Reading]
+) -> Reading | None:
+    """What a page that names none of the things says, where it answers the question with something that no reading has."""
+    reading = _answer_reading(ranking, usable, rated, _name_page(ranking, rated[0].scored.page))
+    best = reading.best
+    if best is None or rate_answer(ranking, best, [best.scored.sentence.text]) != "yes":
+        return None
+    words = best.scored.sentence.text.split()
+    values = {words[n].strip(".,;:()") for n in find_wanted_words(ranking, words)}
+    quoted = " ".join(s.sentence.text for r in readings for s in r.sentences)
+    said = any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", quoted) for value in values)
+    return None if said and not reading.is_disputed else reading
+
+
+def _name_page(ranking: SentenceRanking, number: int) -> str:
+    """What a page is about where that has a word of the question, else its title."""
+    page = ranking.pages[number]
+    subject = name_subject(page.title, page.text)
+    return subject if ranking.question.weights.keys() & set(ranking.words.stems(subject)) else page.title
 
 
 def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], rated: Sequence[Candidate], label: str) -> Reading:
     """The sentence that answers most likely for a reading, or all of a dispute; and a second one while that is not certain."""
-
     if ranking.wants in ("date", "number", "place", "person"):
         rated = [c for c in rated if holds_wanted(ranking, c.scored.sentence)] or rated
     rated = [c for c in rated if tells_life_day(ranking.question, c.scored.sentence.text)] or rated
     settled = settle_values(ranking, rated[0].scored, usable, label)
     if settled.is_disputed:
-        return Reading(label, settled.chosen, is_disputed=True)
+        return Reading(label, settled.chosen, is_disputed=True, best=rated[0])
     taken = {(s.page, s.place) for s in (*settled.chosen, *settled.aside)}
     room = MAX_WORDS - len(settled.chosen[0].sentence.text.split())
     more = [c.scored for c in rated if (c.scored.page, c.scored.place) not in taken and rated[0].chance < CERTAIN]
-    return Reading(label, (*settled.chosen, *[s for s in more if len(s.sentence.text.split()) <= room][:1]))
+    said = {s.sentence.text for s in settled.chosen}
+    second = [s for s in more if len(s.sentence.text.split()) <= room and s.sentence.text not in said][:1]
+    return Reading(label, (*settled.chosen, *second), best=rated[0])
 
 
 def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:

@@ -83,7 +83,7 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
         return ExtractiveAnswer(answered=rate_words(question, evidence))
-    if (readings := find_readings(evidence, compare)) and rate_words(question, evidence) != "no":
+    if (readings := find_readings(evidence, compare)) and _are_answered(evidence, readings):
         return ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends")
     usable = leave_out_outdated(evidence, quotable)
     sides = _Subjects(evidence, usable).sides()
@@ -100,6 +100,12 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     room = MAX_WORDS - len(NOT_ANSWERED.split())
     nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
     return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=answered)
+
+
+def _are_answered(evidence: SentenceRanking, readings: Sequence[Reading]) -> bool:
+    """Whether the pages answer for a reading, by their words or by what was read."""
+    texts = [(r.best, [quote_sentence(evidence, s) for s in r.sentences]) for r in readings if r.best]
+    return rate_words(evidence.question, evidence) != "no" or any(rate_answer(evidence, *text) != "no" for text in texts)
 
 
 class Draft(Struct, frozen=True):

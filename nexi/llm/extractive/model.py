@@ -25,7 +25,7 @@ from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts,
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
-from nexi.text.references import find_namesakes
+from nexi.text.references import find_namesakes, find_qualified
 from nexi.text.scope import DocumentScope, order_versions, read_scope
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
@@ -162,7 +162,8 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
     if turn.reads == 0 or (turn.reads < MAX_ROUNDS and not turn.quotable_pages):
         hits = [(hit.title, hit.snippet) for outcome in turn.latest for hit in outcome.hits]
-        return MAX_PAGES_READ * (2 if find_namesakes(turn.question.text, hits) else 1)
+        is_open = find_namesakes(turn.question.text, hits) or find_qualified(turn.question.text, hits)
+        return MAX_PAGES_READ * (2 if is_open else 1)
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_ROUNDS) else 0
 
 
