@@ -151,7 +151,7 @@ def test_a_list_is_quoted_whole_with_what_introduces_it() -> None:
     text = write_report("What are the advantages and disadvantages of the log mode?", parts, [page])
     assert text == (
         "# Advantages and disadvantages of the log mode\n\n## What are the advantages of the log mode?\n\n"
-        "There is much to say. [1] Advantages of the log mode include: [1]\n\n1. Readers do not wait. [1]\n2. Writes are "
+        "Advantages of the log mode include: [1]\n\n1. Readers do not wait. [1]\n2. Writes are "
         "fast. [1]\n\n"
         "## What are the disadvantages of the log mode?\n\nBut there are also disadvantages of the log mode: [1]\n\n"
         "- One host only. [1]\n- Two files more. [1]"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -161,6 +161,7 @@ class ReportWriter:
     def choose_quotations(self) -> list[list[Stretch]]:
         """The stretches of each part, each of them once, those of the best page first and in its order."""
         rated = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
+        bearing = {(q.stretch.page, q.stretch.place) for q in rated}
         best = _find_best(rated)
         rest = [q for q in rated if q.part in best and q != best[q.part] and self._is_near(q, best[q.part])]
         rest.sort(key=lambda q: (best[q.part].score - q.score, q.part))
@@ -168,7 +169,7 @@ class ReportWriter:
         taken: list[frozenset[str]] = []
         room = [self.room] * len(self.parts)
         for q in (*best.values(), *rest):
-            for stretch in self._complete_paragraph(q.stretch):
+            for stretch in self._complete_paragraph(q.stretch, bearing):
                 stems, length = self.stems[stretch.page, stretch.place], count_words(stretch.lines)
                 if (chosen[q.part] and length > room[q.part]) or any(_is_double(stems, other) for other in taken):
                     continue
@@ -182,12 +183,12 @@ class ReportWriter:
         is_other = quotation.stretch.page != best.stretch.page
         return quotation.score >= best.score - load_weights(self._file)["other page" if is_other else self.margin]
 
-    def _complete_paragraph(self, stretch: Stretch) -> list[Stretch]:
-        """The stretches of the same paragraph where it is short, the given one first."""
+    def _complete_paragraph(self, stretch: Stretch, bearing: Collection[tuple[int, int]]) -> list[Stretch]:
+        """The stretches of the same paragraph that bear on a part, where it is short; the given one first."""
         paragraph = [s for s in self.by_page[stretch.page] if s.block == stretch.block]
         if sum(count_words(s.lines) for s in paragraph) > MAX_BLOCK_WORDS:
             return [stretch]
-        return [stretch, *(s for s in paragraph if s != stretch and not s.text.endswith(":"))]
+        return [stretch, *(s for s in paragraph if s != stretch and (s.page, s.place) in bearing)]
 
     @cached_property
     def _file(self) -> str:
