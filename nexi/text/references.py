@@ -160,9 +160,7 @@ def _has_name_within(subject: str, name: str, text: str) -> bool:
         return False
     if bare[: len(words)] == words:
         return (extra == 1 and bare[-1].isdecimal()) or (len(words) > 1 and bare[len(words)] == "of")
-    is_last = (
-        bare[-len(words) :] == words and extra <= MAX_BEFORE and all(word[0].isupper() for word in whole.split()[:extra])
-    )
+    is_last = bare[-len(words) :] == words and extra <= MAX_BEFORE and all(word[0].isupper() for word in whole.split()[:extra])
     return is_last and (len(words) > 1 or _BORN.search(lead[0]) is not None)
 
 
