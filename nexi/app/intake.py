@@ -248,8 +248,8 @@ class DocumentIndexing:
                 urls.add(await self._take_attachment(file, item.title, library))
         await self._store_queued()
         prefix = self.folders.address_of(library.folder / library.base, library.folder, library.program)
-        stored = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/")]
-        await self._forget([url for url in stored if url not in urls])
+        stored_urls = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/")]
+        await self._forget([url for url in stored_urls if url not in urls])
 
     async def _take_attachment(self, file: Path, title: str, library: Library) -> str:
         is_inside = file.is_relative_to(library.folder)

@@ -95,14 +95,14 @@ def gather_evidence(
                 passages.append(EvidencePassage(len(passages) + 1, number, start, end, text, trail))
         if sum(map(_count_tokens, passages)) <= max_tokens:
             break
-    chosen: list[tuple[int, ...]] = []
+    numbers_by_query: list[tuple[int, ...]] = []
     for windows in windows_by_query:
         numbers: list[int] = []
         for window in windows:
             middle, _ = readable[window.page].stored_between((window.first + window.last) // 2, window.last)
             numbers += (p.n for p in passages if p.page == window.page and p.start <= middle < p.end)
-        chosen.append(tuple(dict.fromkeys(numbers)))
-    return EvidenceSet(tuple(passages), tuple(chosen))
+        numbers_by_query.append(tuple(dict.fromkeys(numbers)))
+    return EvidenceSet(tuple(passages), tuple(numbers_by_query))
 
 
 class _TermWeights:

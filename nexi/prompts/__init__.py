@@ -57,9 +57,9 @@ _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
 def render(name: str, *, folder: Path | None = None, **values: object) -> str:
     """The prompt with its values filled in; `<folder>/<name>.md` wins over ours."""
     text, where = template(name, folder)
-    wanted = placeholders(text, where)
-    _check_values(wanted, set(values), where)
-    return _TOKEN.sub(lambda found: str(values[found[1]]) if found[1] else found[0][0], text)
+    names = placeholders(text, where)
+    _check_values(names, set(values), where)
+    return _TOKEN.sub(lambda match: str(values[match[1]]) if match[1] else match[0][0], text)
 
 
 def template(name: str, folder: Path | None = None) -> tuple[str, str]:
@@ -77,12 +77,12 @@ def template(name: str, folder: Path | None = None) -> tuple[str, str]:
 def placeholders(text: str, where: str = "the prompt") -> frozenset[str]:
     """The names a template asks for. A brace that is neither doubled nor around a name is an error."""
     names = set()
-    for found in _TOKEN.finditer(text):
-        if found[0] in "{}":
-            line = text.count("\n", 0, found.start()) + 1
-            raise ConfigError(f"{where} has a stray {found[0]!r} on line {line}", fix="write {{ or }} for a brace in the text")
-        if found[1]:
-            names.add(found[1])
+    for match in _TOKEN.finditer(text):
+        if match[0] in "{}":
+            line = text.count("\n", 0, match.start()) + 1
+            raise ConfigError(f"{where} has a stray {match[0]!r} on line {line}", fix="write {{ or }} for a brace in the text")
+        if match[1]:
+            names.add(match[1])
     return frozenset(names)
 
 
@@ -110,11 +110,11 @@ def _own_text(path: Path) -> str | None:
         raise ConfigError(f"{path} cannot be read", cause=error.strerror or str(error), fix=fix) from error
 
 
-def _check_values(wanted: frozenset[str], given: set[str], where: str) -> None:
-    if missing := sorted(wanted - given):
-        fix = f"the values it may use are {_list_placeholders(given)}"
-        raise ConfigError(f"{where} asks for {_list_placeholders(missing)}", cause="no such value is given to it", fix=fix)
-    if unused := sorted(given - wanted):
+def _check_values(names: frozenset[str], values: set[str], where: str) -> None:
+    if absent := sorted(names - values):
+        fix = f"the values it may use are {_list_placeholders(values)}"
+        raise ConfigError(f"{where} asks for {_list_placeholders(absent)}", cause="no such value is given to it", fix=fix)
+    if unused := sorted(values - names):
         raise ConfigError(f"{where} does not use {_list_placeholders(unused)}", fix="put every value into the text")
 
 

@@ -46,8 +46,8 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
     title, main = make_title(state.question), _task_key(state.question)
     parts = [f"# {title}", texts.get(main, "")]
     parts += [f"## {section.task}\n\n{texts[key]}" for key, section in sections.items() if key != main and texts[key]]
-    if missing := _find_missing_tasks(state, "\n".join(texts.values())):
-        parts.append("## Not found\n\n" + "\n".join(f"- {task}" for task in missing))
+    if open_tasks := _find_missing_tasks(state, "\n".join(texts.values())):
+        parts.append("## Not found\n\n" + "\n".join(f"- {task}" for task in open_tasks))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -97,7 +97,7 @@ def _keep_relevant(units: Sequence[str], task: str) -> list[str]:
 def _drop_redundant(units: Sequence[str], before: Sequence[frozenset[str]]) -> list[str]:
     """Drop units whose words another unit contains; of two with the same words, keep the first."""
     words = [content_stems(_NUMBERS.sub("", unit)) for unit in units]
-    kept = []
+    distinct = []
     for index, unit in enumerate(units):
         mine = words[index]
         later = any(mine < other for other in words[index + 1 :])
@@ -106,8 +106,8 @@ def _drop_redundant(units: Sequence[str], before: Sequence[frozenset[str]]) -> l
             and not (len(mine) >= SHORT_ANSWER_WORDS and later)
             and not any(mine <= other for other in (*before, *words[:index]))
         ):
-            kept.append(unit)
-    return kept
+            distinct.append(unit)
+    return distinct
 
 
 def _find_missing_tasks(state: ResearchState, report: str) -> list[str]:

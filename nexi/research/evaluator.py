@@ -144,10 +144,10 @@ def parse_judgement(text: str) -> RoundJudgement:
 
 def _find_action(body: str) -> Mapping[str, Any] | None:
     """Find a delegation or an outline; None where there is none. A report with a heading may quote one and is none."""
-    for found in find_values(body[:MAX_DELEGATION_CHARS]):
-        if isinstance(found.value, Mapping) and found.value.get("action") in ("delegate", "outline"):
-            prose = body[: found.start]
-            return None if len(prose) > MAX_PROSE_CHARS or _HEADING.search(prose) else found.value
+    for action in find_values(body[:MAX_DELEGATION_CHARS]):
+        if isinstance(action.value, Mapping) and action.value.get("action") in ("delegate", "outline"):
+            prose = body[: action.start]
+            return None if len(prose) > MAX_PROSE_CHARS or _HEADING.search(prose) else action.value
     return None
 
 
@@ -214,8 +214,8 @@ def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: boo
 def find_uncovered_tasks(state: ResearchState) -> list[str]:
     """Find agenda items whose words no cited report covers, as queries of those words."""
     cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
-    missing = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
-    return [drop_stop_words(task) or task for task in missing]
+    open_tasks = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
+    return [drop_stop_words(task) or task for task in open_tasks]
 
 
 _LIMIT_SENTENCES = {

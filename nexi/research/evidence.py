@@ -29,7 +29,7 @@ def choose_evidence(
     """
     views = {page.number: page for page in pages if page.text and not page.error and page.number > 0}
     snapshots = {number: prepare(view.text, view.url) for number, view in views.items()}
-    return [_choose(section, stated, views, snapshots) for section, stated in zip(sections, findings, strict=True)]
+    return [_choose(section, statements, views, snapshots) for section, statements in zip(sections, findings, strict=True)]
 
 
 def _choose(
@@ -42,7 +42,7 @@ def _choose(
     evidence = gather_evidence(queries, own, max_tokens=MAX_EVIDENCE_TOKENS)
     best = {n: place for place, n in enumerate(evidence.chosen[0])}
     passages = sorted(evidence.passages, key=lambda p: (best.get(p.n, len(best)), p.n))
-    chosen = [(p.page, f"{p.trail}: {p.text}" if p.trail else p.text) for p in passages]
-    if not chosen and section.sources:
-        chosen = [(n, page.text[:OPENING_CHARS]) for n, page in own.items() if n in section.sources]
-    return [PageView(views[n].url, n, views[n].title, text) for n, text in chosen]
+    texts = [(p.page, f"{p.trail}: {p.text}" if p.trail else p.text) for p in passages]
+    if not texts and section.sources:
+        texts = [(n, page.text[:OPENING_CHARS]) for n, page in own.items() if n in section.sources]
+    return [PageView(views[n].url, n, views[n].title, text) for n, text in texts]

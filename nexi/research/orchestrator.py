@@ -389,8 +389,8 @@ class Orchestrator:
 
     def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
-        left = self.meter.tokens_left
-        if not self.meter.can_make_calls(MIN_SECTION_CALLS) or (left is not None and left < MIN_SECTION_TOKENS):
+        tokens_left = self.meter.tokens_left
+        if not self.meter.can_make_calls(MIN_SECTION_CALLS) or (tokens_left is not None and tokens_left < MIN_SECTION_TOKENS):
             return Notice("report.small_budget", "the budget leaves too little for that")
         if coordinator.max_context < MIN_SECTION_WINDOW:
             return Notice("report.small_window", "the context window of the model is too small for that")
@@ -404,8 +404,8 @@ class Orchestrator:
             return judgement
         self.emit.delta(StatusDelta("writing the introduction"))
         limits = self._evaluation_limits(coordinator)
-        written = await write_introduction(self.state.question, body, coordinator, limits)
-        introduction = await self.factory.build_report_checker().keep_supported(written) if written else ""
+        draft = await write_introduction(self.state.question, body, coordinator, limits)
+        introduction = await self.factory.build_report_checker().keep_supported(draft) if draft else ""
         text = f"{title}\n\n{introduction}\n\n{body}" if introduction else judgement.text
         return replace(judgement, text=text, by="model" if introduction else judgement.by)
 
@@ -429,7 +429,7 @@ class Orchestrator:
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):
             return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
-            named = "; ".join(report.quoted)
+            headings = "; ".join(report.quoted)
             reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
             await self.emit(
                 Warned(
@@ -437,7 +437,7 @@ class Orchestrator:
                     Notice(
                         "report.quoted",
                         "passages of the pages stand in for these sections: {sections} ({reason})",
-                        sections=named,
+                        sections=headings,
                         reason=reason,
                     ),
                 )

@@ -45,9 +45,9 @@ def section_words(words: int, sections: int) -> int:
 def parse_outline(value: Mapping[str, Any]) -> tuple[Section, ...]:
     """Parse the sections of an outline; what is no section is left out, and of two with the same heading the second."""
     listed = value.get("sections")
-    found = [_parse_section(item) for item in listed] if isinstance(listed, list) else []
-    by_heading = {section.heading.casefold(): section for section in reversed(found) if section}
-    return tuple(by_heading[key] for key in dict.fromkeys(s.heading.casefold() for s in found if s))[:MAX_SECTIONS]
+    sections = [_parse_section(item) for item in listed] if isinstance(listed, list) else []
+    by_heading = {section.heading.casefold(): section for section in reversed(sections) if section}
+    return tuple(by_heading[key] for key in dict.fromkeys(s.heading.casefold() for s in sections if s))[:MAX_SECTIONS]
 
 
 def _parse_section(item: object) -> Section | None:

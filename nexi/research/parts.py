@@ -65,9 +65,9 @@ def find_subject(part: str) -> str:
             words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
         )
     rest = words[start + 1 :]
-    cut = next((i for i, word in enumerate(rest) if i and _leaves_phrase(rest, i)), len(rest))
-    phrase, after = rest[:cut], rest[cut + 1 :]
-    of = cut < len(rest) and rest[cut].lower() == "of"
+    phrase_end = next((i for i, word in enumerate(rest) if i and _leaves_phrase(rest, i)), len(rest))
+    phrase, after = rest[:phrase_end], rest[phrase_end + 1 :]
+    of = phrase_end < len(rest) and rest[phrase_end].lower() == "of"
     if of and low[start] not in _DO_SUPPORT:
         return _strip_words(after)  # "the causes of X" asks about X
     if not of and low[start] in _DO_SUPPORT:
@@ -76,7 +76,7 @@ def find_subject(part: str) -> str:
         phrase = phrase[:end]  # "is SQLite a good choice"
     elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and _is_participle(phrase[-1].lower()):
         phrase = phrase[:-1]
-    if low[0] == "what" and low[start] in _BE and not _is_definite(phrase) and rest[cut : cut + 1] == ["in"]:
+    if low[0] == "what" and low[start] in _BE and not _is_definite(phrase) and rest[phrase_end : phrase_end + 1] == ["in"]:
         return _strip_words(rest)  # "what is quick sorting in Java"
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
 
@@ -126,20 +126,20 @@ def _find_article(phrase: Sequence[str]) -> int:
 
 
 def _strip_words(words: Sequence[str]) -> str:
-    found = list(words)
-    while found and found[-1].lower() in STOP:
-        found = found[:-1]
-    while found and found[0].lower() in STOP - _ARTICLES:
-        found = found[1:]
-    return " ".join(found) if any(word.lower() not in STOP for word in found) else ""
+    rest = list(words)
+    while rest and rest[-1].lower() in STOP:
+        rest = rest[:-1]
+    while rest and rest[0].lower() in STOP - _ARTICLES:
+        rest = rest[1:]
+    return " ".join(rest) if any(word.lower() not in STOP for word in rest) else ""
 
 
 def find_antecedent(part: str, subjects: Sequence[str]) -> str:
     """The subject that the pronoun of a part means: the first one that is as singular or plural as the pronoun is."""
-    known = [subject for subject in subjects if subject]
+    names = [subject for subject in subjects if subject]
     if bool(_SINGULAR.search(part)) == bool(_PLURAL.search(part)):
-        return known[0] if known else ""
-    return next((s for s in known if _is_plural(s) == bool(_PLURAL.search(part))), known[0] if known else "")
+        return names[0] if names else ""
+    return next((s for s in names if _is_plural(s) == bool(_PLURAL.search(part))), names[0] if names else "")
 
 
 def _is_plural(subject: str) -> bool:
@@ -215,16 +215,16 @@ def _is_one_name(tokens: Sequence[str], first: int, items: Sequence[Sequence[str
 
 def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[str]]) -> list[str]:
     """Read the words after "and" up to a preposition, an auxiliary, a comma, what is no name beside names, or the end."""
-    named = bool(items) and all(item[0][:1].isupper() for item in items)
-    found: list[str] = []
+    are_names = bool(items) and all(item[0][:1].isupper() for item in items)
+    conjunct: list[str] = []
     for word in tokens[start:]:
-        if (word.lower() in _PREPOSITIONS and found) or word.lower() in _AUXILIARIES or word == ",":
+        if (word.lower() in _PREPOSITIONS and conjunct) or word.lower() in _AUXILIARIES or word == ",":
             break
-        if named and found and word.islower() and found[0][:1].isupper() and items[0][-1][:1].isupper():
+        if are_names and conjunct and word.islower() and conjunct[0][:1].isupper() and items[0][-1][:1].isupper():
             break
-        found.append(word)
+        conjunct.append(word)
     longest = max(map(len, items), default=0)
-    return found[:-1] if len(found) > max(1, longest) and found[-1].lower().endswith(_PARTICIPLE) else found
+    return conjunct[:-1] if len(conjunct) > max(1, longest) and conjunct[-1].lower().endswith(_PARTICIPLE) else conjunct
 
 
 def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:

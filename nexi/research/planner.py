@@ -160,8 +160,12 @@ def _parse_task_text(item: Any) -> str:
 
 
 def _parse_complexity(value: object) -> int:
-    given = value.get("complexity") if isinstance(value, Mapping) else None
-    return given if isinstance(given, int) and not isinstance(given, bool) and given in FIRST_RESEARCHERS else 0
+    complexity = value.get("complexity") if isinstance(value, Mapping) else None
+    return (
+        complexity
+        if isinstance(complexity, int) and not isinstance(complexity, bool) and complexity in FIRST_RESEARCHERS
+        else 0
+    )
 
 
 def _complexity_for_tasks(tasks: int) -> int:
@@ -173,8 +177,8 @@ def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback"
     whole = _clean_task(question)
     parts = split_question(question)
     names = find_names(question)
-    wanted = [whole, *(parts if len(parts) > 1 else [n for n in names if " " in n] or names)]
-    tasks = list(dict.fromkeys(t for t in map(_clean_task, wanted) if t)) or ["the question"]
+    candidates = [whole, *(parts if len(parts) > 1 else [n for n in names if " " in n] or names)]
+    tasks = list(dict.fromkeys(t for t in map(_clean_task, candidates) if t)) or ["the question"]
     complexity = depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
 
@@ -185,7 +189,7 @@ def split_question(question: str) -> list[str]:
     Pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else.
     """
     asking = _list_asking(question)
-    sentences = [s.strip() for asked in asking for s in _SENTENCE.findall(asked) if _count_content_words(s)]
+    sentences = [s.strip() for request in asking for s in _SENTENCE.findall(request) if _count_content_words(s)]
     topic = sentences[0] if len(asking) > 1 and find_names(f"of {sentences[0]}") == [sentences[0]] else ""
     parts = [part for sentence in sentences[bool(topic) :] for part in _split_conjunctions(sentence)]
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
@@ -195,11 +199,11 @@ def split_question(question: str) -> list[str]:
     names = find_names(question) if asking == [question] else next(filter(None, map(find_names, sentences)), [])
     if len(questions) == 1 and len(items := split_enumeration(questions[0])) > 1:
         return items
-    named: list[str] = []
+    resolved_parts: list[str] = []
     for part in questions:
-        meant = find_antecedent(part, [subject, *(find_subject(earlier) for earlier in reversed(named))])
-        named += [name_subject(one, meant) for one in split_enumeration(part)]
-    questions = named
+        antecedent = find_antecedent(part, [subject, *(find_subject(earlier) for earlier in reversed(resolved_parts))])
+        resolved_parts += [name_subject(one, antecedent) for one in split_enumeration(part)]
+    questions = resolved_parts
     return [
         _make_self_contained(part, questions[:1] if _ONE.search(part) else names or questions[:1], subject)
         for part in questions
@@ -222,11 +226,11 @@ def _list_asking(question: str) -> list[str]:
 def _split_conjunctions(sentence: str) -> list[str]:
     """Split a sentence at "and" between questions; words that ask nothing stay with the question after them."""
     sides, start = [], 0
-    for cut in _CONJUNCTION.finditer(sentence):
-        side = sentence[start : cut.start()]
+    for conjunction in _CONJUNCTION.finditer(sentence):
+        side = sentence[start : conjunction.start()]
         if _QUESTION_WORD.search(side) and _count_content_words(side):
             sides.append(side)
-            start = cut.end()
+            start = conjunction.end()
     sides.append(sentence[start:])
     return [side.strip(" ,") for side in sides] if _count_content_words(sides[-1]) else [sentence]
 
@@ -268,7 +272,7 @@ def _clean_task(task: str) -> str:
 def resolve_from_conversation(question: str, conversation: str) -> str:
     """Complete a question that names nothing with the name from the last question that has one."""
     questions = [line.removeprefix(QUESTION_PREFIX) for line in conversation.splitlines() if line.startswith(QUESTION_PREFIX)]
-    names = next((found for text in reversed(questions) if (found := find_names(text))), [])
+    names = next((names_in_text for text in reversed(questions) if (names_in_text := find_names(text))), [])
     return question if find_names(question) or not names else _make_self_contained(question, names[:1])
 
 

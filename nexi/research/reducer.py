@@ -286,11 +286,11 @@ def _with_progress(before: ResearchState, state: ResearchState) -> ResearchState
     """
     if state.status == "completed":
         return replace(state, progress=1.0)
-    done_before, done = (sum(r.units for r in s.researchers) for s in (before, state))
-    left = _count_planned_units(state) - done_before
-    if done <= done_before or left <= 0:
+    done_before, done_now = (sum(r.units for r in s.researchers) for s in (before, state))
+    units_left = _count_planned_units(state) - done_before
+    if done_now <= done_before or units_left <= 0:
         return state
-    progress = state.progress + (1.0 - state.progress) * (done - done_before) / left
+    progress = state.progress + (1.0 - state.progress) * (done_now - done_before) / units_left
     return replace(state, progress=min(progress, MAX_UNFINISHED_PROGRESS))
 
 

@@ -139,8 +139,8 @@ def render_front_matter(fields: Mapping[str, Any]) -> str:
     return "\n".join(["---", *lines, "---", ""])
 
 
-def _escape_char(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escape_char(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:
@@ -171,10 +171,10 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
     body, repeated = _drop_repeated_sections(body)
     body = make_inert(body) if body != text else body  # what is left out can join what was kept apart
     notes += [f"the section {title!r} stood there twice" for title in repeated]
-    if (written := _detect_script(body)) and (expected := _detect_script(question)) and written != expected:
-        notes.append(f"the report seems to be in another language than the question ({written} letters, not {expected})")
-    elif (written := language_of(body)) and (expected := language_of(question)) and written != expected:
-        notes.append(f"the report seems to be in another language than the question ({written}, not {expected})")
+    if (script := _detect_script(body)) and (expected := _detect_script(question)) and script != expected:
+        notes.append(f"the report seems to be in another language than the question ({script} letters, not {expected})")
+    elif (script := language_of(body)) and (expected := language_of(question)) and script != expected:
+        notes.append(f"the report seems to be in another language than the question ({script}, not {expected})")
     cited = extract_citation_markers(body)
     return LintedReport(body.strip(), tuple(s for s in sources if s.number in cited), tuple(notes))
 
@@ -185,16 +185,16 @@ def _drop_repeated_sections(text: str) -> tuple[str, list[str]]:
     if not heads:
         return text, []
     ends = [*(h.start() for h in heads[1:]), len(text)]
-    seen: set[tuple[str, str]] = set()
-    kept, repeated = [text[: heads[0].start()]], []
+    marks: set[tuple[str, str]] = set()
+    sections, repeated = [text[: heads[0].start()]], []
     for head, end in zip(heads, ends, strict=True):
         mark = (head[2].casefold(), " ".join(text[head.end() : end].split()).casefold())
-        if mark in seen and mark[1]:
+        if mark in marks and mark[1]:
             repeated.append(head[2])
             continue
-        seen.add(mark)
-        kept.append(text[head.start() : end])
-    return "".join(kept), repeated
+        marks.add(mark)
+        sections.append(text[head.start() : end])
+    return "".join(sections), repeated
 
 
 def _detect_script(text: str) -> str:

@@ -145,9 +145,9 @@ class ResearcherTask:
         recorded = self.replay.reports_at(turn)
         for name in recorded or ():
             await self.shared.finished[name].wait()
-        known = {r.id: r for r in self.get_reports()}
-        undelivered = [r.id for r in known.values() if r.id not in self._delivered and r.id != self.researcher.id]
-        names = [name for name in (undelivered if recorded is None else recorded) if name in known]
+        reports_by_id = {r.id: r for r in self.get_reports()}
+        undelivered = [r.id for r in reports_by_id.values() if r.id not in self._delivered and r.id != self.researcher.id]
+        names = [name for name in (undelivered if recorded is None else recorded) if name in reports_by_id]
         if not names:
             return []
         await self.emit(ReportsShared(self.researcher.id, turn, tuple(names)))
@@ -155,10 +155,10 @@ class ResearcherTask:
         room = int(self.window * MAX_SHARED_PART_OF_WINDOW) * BYTES_PER_TOKEN - self._delivered_bytes
         share = min(MAX_SHARED_CHARS, max(MIN_SHARED_BYTES, room // len(names)))
         for name in names:
-            numbers = extract_citation_markers(known[name].report)
+            numbers = extract_citation_markers(reports_by_id[name].report)
             session.book.adopt(numbers)
             session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
-        text = "\n\n---\n\n".join(self._render_report(known[name], share) for name in names)
+        text = "\n\n---\n\n".join(self._render_report(reports_by_id[name], share) for name in names)
         self._delivered_bytes += len(text.encode("utf-8", "replace"))
         return [Message("user", text)]
 

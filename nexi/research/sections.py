@@ -80,19 +80,21 @@ class SectionWriter:
         """Write every section that has evidence, and the introduction."""
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(self._write_section(place)) for place in range(len(self.sections))]
-        written = [task.result() for task in writing]
-        pairs = list(zip(self.sections, written, strict=True))
+        texts = [task.result() for task in writing]
+        pairs = list(zip(self.sections, texts, strict=True))
         parts = [f"## {s.heading}\n\n{w.text}" if len(pairs) > 1 else w.text for s, w in pairs if w.text]
-        missing = tuple(s.heading for s, w in pairs if not w.text)
+        empty_headings = tuple(s.heading for s, w in pairs if not w.text)
         quoted = tuple(s.heading for s, w in pairs if w.is_quoted)
-        reason = next((w.reason for w in written if w.reason), "")
+        reason = next((w.reason for w in texts if w.reason), "")
         introduction = ""
         if len(parts) > 1 and len(quoted) < len(parts):
             self.show_progress("writing the introduction")
             introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
-        gaps = ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in missing)] if missing and parts else []
+        gaps = (
+            ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in empty_headings)] if empty_headings and parts else []
+        )
         blocks = [f"# {make_title(self.question)}", introduction, *parts, *gaps]
-        return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, missing)
+        return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
 
     async def _write_section(self, place: int) -> _WrittenSection:
         section, evidence = self.sections[place], self.evidence[place]
@@ -131,11 +133,11 @@ class SectionWriter:
 
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
     """The statements of the researchers that cite sources of a section, those with most of its words first."""
-    wanted = content_stems(section.subject)
+    subject_stems = content_stems(section.subject)
     units = [u for report in reports for line in report.split("\n") for u in _AFTER_CITATION.split(line)]
     cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
-    stated = [unit for unit in dict.fromkeys(cited) if any(not word.isdecimal() for word in content_stems(unit))]
-    return sorted(stated, key=lambda unit: -len(wanted & content_stems(unit)))
+    statements = [unit for unit in dict.fromkeys(cited) if any(not word.isdecimal() for word in content_stems(unit))]
+    return sorted(statements, key=lambda unit: -len(subject_stems & content_stems(unit)))
 
 
 async def write_introduction(question: str, body: str, llm: LLM, limits: EvaluationLimits) -> str:
@@ -186,9 +188,9 @@ def clean_section(reply: str, numbers: set[int]) -> str:
 
 def drop_repeated_sentences(text: str, body: str) -> str:
     """The text without sentences that stand almost word for word in the body; "" where no citation is left."""
-    known = [content_stems(sentence) for sentence in _split_sentences(body)]
-    kept = [s for s in _split_sentences(text) if not any(_is_same(content_stems(s), other) for other in known)]
-    joined = "".join(kept).strip()
+    body_stems = [content_stems(sentence) for sentence in _split_sentences(body)]
+    new_sentences = [s for s in _split_sentences(text) if not any(_is_same(content_stems(s), other) for other in body_stems)]
+    joined = "".join(new_sentences).strip()
     return joined if extract_citation_markers(joined) else ""
 
 
@@ -213,14 +215,14 @@ def _quote_passage(page: PageView) -> str:
 
 def _render_evidence(evidence: Sequence[PageView], room: int) -> str:
     """The passages that fit, best first, under the number and title of their page, in the order of the pages."""
-    chosen: list[PageView] = []
+    passages: list[PageView] = []
     for page in evidence:
         room -= len(page.text.encode()) + len(page.title.encode()) + 20
-        if room < 0 and chosen:
+        if room < 0 and passages:
             break
-        chosen.append(page)
-    numbers = sorted({page.number for page in chosen})
-    return "\n\n".join(_render_source(number, [p for p in chosen if p.number == number]) for number in numbers)
+        passages.append(page)
+    numbers = sorted({page.number for page in passages})
+    return "\n\n".join(_render_source(number, [p for p in passages if p.number == number]) for number in numbers)
 
 
 def _render_source(number: int, passages: Sequence[PageView]) -> str:

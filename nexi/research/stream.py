@@ -73,8 +73,8 @@ def _tag_length(text: str, at: int) -> int | None:
     if text.startswith(_THOUGHT, at):
         end = text.find(_THOUGHT_END, at)
         return None if end < 0 else end + len(_THOUGHT_END) - at
-    if found := next((tag for tag in _TAGS if text.startswith(tag, at)), ""):
-        return len(found)
+    if tag_name := next((tag for tag in _TAGS if text.startswith(tag, at)), ""):
+        return len(tag_name)
     longest = max(map(len, _TAGS))
     tail = text[at : at + longest]
     return None if any(tag.startswith(tail) for tag in _TAGS) else 0

@@ -137,11 +137,11 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
     async def _dispatch(self, call: ToolCall) -> ToolResult:
         """Run a call. A recorded `scrape` reads its recorded pages, because its result depends on what others had read."""
-        known = self.replay.next_scrape(call.id) if call.name == SCRAPE.name else None
-        if known and not self.phases.handshake_done:
+        recorded = self.replay.next_scrape(call.id) if call.name == SCRAPE.name else None
+        if recorded and not self.phases.handshake_done:
             self.phases.handshake_done = True
-            return ToolResult((), known.text, known.ok)
-        if known and (batch := _parse_page_urls(known.text)):
+            return ToolResult((), recorded.text, recorded.ok)
+        if recorded and (batch := _parse_page_urls(recorded.text)):
             return await self._read_batch(batch, parse_arguments(call, SCRAPE)[0].get("urls", batch))
         return await super()._dispatch(call)
 
@@ -184,10 +184,10 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
     async def _gather(self, searching: Awaitable[ToolResult]) -> ToolResult:
         self.phases.gathered += 1
         result = await searching
-        left = GATHERING_CALLS - self.phases.gathered
+        calls_left = GATHERING_CALLS - self.phases.gathered
         note = (
-            f"{left} gathering call{'s are' if left > 1 else ' is'} left."
-            if left
+            f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
+            if calls_left
             else "That was the last gathering call: scrape what matters now."
         )
         return _add_note(self._trim_results(result), note)
@@ -236,10 +236,10 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
     def _answer_handshake(self, urls: Sequence[str]) -> ToolResult:
         self.phases.handshake_done = True
-        known = self.pool.read_by_others(urls, self.researcher)
+        readers = self.pool.read_by_others(urls, self.researcher)
         fitting = min(self._count_fitting_pages(), sum(BATCH_SIZES))
         form = {
-            "already_read_by_others": [{"url": url, "researcher": who} for url, who in known.items()],
+            "already_read_by_others": [{"url": url, "researcher": who} for url, who in readers.items()],
             "pages_that_fit": fitting,
             "note": f"Nothing was fetched yet. Call scrape again with at most {min(BATCH_SIZES[0], fitting)} URLs, "
             "best those that no other researcher has read.",
@@ -267,11 +267,11 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return max(1, sum(read) // len(read) // BYTES_PER_TOKEN)
 
     def _scraping_note(self) -> str:
-        left = len(BATCH_SIZES) - self.phases.batches
-        if not left:
+        batches_left = len(BATCH_SIZES) - self.phases.batches
+        if not batches_left:
             return "That was the last batch: write the report with final_answer now."
-        plural = "batches are" if left > 1 else "batch is"
-        return f"{left} {plural} left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
+        plural = "batches are" if batches_left > 1 else "batch is"
+        return f"{batches_left} {plural} left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
 
 
 def build_specs(extra: Iterable[ToolSpec], *, has_local: bool = False, about_local: str = "") -> tuple[ToolSpec, ...]:

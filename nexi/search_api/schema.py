@@ -224,8 +224,8 @@ def read_language(text: str) -> str:
 
 def pick_ids(picks: Sequence[object], count: int) -> tuple[int, ...]:
     """The picks that name a result, each once, in their order."""
-    known = (p for p in picks if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < count)
-    return tuple(dict.fromkeys(known))
+    valid = (p for p in picks if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < count)
+    return tuple(dict.fromkeys(valid))
 
 
 def _is_shown(c: str) -> bool:

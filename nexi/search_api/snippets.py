@@ -72,19 +72,19 @@ async def rank_snippets(
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
     request = read_body(data, RankBody)
     query = query_text(request.query)
-    shown = request.candidates[: request.top_k or TOP_K]
-    indices = _caller_indices(shown)
-    want = min(request.want_n or WANT_N, len(shown))
+    candidates = request.candidates[: request.top_k or TOP_K]
+    indices = _caller_indices(candidates)
+    want = min(request.want_n or WANT_N, len(candidates))
     messages = (
         Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
-        Message("user", f"Question: {query}\n\nCandidates:\n{_render_candidates(shown)}\nReturn JSON only."),
+        Message("user", f"Question: {query}\n\nCandidates:\n{_render_candidates(candidates)}\nReturn JSON only."),
     )
-    pick, reason = await _pick_snippets(llm, messages, request, len(shown), want, clock)
-    urls = [_one_line(shown[place].url, 8192) for place in pick.order]
-    chosen = [indices[place] for place in pick.order]
+    pick, reason = await _pick_snippets(llm, messages, request, len(candidates), want, clock)
+    urls = [_one_line(candidates[place].url, 8192) for place in pick.order]
+    picks = [indices[place] for place in pick.order]
     by = "fallback" if pick.fell_back else "model"
-    await emit(Judged("snippets", by, items=tuple(f"{i} {url}".strip() for i, url in zip(chosen, urls, strict=True))))
-    answer: dict[str, Any] = {"pick": chosen, "urls": urls, "fallback_used": pick.fell_back, "reason": reason}
+    await emit(Judged("snippets", by, items=tuple(f"{i} {url}".strip() for i, url in zip(picks, urls, strict=True))))
+    answer: dict[str, Any] = {"pick": picks, "urls": urls, "fallback_used": pick.fell_back, "reason": reason}
     if pick.why:
         answer["why"] = list(pick.why)
     return {"qid": request.qid, **answer} if request.qid is not None else answer
@@ -157,8 +157,8 @@ def _render_candidates(candidates: Sequence[RankCandidate]) -> str:
 
 def _render_candidate(candidate: RankCandidate) -> str:
     url = _one_line(candidate.url, 500)
-    told = f"{_one_line(candidate.title, TITLE_CHARS)} — {_one_line(candidate.snippet, SNIPPET_CHARS)}"
-    return f"{told} (URL: {url})" if url else told
+    description = f"{_one_line(candidate.title, TITLE_CHARS)} — {_one_line(candidate.snippet, SNIPPET_CHARS)}"
+    return f"{description} (URL: {url})" if url else description
 
 
 def _one_line(text: object, most: int) -> str:
