@@ -172,7 +172,8 @@ class Orchestrator:
                 if isinstance(step, PlanStep):
                     await self._make_plan()
                 elif isinstance(step, StartStep):
-                    await self._start_researchers(step)
+                    for name, task in step.tasks:
+                        await self.emit(ResearcherStarted(name, self.state.round, task))
                 elif isinstance(step, WaitStep):
                     await self._wait_for_researcher()
                 elif isinstance(step, EvaluateStep):
@@ -195,7 +196,7 @@ class Orchestrator:
         now = self.clock.monotonic()
         if self.stop.is_set():
             return await self.emit(LimitReached(StopReason.CANCELLED))
-        if self._is_next_step_recorded():
+        if isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
             return None
         if reason := self._research_meter.stop_reason(now):
             return await self.emit(LimitReached(reason))
@@ -214,12 +215,11 @@ class Orchestrator:
         while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.next_limit(place)):
             await self.emit(limit)
 
-    def _is_next_step_recorded(self) -> bool:
-        return isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up
-
     async def _make_plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
-        context = replace(self.planning, deadline=self._deadline_after(PLANNING_TIME_SHARE))
+        seconds = self.meter.budget.max_seconds
+        deadline = None if seconds is None else self.meter.started + seconds * PLANNING_TIME_SHARE
+        context = replace(self.planning, deadline=deadline)
         if self.writes_from_parts and not self.recording.is_replay_only:  # a replay takes the plan from its log
             proposal = plan_by_parts(self.state.question, context)
         else:
@@ -252,14 +252,6 @@ class Orchestrator:
             stopping.cancel()
             asking.cancel()
 
-    def _deadline_after(self, share: float) -> float | None:
-        seconds = self.meter.budget.max_seconds
-        return None if seconds is None else self.meter.started + seconds * share
-
-    async def _start_researchers(self, step: StartStep) -> None:
-        for name, task in step.tasks:
-            await self.emit(ResearcherStarted(name, self.state.round, task))
-
     def _launch_researchers(self, tasks: asyncio.TaskGroup) -> None:
         """Start a task for every running researcher that has none, also after a resume."""
         for researcher in self.state.running_researchers:
@@ -283,6 +275,8 @@ class Orchestrator:
             meter.budget = replace(meter.budget, max_tokens=own_limit)
 
     def _build_task(self, researcher: Researcher) -> ResearcherTask:
+        # seconds by which this researcher started after the first running one, for a replay at the recorded pace
+        offsets_s = {r.id: self.recording.for_agent(r.id).start_offset_s for r in self.state.running_researchers}
         return ResearcherTask(
             researcher,
             self.state.question,
@@ -293,15 +287,10 @@ class Orchestrator:
             self.planning.today,
             self.factory.coordinator_llm().max_context,
             self.prompts_folder,
-            self._recorded_delay(researcher),
+            offsets_s[researcher.id] - min(offsets_s.values()),
             self.concurrency,
             self.planning.instructions,
         )
-
-    def _recorded_delay(self, researcher: Researcher) -> float:
-        """Seconds by which this researcher started after the first running one, for a replay at the recorded pace."""
-        started = {r.id: self.recording.for_agent(r.id).start_offset_s for r in self.state.running_researchers}
-        return started[researcher.id] - min(started.values())
 
     def _researcher_budget(self) -> Budget:
         """Return an equal share of the research budget, so that one researcher cannot starve the others."""
@@ -351,9 +340,8 @@ class Orchestrator:
         if self._has_recorded_evaluation(coordinator, step):
             sectioned = limits
         else:
-            sectioned = replace(
-                limits, plans_sections=self.state.limit is None and not reason and not self._has_own_evaluator()
-            )
+            has_own_prompt = self.prompts_folder is not None and (self.prompts_folder / "evaluator.md").is_file()
+            sectioned = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
         judgement = await evaluate_round(self.state, step, coordinator, sectioned, self._stream_report)
         if judgement.decision == "outline":
             return await self._write_sections(step, judgement.sections, coordinator)
@@ -383,9 +371,6 @@ class Orchestrator:
         """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""
         limits = self._evaluation_limits(coordinator)
         return coordinator.has_recorded(build_messages(self.state, step.may_delegate, limits))
-
-    def _has_own_evaluator(self) -> bool:
-        return self.prompts_folder is not None and (self.prompts_folder / "evaluator.md").is_file()
 
     def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""

@@ -287,18 +287,15 @@ def _with_progress(before: ResearchState, state: ResearchState) -> ResearchState
     if state.status == "completed":
         return replace(state, progress=1.0)
     done_before, done_now = (sum(r.units for r in s.researchers) for s in (before, state))
-    units_left = _count_planned_units(state) - done_before
+    # units of work of all researchers: started, waiting, and expected in the planned rounds to come
+    rounds = max(0, state.target_rounds - state.round)
+    expected = rounds * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
+    planned = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected)
+    units_left = planned - done_before
     if done_now <= done_before or units_left <= 0:
         return state
     progress = state.progress + (1.0 - state.progress) * (done_now - done_before) / units_left
     return replace(state, progress=min(progress, MAX_UNFINISHED_PROGRESS))
-
-
-def _count_planned_units(state: ResearchState) -> int:
-    """Units of work of all researchers: started, waiting, and expected in the planned rounds to come."""
-    rounds = max(0, state.target_rounds - state.round)
-    expected = rounds * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
-    return UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected)
 
 
 def _check_tasks(fact: Fact, tasks: tuple[str, ...]) -> None:
