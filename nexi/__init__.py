@@ -1,3 +1,3 @@
 """nexi: ask the web, keep what you learn, prove every sentence."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from rig.mutate import CORES, MIN_KILLED, TABLE, Mutant, Result, make_mutants, save_results
+from rig.release import read_changes, read_version
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -83,3 +84,8 @@ def test_saving_one_core_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
         (second.name, "10", "10", "100%"),
     ]
     assert text.endswith(f"\n\n## {first.name}\n\nnone\n\n## {second.name}\n\nnone\n")
+
+
+def test_the_changelog_has_a_section_for_this_version() -> None:
+    assert read_changes(read_version()).startswith("### Before you upgrade")
+    assert read_changes("9.9.9") == ""
