@@ -193,14 +193,11 @@ async def _refuse_unrouted(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 500)
     words = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "this path knows other methods")}
     code, message = words.get(status, ("refused", str(error)))
-    allow = ", ".join(_methods_of(request)) if status == 405 else ""
+    allow = ""
+    if status == 405:  # each method of the path may have a route of its own
+        routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        allow = ", ".join(sorted({method for route in routes for method in getattr(route, "methods", None) or ()}))
     raise Refused(Problem(status, code, message, "see /openapi.json", allow=allow))
-
-
-def _methods_of(request: Request) -> list[str]:
-    """Every method the path knows: each may have a route of its own."""
-    found = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    return sorted({method for route in found for method in getattr(route, "methods", None) or ()})
 
 
 UNROUTED: Mapping[Any, Any] = {HTTPException: _refuse_unrouted}

@@ -16,7 +16,7 @@ from starlette.types import Scope
 from nexi.app.owner_token import OwnerToken
 from nexi.types import GUEST, Principal
 from nexi.web.guard import given_token
-from nexi.web.problems import Refused, build_refusal
+from nexi.web.problems import build_refusal
 
 __all__ = ["GUEST_PATHS", "PAGES", "OwnerAccess", "cookie_name"]
 
@@ -64,7 +64,8 @@ class OwnerAccess:
             return Principal()
         if self.is_open_to_guests(scope["method"], scope["path"]):
             return GUEST
-        raise _refuse_guest()
+        message = "this is for the owner of the server, and the token is missing or wrong"
+        raise build_refusal(401, "unauthorized", message, fix=OWNER_FIX)
 
     def is_owner(self, headers: Headers) -> bool:
         cookies = cookie_parser(headers.get("cookie", ""))
@@ -73,16 +74,11 @@ class OwnerAccess:
     def is_open_to_guests(self, method: str, path: str) -> bool:
         if self._is_always_asked:
             return False
-        asked = f"{'GET' if method == 'HEAD' else method} {path}"
-        return any(fnmatchcase(asked, known) for known in GUEST_PATHS)
+        operation = f"{'GET' if method == 'HEAD' else method} {path}"
+        return any(fnmatchcase(operation, pattern) for pattern in GUEST_PATHS)
 
 
 def cookie_name(headers: Headers) -> str:
     """The name of the owner's cookie. It has the port, since all servers of a host see and set the same cookies."""
     port = headers["host"].rpartition(":")[2]
     return f"nexi-owner-{port}" if port.isdigit() else "nexi-owner"
-
-
-def _refuse_guest() -> Refused:
-    message = "this is for the owner of the server, and the token is missing or wrong"
-    return build_refusal(401, "unauthorized", message, fix=OWNER_FIX)

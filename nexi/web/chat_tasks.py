@@ -95,14 +95,14 @@ def _simple_task_reply(task: str, instructions: str) -> str:
     """A reply without a model, in the JSON that the task shows as its output."""
     if _TOOL_CHOICE.match(instructions):
         return json.dumps({"tool_calls": []})
-    said = _last_user_words(task)
+    words = _last_user_words(task)
     if '"follow_ups"' in task:
         return json.dumps({"follow_ups": []})
     if '"queries"' in task:
-        return json.dumps({"queries": [said] if said else []}, ensure_ascii=False)
+        return json.dumps({"queries": [words] if words else []}, ensure_ascii=False)
     if '"tags"' in task:
         return json.dumps({"tags": ["General"]})
-    title = " ".join(said.split()[:MAX_TITLE_WORDS]).rstrip("?!.,;:") or "New chat"
+    title = " ".join(words.split()[:MAX_TITLE_WORDS]).rstrip("?!.,;:") or "New chat"
     if '"title"' in task:
         return json.dumps({"title": title}, ensure_ascii=False)
     return json.dumps({"text": ""}) if '"text"' in task else title
@@ -112,5 +112,5 @@ def _last_user_words(task: str) -> str:
     """What the user said last in the history that a task quotes, as one line."""
     history = _HISTORY.search(task)
     parts = _SPEAKER.split(history[1] if history else "")
-    said = [text for who, text in zip(parts[1::2], parts[2::2], strict=False) if who.lower() in ("user", "human")]
-    return " ".join((said[-1] if said else "").split())[:300]
+    texts = [text for who, text in zip(parts[1::2], parts[2::2], strict=False) if who.lower() in ("user", "human")]
+    return " ".join((texts[-1] if texts else "").split())[:300]

@@ -24,14 +24,14 @@ STATUSES = {"not_ended": 409, "no_references": 404, "no_browser": 501, "no_pando
 
 async def export_response(request: Request, log: ReadLog, run_id: str, form: str, *, as_file: bool) -> Response:
     """The run in one of EXPORT_FORMATS; a program beside this one makes a PDF or a Word file, one at a time."""
-    state, made = request.app.state, EXPORT_FORMATS[form]
+    state, target = request.app.state, EXPORT_FORMATS[form]
     try:
-        async with nullcontext() if made.is_text else state.printing:
+        async with nullcontext() if target.is_text else state.printing:
             body = await export_log(log, state.nexi.pages(), run_id, form)
     except NexiError as error:
         if error.code not in STATUSES:
             raise
         raise build_refusal(STATUSES[error.code], error.code, str(error), fix=error.fix) from error
     is_saved = as_file or form not in IN_BROWSER
-    name = {"content-disposition": f'attachment; filename="nexi-{run_id}.{made.suffix}"'} if is_saved else {}
-    return Response(body, media_type=made.media_type, headers={**name, **(SAVED if is_saved else SHOWN)})
+    name = {"content-disposition": f'attachment; filename="nexi-{run_id}.{target.suffix}"'} if is_saved else {}
+    return Response(body, media_type=target.media_type, headers={**name, **(SAVED if is_saved else SHOWN)})

@@ -37,30 +37,26 @@ class FenceRenamer:
 
     def feed(self, text: str) -> str:
         """Take more text; return what can be shown, which ends before anything that may still become a fence."""
-        self._held = self._skip_line(self._held + text)
+        self._held += text
+        if self._skips_line:
+            end = re.search(r"[\r\n]", self._held)
+            self._skips_line, self._held = end is None, self._held[end.start() :] if end else ""
         line = max(self._held.rfind("\n"), self._held.rfind("\r")) + 1
         hold = _MAY_BE_FENCE.search(self._held, line)
         if hold is None:
             return self._show(len(self._held))
         if len(self._held) - hold.start() <= MAX_NAME_CHARS:
             return self._show(hold.start())
-        shown = rename_fences(self._held)
-        self._skips_line, self._held = shown[hold.start() :] != self._held[hold.start() :], ""
-        return shown
+        text_without_fences = rename_fences(self._held)
+        self._skips_line, self._held = text_without_fences[hold.start() :] != self._held[hold.start() :], ""
+        return text_without_fences
 
     def finish(self) -> str:
         return rename_fences(self._held)
 
     def _show(self, size: int) -> str:
-        shown, self._held = self._held[:size], self._held[size:]
-        return _rename_lines(shown)
-
-    def _skip_line(self, text: str) -> str:
-        if not self._skips_line:
-            return text
-        end = re.search(r"[\r\n]", text)
-        self._skips_line = end is None
-        return text[end.start() :] if end else ""
+        part, self._held = self._held[:size], self._held[size:]
+        return _rename_lines(part)
 
 
 def rename_fences(text: str) -> str:
@@ -69,10 +65,10 @@ def rename_fences(text: str) -> str:
 
 
 def _rename_lines(text: str) -> str:
-    return _ARTIFACT.sub(lambda found: f"\\{found[0]}", _FENCE.sub(_rename_fence, text))
+    return _ARTIFACT.sub(lambda match: f"\\{match[0]}", _FENCE.sub(_rename_fence, text))
 
 
-def _rename_fence(found: re.Match[str]) -> str:
+def _rename_fence(match: re.Match[str]) -> str:
     # Entities and backslashes are read in the name of a fence as elsewhere in Markdown.
-    mark, name = found[1] or found[3], unescape(found[2] or found[4] or "").replace("\\", "").lower()
-    return f"{mark}text" if RUN_BY_PROGRAMS.intersection(_NAME_WORD.findall(name)) else found[0]
+    mark, name = match[1] or match[3], unescape(match[2] or match[4] or "").replace("\\", "").lower()
+    return f"{mark}text" if RUN_BY_PROGRAMS.intersection(_NAME_WORD.findall(name)) else match[0]

@@ -124,8 +124,15 @@ class RequestGuard:
             await self._serve_request(exchange, receive)
         finally:
             self._open -= 1
-            self._forget_person(exchange)
-            self._count_request(exchange)
+            if exchange.person:
+                self._open_of[exchange.person] -= 1
+                if not self._open_of[exchange.person]:
+                    del self._open_of[exchange.person]
+            seconds = exchange.seconds
+            self._metrics.request(exchange.route, exchange.method, exchange.status, seconds)
+            facts = {"method": exchange.method, "route": exchange.route, "status": exchange.status}
+            more = {"ms": round(seconds * 1000, 1), "client": exchange.client}
+            log.info("request", extra={"request": exchange.id, **facts, **more})
 
     def shape_of(self, path: str) -> Shape:
         return next((shape for prefix, shape in self._shapes if path.startswith(prefix)), own_shape)
@@ -168,7 +175,12 @@ class RequestGuard:
     def _admit_body(self, exchange: _Exchange) -> None:
         headers, scope = exchange.headers, exchange.scope
         if not self._is_public(scope["path"]):
-            self._check_room(scope)
+            if self._host.draining:
+                raise _build_refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
+            if scope.get("state", {}).get(CROWDED):
+                raise _build_refusal(503, "overloaded", "too many connections are open", "ask again soon", 1)
+            if self._open > self._rules.most_requests:
+                raise _build_refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise _build_refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
         length = headers.get("content-length", "")
@@ -182,8 +194,8 @@ class RequestGuard:
         return any(path == p or (p.endswith("*") and path.startswith(p[:-1])) for p in self._rules.public)
 
     def _check_host(self, headers: Headers) -> None:
-        given = headers.getlist("host")
-        match = _HOST.fullmatch(given[0]) if len(given) == 1 else None
+        hosts = headers.getlist("host")
+        match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
         if match is None or not self._is_known_host(match[1].strip("[]").lower().rstrip(".")):
             fix = "call it by its address, or name the host in serve_hosts"
             raise _build_refusal(421, "host_refused", "the Host header names no host of this server", fix)
@@ -208,7 +220,8 @@ class RequestGuard:
         """Find out who asks; on public paths anybody may. Raises Refused."""
         scope = exchange.scope
         principal = None if self._is_public(scope["path"]) else await self._identify(exchange.headers, scope)
-        if principal and _needed_scope(scope["method"]) not in principal.scopes:
+        needed_scope = "read" if scope["method"] in ("GET", "HEAD", "OPTIONS") else "ask"
+        if principal and needed_scope not in principal.scopes:
             fix = "use a token that may ask"
             raise _build_refusal(403, "scope_missing", "this token may only read", fix)
         scope.setdefault("state", {})[PRINCIPAL] = principal
@@ -222,26 +235,12 @@ class RequestGuard:
                 )
                 raise _build_refusal(429, "too_many_open", message, fix, 1)
 
-    def _forget_person(self, exchange: _Exchange) -> None:
-        if exchange.person:
-            self._open_of[exchange.person] -= 1
-            if not self._open_of[exchange.person]:
-                del self._open_of[exchange.person]
-
     async def _check_token(self, headers: Headers, scope: Scope) -> Principal:
         """The one person who has the token, where there is one. Raises Refused."""
-        wanted = self._rules.token.encode()
-        if wanted and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), wanted):
+        token = self._rules.token.encode()
+        if token and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), token):
             raise unauthorized()
         return Principal()
-
-    def _check_room(self, scope: Scope) -> None:
-        if self._host.draining:
-            raise _build_refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
-        if scope.get("state", {}).get(CROWDED):
-            raise _build_refusal(503, "overloaded", "too many connections are open", "ask again soon", 1)
-        if self._open > self._rules.most_requests:
-            raise _build_refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
 
     async def _read_body(self, most: int, receive: Receive) -> bytes:
         """The whole body, if it comes in time and is not too large."""
@@ -259,21 +258,6 @@ class RequestGuard:
         except TimeoutError:
             raise _build_refusal(408, "slow_body", "the body did not come in time", "send it faster") from None
         return b"".join(parts)
-
-    def _count_request(self, exchange: _Exchange) -> None:
-        seconds = exchange.seconds
-        self._metrics.request(exchange.route, exchange.method, exchange.status, seconds)
-        log.info(
-            "request",
-            extra={
-                "request": exchange.id,
-                "method": exchange.method,
-                "route": exchange.route,
-                "status": exchange.status,
-                "ms": round(seconds * 1000, 1),
-                "client": exchange.client,
-            },
-        )
 
 
 class _Exchange:
@@ -369,19 +353,15 @@ def unauthorized() -> Refused:
     return _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
 
 
-def _needed_scope(method: str) -> str:
-    return "read" if method in ("GET", "HEAD", "OPTIONS") else "ask"
-
-
 def _replay_body(body: bytes, receive: Receive) -> Receive:
     """A receive that gives the body once, and then whatever comes after it."""
-    given = False
+    is_read = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal is_read
+        if is_read:
             return await receive()
-        given = True
+        is_read = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay

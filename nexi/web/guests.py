@@ -97,7 +97,7 @@ class GuestDoor:
 
 
 def is_page(path: str) -> bool:
-    return any(fnmatchcase(path, known) for known in PAGES)
+    return any(fnmatchcase(path, pattern) for pattern in PAGES)
 
 
 def _closed_page(title: str) -> Response:

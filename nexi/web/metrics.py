@@ -68,7 +68,7 @@ class Times:
     def samples(self, route: str) -> list[str]:
         """As Prometheus counts them: each bucket holds those before it."""
         label, total = ("route", route), list(accumulate(self.counts))
-        bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
+        bounds = [*(f"{limit:g}" for limit in BUCKETS), "+Inf"]
         name = "nexi_request_seconds"
         buckets = [_format_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, total, strict=True)]
         return [
@@ -102,7 +102,10 @@ class Metrics:
         """Count what an event says."""
         match event:
             case ModelReplied():
-                self._model_replied(event)
+                self.count("nexi_model_calls_total")
+                self.count("nexi_tokens_total", event.usage.input_tokens, direction="input")
+                self.count("nexi_tokens_total", event.usage.output_tokens, direction="output")
+                self.count("nexi_cost_dollars_total", event.usage.cost or 0.0)
             case ModelFailed():
                 self.count("nexi_model_failures_total")
             case SearchFinished():
@@ -128,39 +131,23 @@ class Metrics:
             case _:
                 pass
 
-    def _model_replied(self, event: ModelReplied) -> None:
-        self.count("nexi_model_calls_total")
-        self.count("nexi_tokens_total", event.usage.input_tokens, direction="input")
-        self.count("nexi_tokens_total", event.usage.output_tokens, direction="output")
-        self.count("nexi_cost_dollars_total", event.usage.cost or 0.0)
-
     def text(self, gauges: Mapping[str, float] | None = None) -> str:
         """Every metric there is, also those that are still zero."""
         values = dict(self._values)
         values.update({(name, ()): value for name, value in (gauges or {}).items()})
         lines: list[str] = []
-        for name, (kind, told) in HELP.items():
-            lines += [f"# HELP {name} {told}", f"# TYPE {name} {kind}"]
+        for name, (kind, meaning) in HELP.items():
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
             if kind == "histogram":
                 lines += [line for route, times in self._times.items() for line in times.samples(route)]
                 continue
-            samples = [(n, labels, v) for (n, labels), v in values.items() if _belongs_to(n, name, kind)]
-            lines += [_format_sample(*sample) for sample in samples] or _zero_samples(name, kind)
+            zeros = [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [f"{name} 0"]
+            names = {name} if kind != "summary" else {name, f"{name}_sum", f"{name}_count"}
+            lines += [_format_sample(n, labels, v) for (n, labels), v in values.items() if n in names] or zeros
         return "\n".join(lines) + "\n"
 
 
-def _belongs_to(sample: str, name: str, kind: str) -> bool:
-    return sample == name or (kind == "summary" and sample.rpartition("_")[0] == name)
-
-
-def _zero_samples(name: str, kind: str) -> list[str]:
-    return [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [f"{name} 0"]
-
-
 def _format_sample(name: str, labels: Labels, value: float) -> str:
-    told = ",".join(f'{key}="{_escape_label(text)}"' for key, text in labels)
-    return f"{name}{{{told}}} {value:.10g}" if told else f"{name} {value:.10g}"
-
-
-def _escape_label(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    texts = {key: text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for key, text in labels}
+    pairs = ",".join(f'{key}="{text}"' for key, text in texts.items())
+    return f"{name}{{{pairs}}} {value:.10g}" if pairs else f"{name} {value:.10g}"

@@ -62,7 +62,7 @@ from nexi.web.openai_shapes import (
 )
 from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
-from nexi.web.schemas import build_parameters, build_responses
+from nexi.web.schemas import build_parameters
 from nexi.web.streams import EventStream, wait_for_disconnect
 
 __all__ = ["wait_while_connected"]
@@ -189,12 +189,12 @@ async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult
 async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, created: int) -> dict[str, Any]:
     """The object of a finished run. Raises LLMError where its JSON could not be written."""
     answer = result.answer
-    written = await chat.finish_text(nexi, answer.text, result.finished)
+    reply = await chat.finish_text(nexi, answer.text, result.finished)
     limit = chat.open_limit()
-    shown = limit.feed(rename_fences(written.text) if chat.schema is None else written.text)
-    marks = marks_in(shown, answer.sources if chat.schema is None else ())
-    usage = result.finished.usage + written.usage
-    text = shown + ("" if limit.is_cut else chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text))
+    visible = limit.feed(rename_fences(reply.text) if chat.schema is None else reply.text)
+    marks = marks_in(visible, answer.sources if chat.schema is None else ())
+    usage = result.finished.usage + reply.usage
+    text = visible + ("" if limit.is_cut else chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text))
     stop = StopReason.CONTEXT_LIMIT if limit.is_cut else answer.stop
     body = _completion_body(result.id, chat, created, text, marks, replace(answer, stop=stop), usage)
     return {**body, "nexi": nexi_field(result.finished, chat)}
@@ -267,7 +267,7 @@ async def _stream_reply(stream: _ChunkWriter, text: str, usage: Usage, chat: _Ch
 
 
 async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
-    stream, said, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
+    stream, streamed_text, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
     note, fences, limit = ReplacedModelNote(), FenceRenamer(), chat.open_limit()
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
@@ -279,11 +279,11 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
                     yield format_comment("working")
                 case TextDelta(text=text):
                     if chat.schema is None:
-                        said += text
-                        if shown := limit.feed(fences.feed(text)):
-                            yield stream.chunk({"content": shown})
+                        streamed_text += text
+                        if visible := limit.feed(fences.feed(text)):
+                            yield stream.chunk({"content": visible})
                 case RunFinished() as end:
-                    for frame in await _last_frames(nexi, stream, said, end, chat, note.text, fences, limit):
+                    for frame in await _last_frames(nexi, stream, streamed_text, end, chat, note.text, fences, limit):
                         yield frame
                 case RunFailed():
                     yield format_event(failure_body(hosted))
@@ -299,7 +299,7 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
 async def _last_frames(
     nexi: Nexi,
     stream: _ChunkWriter,
-    said: str,
+    streamed_text: str,
     end: RunFinished,
     chat: _ChatRequest,
     note: str,
@@ -308,38 +308,36 @@ async def _last_frames(
 ) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
-        written = await chat.finish_text(nexi, end.answer, end)
+        reply = await chat.finish_text(nexi, end.answer, end)
     except NexiError as error:
         return [format_event(openai_error(problem_of(error)))]
-    rest = find_rest(said, written.text)
-    shown = limit.feed(fences.feed(rest) + fences.finish()) if chat.schema is None else rest
+    rest = find_rest(streamed_text, reply.text)
+    visible = limit.feed(fences.feed(rest) + fences.finish()) if chat.schema is None else rest
     marks = marks_in(limit.shown, end.sources) if chat.schema is None else []
     if not limit.is_cut:
-        shown += chat.closing_text(end.sources, note)
-    frames = [stream.chunk({"content": shown})] if shown and not chat.function else []
+        visible += chat.closing_text(end.sources, note)
+    frames = [stream.chunk({"content": visible})] if visible and not chat.function else []
     if chat.function:
-        frames = [stream.function_chunk(chat.function, written.text)]
+        frames = [stream.function_chunk(chat.function, reply.text)]
     more = {"citations": citation_urls(end.sources), "nexi": nexi_field(end, chat)}
     finish = "tool_calls" if chat.function else "length" if limit.is_cut else finish_reason(end.stop)
     frames.append(stream.chunk({"annotations": marks}, finish, **more))
-    usage = usage_of(end.usage + written.usage)
+    usage = usage_of(end.usage + reply.usage)
     return [*frames, stream.closing_chunk(usage=usage)] if chat.includes_usage else frames
 
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     some = {"type": "object", "required": ["id", "object"]}
-    listed = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
+    models = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
     one = build_operation(
         "One model.", TAG, ok=some, error=ERROR, parameters=build_parameters({"model": ("Its name.", {"type": "string"})})
     )
-    both = build_responses({200: whole}, ERROR)
-    both["200"]["content"]["text/event-stream"] = {"schema": {}}
     return {
         "/v1/chat/completions": {
-            "post": build_operation("Answer a conversation.", TAG, body=ChatBody, ok=whole, error=ERROR, responses=both)
+            "post": build_operation("Answer a conversation.", TAG, body=ChatBody, ok=whole, error=ERROR, streams=True)
         },
-        "/v1/models": {"get": build_operation("The models.", TAG, ok=listed, error=ERROR)},
+        "/v1/models": {"get": build_operation("The models.", TAG, ok=models, error=ERROR)},
         "/v1/models/{model}": {"get": one},
     }

@@ -47,7 +47,6 @@ from nexi.web.openai_shapes import (
 )
 from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import build_responses
 from nexi.web.streams import EventStream
 
 EMBEDDING_MODEL = "nexi-embed"
@@ -92,32 +91,32 @@ async def create_completion(request: Request) -> Response:
     body = await read_body(request, CompletionBody)
     prompt = body.prompt if isinstance(body.prompt, str) else body.prompt[0]
     run = build_run(body.model, prompt, max_output_tokens=body.max_tokens)
-    asked = ModelRequest(body.model, run, Session(), None, body.sources is not False, max_tokens=body.max_tokens)
+    question = ModelRequest(body.model, run, Session(), None, body.sources is not False, max_tokens=body.max_tokens)
     created = int(host.nexi.clock.now().timestamp())
-    if reply := await asked.reply_without_search(host.nexi):
-        writer = _TextWriter(uuid.uuid4().hex[:12], asked, created)
+    if reply := await question.reply_without_search(host.nexi):
+        writer = _TextWriter(uuid.uuid4().hex[:12], question, created)
         text = rename_fences(reply.text)
         whole = writer.body(text, (), StopReason.PLAIN_ANSWER, reply.usage)
         return EventStream(_stream_reply(writer, text)) if body.stream else json_reply(whole)
-    hosted = await host.start(asked.run, asked.session)
-    writer = _TextWriter(hosted.id, asked, created)
+    hosted = await host.start(question.run, question.session)
+    writer = _TextWriter(hosted.id, question, created)
     if body.stream:
-        return EventStream(_stream_texts(hosted, asked, writer))
+        return EventStream(_stream_texts(hosted, question, writer))
     result = await wait_while_connected(request, hosted)
     answer = result.answer
-    limit = asked.open_limit()
+    limit = question.open_limit()
     text = limit.feed(rename_fences(answer.text))
     if limit.is_cut:
         return json_reply(writer.body(text, answer.sources, StopReason.CONTEXT_LIMIT, result.finished.usage))
-    text += asked.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
+    text += question.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
     return json_reply(writer.body(text, answer.sources, answer.stop, result.finished.usage))
 
 
 class _TextWriter:
     """The objects of one completion."""
 
-    def __init__(self, run_id: str, asked: ModelRequest, created: int) -> None:
-        self._head = {"id": f"cmpl-{run_id}", "object": "text_completion", "created": created, "model": asked.model}
+    def __init__(self, run_id: str, question: ModelRequest, created: int) -> None:
+        self._head = {"id": f"cmpl-{run_id}", "object": "text_completion", "created": created, "model": question.model}
 
     def body(self, text: str, sources: tuple[Source, ...], stop: StopReason, usage: Usage) -> dict[str, Any]:
         whole = self._choices(text, finish_reason(stop))
@@ -137,8 +136,8 @@ async def _stream_reply(writer: _TextWriter, text: str) -> AsyncGenerator[bytes,
     yield b"data: [DONE]\n\n"
 
 
-async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
-    said, note, fences, limit = "", ReplacedModelNote(), FenceRenamer(), asked.open_limit()
+async def _stream_texts(hosted: HostedRun, question: ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
+    streamed_text, note, fences, limit = "", ReplacedModelNote(), FenceRenamer(), question.open_limit()
     try:
         async for item in hosted.feed.follow(beat_s=BEAT_S):
             if item:
@@ -147,13 +146,13 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
                 case None:
                     yield format_comment("working")
                 case TextDelta(text=text):
-                    said += text
-                    if shown := limit.feed(fences.feed(text)):
-                        yield writer.chunk(shown)
+                    streamed_text += text
+                    if visible := limit.feed(fences.feed(text)):
+                        yield writer.chunk(visible)
                 case RunFinished(answer=answer, sources=sources, stop=stop):
-                    rest = find_rest(said, answer)
-                    shown = limit.feed(fences.feed(rest) + fences.finish())
-                    yield writer.chunk(shown if limit.is_cut else shown + asked.closing_text(sources, note.text))
+                    rest = find_rest(streamed_text, answer)
+                    visible = limit.feed(fences.feed(rest) + fences.finish())
+                    yield writer.chunk(visible if limit.is_cut else visible + question.closing_text(sources, note.text))
                     finish = "length" if limit.is_cut else finish_reason(stop)
                     yield writer.chunk("", finish, citations=citation_urls(sources))
                 case RunFailed():
@@ -183,17 +182,17 @@ async def create_embeddings(request: Request) -> Response:
 
 
 async def _embed_texts(embedder: Embedder, texts: Sequence[str], body: EmbeddingBody) -> dict[str, Any]:
-    embedded = await embedder.embed(texts)
-    length = len(embedded.vectors[0])
+    result = await embedder.embed(texts)
+    length = len(result.vectors[0])
     if body.dimensions not in (None, length):
         raise bad_request(f"the vectors of {embedder.name} have {length} dimensions", parameter="dimensions")
     packs = body.encoding_format == "base64"
-    vectors = [_pack_vector(vector) if packs else list(vector) for vector in embedded.vectors]
+    vectors = [_pack_vector(vector) if packs else list(vector) for vector in result.vectors]
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)],
         "model": embedder.name,
-        "usage": {"prompt_tokens": embedded.usage.input_tokens, "total_tokens": embedded.usage.input_tokens},
+        "usage": {"prompt_tokens": result.usage.input_tokens, "total_tokens": result.usage.input_tokens},
     }
 
 
@@ -209,9 +208,7 @@ def openapi() -> dict[str, Any]:
     """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
     vectors = {"type": "object", "required": ["object", "data", "model", "usage"]}
-    both = build_responses({200: whole}, ERROR)
-    both["200"]["content"]["text/event-stream"] = {"schema": {}}
-    prompt = build_operation("Answer a prompt.", TAG, body=CompletionBody, ok=whole, error=ERROR, responses=both)
+    prompt = build_operation("Answer a prompt.", TAG, body=CompletionBody, ok=whole, error=ERROR, streams=True)
     return {
         "/v1/completions": {"post": prompt},
         "/v1/embeddings": {"post": build_operation("Vectors of texts.", TAG, body=EmbeddingBody, ok=vectors, error=ERROR)},

@@ -56,12 +56,25 @@ from nexi.web.openai_shapes import (
 from nexi.web.payload import build_operation, json_reply, parse_body, read_json, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
-from nexi.web.schemas import build_responses
 from nexi.web.streams import EventStream
 
 PREFIX = "resp_"
 NO_RUN = "none"  # in the id of a response that no run gave and that followed none
 LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+ECHOED: Mapping[str, Any] = {  # what a response repeats of its body, and what it says where that has nothing
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+    "truncation": "disabled",
+}
 SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
 
 
@@ -119,59 +132,59 @@ class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
 @with_error_shape(openai_error)
 async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    asked = parse_response_request(await read_json(request))
+    question = parse_response_request(await read_json(request))
     created = int(host.nexi.clock.now().timestamp())
-    if not asked.is_background and (reply := await asked.reply_without_search(host.nexi)):
-        return _reply_at_once(reply, asked, created)
-    asked.require_writer(host.nexi)
-    if asked.is_background:
-        begun = await host.submit(asked.run)
-        output = ResponseOutput(begun.id, asked, created)
-        if asked.streams:
-            items = follow_log(host.nexi.runs(), begun.id, Mark(), host)
-            return EventStream(format_frames(host.nexi, items, output, asked))
+    if not question.is_background and (reply := await question.reply_without_search(host.nexi)):
+        return _reply_at_once(reply, question, created)
+    question.require_writer(host.nexi)
+    if question.is_background:
+        run = await host.submit(question.run)
+        output = ResponseOutput(run.id, question, created)
+        if question.streams:
+            items = follow_log(host.nexi.runs(), run.id, Mark(), host)
+            return EventStream(format_frames(host.nexi, items, output, question))
         return json_reply(output.body("queued"))
-    hosted = await host.start(asked.run, None if asked.run.continues else asked.session)
-    if asked.streams:
-        return EventStream(_stream_events(host.nexi, hosted, asked, created))
+    hosted = await host.start(question.run, None if question.run.continues else question.session)
+    if question.streams:
+        return EventStream(_stream_events(host.nexi, hosted, question, created))
     result = await wait_while_connected(request, hosted)
-    return json_reply(await _build_response(host.nexi, result, asked, created))
+    return json_reply(await _build_response(host.nexi, result, question, created))
 
 
-def parse_response_request(sent: Mapping[str, Any]) -> ResponseRequest:
+def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     """The run and the conversation that a body stands for. Raises Refused."""
-    body = parse_body(sent, ResponseBody)
+    body = parse_body(raw, ResponseBody)
     if body.conversation:
         raise bad_request("conversation is not supported", fix="use previous_response_id", parameter="conversation")
     turns = parse_input(body.input)
     instructions = "\n\n".join(part for part in (body.instructions or "", join_instructions(turns)) if part.strip())
-    said = [turn for turn in turns if turn[0] in ("user", "assistant")]
+    talk = [turn for turn in turns if turn[0] in ("user", "assistant")]
     run = build_run(
         body.model,
-        said[-1][1] if said else "",
+        talk[-1][1] if talk else "",
         instructions=instructions,
         max_output_tokens=body.max_output_tokens,
         sites=_parse_sites(body.tools),
     )
-    if not said or said[-1][0] != "user":
+    if not talk or talk[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
     function, parameters = parse_forced_function(body.tools, body.tool_choice)
     schema = parameters if function else parse_schema(body.text.format if body.text else None, "text.format")
     is_background, is_stored = bool(body.background), body.store is not False
     if is_background:
-        _check_background(len(said), schema is not None, is_stored)
+        _check_background(len(talk), schema is not None, is_stored)
     run = replace(
         run,
         continues=_parse_previous(body.previous_response_id),
         door=DOOR if is_background else run.door,  # a server that starts again goes on with it
-        client_body=sent,
+        client_body=raw,
         keeps_history=is_stored,
         keeps_log=is_stored,
     )
     return ResponseRequest(
         body.model,
         run,
-        Session(earlier_messages(said[:-1])),
+        Session(earlier_messages(talk[:-1])),
         schema,
         bool(body.sources),
         function=function,
@@ -181,7 +194,7 @@ def parse_response_request(sent: Mapping[str, Any]) -> ResponseRequest:
         is_background=is_background,
         includes_sources="web_search_call.action.sources" in (body.include or ()),
         turns=tuple(turns),
-        echoed=_echo_fields(sent),
+        echoed={name: value if raw.get(name) is None else raw[name] for name, value in ECHOED.items()},
     )
 
 
@@ -197,11 +210,11 @@ def _check_background(turns: int, has_schema: bool, is_stored: bool) -> None:
         raise bad_request("a response in the background takes one message", fix=fix, parameter="input")
 
 
-def parse_input(given: str | Sequence[InputItem]) -> list[tuple[str, str]]:
+def parse_input(items: str | Sequence[InputItem]) -> list[tuple[str, str]]:
     """Roles and texts. Items that are not messages, such as earlier searches of ours, say nothing to the next answer."""
-    if isinstance(given, str):
-        return [("user", given)]
-    messages = [item for item in given if (item.type or "message") == "message"]
+    if isinstance(items, str):
+        return [("user", items)]
+    messages = [item for item in items if (item.type or "message") == "message"]
     return [(item.role, content_to_text(item.content, "input")) for item in messages if item.role]
 
 
@@ -222,33 +235,15 @@ def _parse_previous(name: str | None) -> str:
         raise build_refusal(404, "previous_response_not_found", message, parameter="previous_response_id") from error
 
 
-def _echo_fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    usual: dict[str, Any] = {
-        "instructions": None,
-        "max_output_tokens": None,
-        "metadata": {},
-        "parallel_tool_calls": True,
-        "previous_response_id": None,
-        "store": True,
-        "temperature": 1.0,
-        "text": {"format": {"type": "text"}},
-        "tool_choice": "auto",
-        "tools": [],
-        "top_p": 1.0,
-        "truncation": "disabled",
-    }
-    return {name: value if body.get(name) is None else body[name] for name, value in usual.items()}
-
-
 # what is answered
 
 
 class ResponseOutput:
     """The items of one response, and the events that announce them, from the events of its run."""
 
-    def __init__(self, run_id: str, asked: ResponseRequest, created: int, *, after: int = -1) -> None:
+    def __init__(self, run_id: str, question: ResponseRequest, created: int, *, after: int = -1) -> None:
         """Of the events, those up to the number `after` are empty: the reader has them. The last is never."""
-        self._asked, self._created, self._after = asked, created, after
+        self._asked, self._created, self._after = question, created, after
         self._run_id = run_id
         self.id = f"{PREFIX}{run_id}"
         self.items: list[dict[str, Any]] = []
@@ -260,7 +255,7 @@ class ResponseOutput:
         self._said = ""
         self._shown = ""
         self._fences = FenceRenamer()
-        self._limit = asked.open_limit()
+        self._limit = question.open_limit()
         self.final: dict[str, Any] = {}
         self._note = ReplacedModelNote()
 
@@ -277,7 +272,14 @@ class ResponseOutput:
             "model": self._asked.model,
             "output": self.items,
             "reasoning": {"effort": None, "summary": None},
-            "usage": _usage_of(usage) if usage else None,
+            "usage": usage
+            and {
+                "input_tokens": usage.input_tokens,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens": usage.output_tokens,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": usage.total,
+            },
             **self._asked.echoed,
             **more,
         }
@@ -299,8 +301,10 @@ class ResponseOutput:
             case ModelAsked():
                 self._has_begun = True
             case SearchFinished(query=query, hits=hits):
-                urls = [hit.url for hit in hits] if self._asked.includes_sources else []
-                yield from self._add_search(_search_action(query, urls, self._asked.includes_sources))
+                action: dict[str, Any] = {"type": "search", "query": query, "queries": [query]}
+                if self._asked.includes_sources:
+                    action["sources"] = [{"type": "url", "url": hit.url} for hit in hits]
+                yield from self._add_search(action)
             case SourceNumbered(source=source) if self._has_begun and source.url not in self._opened:
                 self._opened.add(source.url)
                 yield from self._add_search({"type": "open_page", "url": source.url})
@@ -370,11 +374,11 @@ class ResponseOutput:
     ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
         yield from self._add_call(text) if self._asked.function else self._finish_message(text, sources)
-        cut = stop is StopReason.CONTEXT_LIMIT or self._limit.is_cut
-        more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
+        is_cut = stop is StopReason.CONTEXT_LIMIT or self._limit.is_cut
+        more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if is_cut else {}
         if end:
             more["nexi"] = nexi_field(end, self._asked)
-        status = "incomplete" if cut else "completed"
+        status = "incomplete" if is_cut else "completed"
         self.final = self.body(status, usage, **more)
         yield self.event(f"response.{status}", response=self.final)
 
@@ -409,8 +413,8 @@ class ResponseOutput:
         yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
 
     def fail(self, error: Mapping[str, Any]) -> bytes:
-        told = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
-        self.final = self.body("failed", error=told)
+        detail = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
+        self.final = self.body("failed", error=detail)
         return self.event("response.failed", response=self.final)
 
     def _new_id(self, kind: str) -> str:
@@ -425,42 +429,27 @@ class ResponseOutput:
         return next((index for index, other in enumerate(self.items) if other is item), 0)
 
 
-def _search_action(query: str, urls: Sequence[str], includes_sources: bool) -> dict[str, Any]:
-    action: dict[str, Any] = {"type": "search", "query": query, "queries": [query]}
-    return {**action, "sources": [{"type": "url", "url": url} for url in urls]} if includes_sources else action
-
-
 def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
 
-def _usage_of(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": usage.total,
-    }
-
-
-async def _build_response(nexi: Nexi, result: RunResult, asked: ResponseRequest, created: int) -> dict[str, Any]:
+async def _build_response(nexi: Nexi, result: RunResult, question: ResponseRequest, created: int) -> dict[str, Any]:
     """The response of a finished run, through the same events as a stream. Raises LLMError where its JSON failed."""
-    output, answer = ResponseOutput(result.id, asked, created), result.answer
-    written = await asked.finish_text(nexi, answer.text, result.finished)
+    output, answer = ResponseOutput(result.id, question, created), result.answer
+    reply = await question.finish_text(nexi, answer.text, result.finished)
     for fact in result.facts:
         list(output.observe(fact))
-    sources = answer.sources if asked.schema is None else ()
+    sources = answer.sources if question.schema is None else ()
     end = result.finished
-    list(output.finish(written.text, sources, answer.stop, end.usage + written.usage, end))
+    list(output.finish(reply.text, sources, answer.stop, end.usage + reply.usage, end))
     return output.final
 
 
-def _reply_at_once(reply: Reply, asked: ResponseRequest, created: int) -> Response:
+def _reply_at_once(reply: Reply, question: ResponseRequest, created: int) -> Response:
     """The response to a message that needed no run; its id leads to the conversation before it."""
-    output = ResponseOutput(f"{asked.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", asked, created)
+    output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
     frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
-    return EventStream(_send_frames(frames)) if asked.streams else json_reply(output.final)
+    return EventStream(_send_frames(frames)) if question.streams else json_reply(output.final)
 
 
 async def _send_frames(frames: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
@@ -468,18 +457,18 @@ async def _send_frames(frames: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
         yield frame
 
 
-async def _stream_events(nexi: Nexi, hosted: HostedRun, asked: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
+async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
     """The events of a response that ends with its request."""
-    output = ResponseOutput(hosted.id, asked, created)
+    output = ResponseOutput(hosted.id, question, created)
     try:
-        async for frame in format_frames(nexi, hosted.feed.follow(beat_s=BEAT_S), output, asked):
+        async for frame in format_frames(nexi, hosted.feed.follow(beat_s=BEAT_S), output, question):
             yield frame
     finally:
         await hosted.cancel()
 
 
 async def format_frames(
-    nexi: Nexi, items: AsyncIterator[FeedItem | None], output: ResponseOutput, asked: ResponseRequest
+    nexi: Nexi, items: AsyncIterator[FeedItem | None], output: ResponseOutput, question: ResponseRequest
 ) -> AsyncGenerator[bytes, None]:
     """The events of a response from those of its run, which are sent as they come."""
     for frame in output.begin():
@@ -489,7 +478,7 @@ async def format_frames(
             case None:
                 yield format_comment("working")
             case RunFinished() as end:
-                for frame in await _last_frames(nexi, output, end, asked):
+                for frame in await _last_frames(nexi, output, end, question):
                     yield frame
             case RunFailed() as end:
                 yield output.fail(openai_error(problem_of(error_of(end)))["error"])
@@ -498,21 +487,19 @@ async def format_frames(
                     yield frame
 
 
-async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, asked: ResponseRequest) -> list[bytes]:
+async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, question: ResponseRequest) -> list[bytes]:
     try:
-        written = await asked.finish_text(nexi, end.answer, end)
+        reply = await question.finish_text(nexi, end.answer, end)
     except NexiError as error:
         return [output.fail(openai_error(problem_of(error))["error"])]
-    sources = end.sources if asked.schema is None else ()
-    return list(output.finish(written.text, sources, end.stop, end.usage + written.usage, end))
+    sources = end.sources if question.schema is None else ()
+    return list(output.finish(reply.text, sources, end.stop, end.usage + reply.usage, end))
 
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
-    both = build_responses({200: whole}, ERROR)
-    both["200"]["content"]["text/event-stream"] = {"schema": {}}
     operation = build_operation(
-        "Answer, as the Responses API does.", TAG, body=ResponseBody, ok=whole, error=ERROR, responses=both
+        "Answer, as the Responses API does.", TAG, body=ResponseBody, ok=whole, error=ERROR, streams=True
     )
     return {"/v1/responses": {"post": operation}}

@@ -86,9 +86,9 @@ def failure_body(hosted: HostedRun) -> dict[str, Any]:
 TOOLS_NOT_CALLED = "the tools of the client were not called: these models search and read by themselves"
 
 
-def unknown_model(name: str, known: Sequence[str] = tuple(MODELS)) -> Exception:
+def unknown_model(name: str, models: Sequence[str] = tuple(MODELS)) -> Exception:
     message = f"there is no model {name[:100]!r}"
-    return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(known)}", parameter="model")
+    return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(models)}", parameter="model")
 
 
 # what is asked
@@ -217,12 +217,13 @@ def build_run(
 
 def earlier_messages(turns: Sequence[tuple[str, str]]) -> list[Message]:
     """What was said before. Numbers in earlier answers name sources this run does not have, so they are left out."""
-    said = [(role, text) for role, text in turns if role in ("user", "assistant") and text.strip()]
-    return [Message("user", t) if role == "user" else Message("assistant", _without_citations(t)) for role, t in said]
-
-
-def _without_citations(text: str) -> str:
-    return _CITATION.sub("", _NOTE_AT_END.sub("", strip_sources_section(text)))
+    talk = [(role, text) for role, text in turns if role in ("user", "assistant") and text.strip()]
+    return [
+        Message("user", text)
+        if role == "user"
+        else Message("assistant", _CITATION.sub("", _NOTE_AT_END.sub("", strip_sources_section(text))))
+        for role, text in talk
+    ]
 
 
 def join_instructions(turns: Sequence[tuple[str, str]]) -> str:
@@ -245,8 +246,8 @@ def parse_schema(form: Mapping[str, Any] | None, parameter: str = "response_form
         return None
     if kind == "json_object":
         return {"type": "object"}
-    given = form.get("json_schema") if isinstance(form.get("json_schema"), Mapping) else form
-    schema = given.get("schema") if given else None
+    holder = form.get("json_schema") if isinstance(form.get("json_schema"), Mapping) else form
+    schema = holder.get("schema") if holder else None
     if kind != "json_schema" or not isinstance(schema, Mapping):
         raise bad_request("the format must be text, json_object, or json_schema with a schema", parameter=parameter)
     return schema
@@ -298,9 +299,9 @@ def marks_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
 def citations_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
     by_number = {source.number: source for source in sources}
     return [
-        {"url": source.url, "title": source.title or source.url, "start_index": found.start(), "end_index": found.end()}
-        for found in _CITATION.finditer(text)
-        if (source := by_number.get(int(found[1])))
+        {"url": source.url, "title": source.title or source.url, "start_index": match.start(), "end_index": match.end()}
+        for match in _CITATION.finditer(text)
+        if (source := by_number.get(int(match[1])))
     ]
 
 
@@ -321,20 +322,17 @@ class TextLimit:
     def feed(self, text: str) -> str:
         """What may be shown of the next part of the text."""
         if self._left is not None and text:
-            text = self._take(text, self._left)
+            if self.is_cut:
+                return ""
+            if (count := count_tokens(text)) <= self._left:
+                self._left -= count
+            else:
+                self.is_cut = True
+                words = _WORD_WITH_SPACE.findall(text)
+                sums = accumulate(map(count_tokens, words))
+                text = "".join(word for word, total in zip(words, sums, strict=True) if total <= self._left)
         self.shown += text
         return text
-
-    def _take(self, text: str, left: int) -> str:
-        if self.is_cut:
-            return ""
-        if (count := count_tokens(text)) <= left:
-            self._left = left - count
-            return text
-        self.is_cut = True
-        words = _WORD_WITH_SPACE.findall(text)
-        sums = accumulate(map(count_tokens, words))
-        return "".join(word for word, total in zip(words, sums, strict=True) if total <= left)
 
 
 class ReplacedModelNote:
@@ -365,9 +363,9 @@ class ReplacedModelNote:
         return f"{NOTE}{message}."
 
 
-def nexi_field(end: RunFinished, asked: ModelRequest) -> dict[str, Any]:
+def nexi_field(end: RunFinished, question: ModelRequest) -> dict[str, Any]:
     """What the contract has no field for: the warnings of the run, and whether the pages answer the question."""
-    warnings = [*end.warnings, *((TOOLS_NOT_CALLED,) if asked.ignores_tools else ())]
+    warnings = [*end.warnings, *((TOOLS_NOT_CALLED,) if question.ignores_tools else ())]
     readings = list_readings(end.answer, end.answered)
     return {"warnings": warnings, "answered": end.answered, **({"readings": readings} if readings else {})}
 

@@ -34,7 +34,7 @@ from nexi.web.openai_shapes import ERROR, MODELS, TAG, openai_error
 from nexi.web.payload import build_operation, json_reply, with_error_shape
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import cancel_run, delete_run, follow_log
-from nexi.web.schemas import Named, build_parameters, build_responses
+from nexi.web.schemas import Named, build_parameters
 from nexi.web.streams import EventStream
 
 MAX_ITEMS = 100
@@ -101,19 +101,13 @@ def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     facts = log.bare_facts
     start = next((fact for fact in facts if isinstance(fact, RunStarted)), None)
     if start is None:
-        waiting = runs.read_summaries([run_id])
-        start = RunStarted(waiting[0].query if waiting else "", "m", "", waiting[0].mode if waiting else "search")
-    body = request_of_run(start).client_body or {
-        "model": _name_model(start),
-        "input": start.query or " ",
-    }  # a run that waits may have none
+        summaries = runs.read_summaries([run_id])
+        start = RunStarted(summaries[0].query if summaries else "", "m", "", summaries[0].mode if summaries else "search")
+    # The model that a run stands for which was asked for at another door; one that waits may have no question yet.
+    model = next((name for name, known in MODELS.items() if known == (start.mode, start.effort)), "nexi-deep")
+    body = request_of_run(start).client_body or {"model": model, "input": start.query or " "}
     created = int(datetime.fromisoformat(log.header.created).timestamp())
     return StoredResponse(run_id, parse_response_request(body), created, facts, is_running and not log.has_ended)
-
-
-def _name_model(start: RunStarted) -> str:
-    """The model that a run stands for which was asked for at another door."""
-    return next((name for name, known in MODELS.items() if known == (start.mode, start.effort)), "nexi-deep")
 
 
 def _parse_id(request: Request) -> str:
@@ -131,16 +125,16 @@ def _not_found(request: Request) -> Exception:
 async def _show_response(request: Request) -> Response:
     """The response, or with `stream` its events from the first, or from the one after `starting_after`."""
     host: RunHost = request.app.state.host
-    stored = await _find_response(request)
+    response = await _find_response(request)
     if request.query_params.get("stream") != "true":
-        return json_reply(stored.build())
-    stored.require_text()
+        return json_reply(response.build())
+    response.require_text()
     after = request.query_params.get("starting_after", "")
     if after and not (after.isascii() and after.isdigit() and len(after) < 10):
         raise bad_request("starting_after must be the sequence_number of an event", parameter="starting_after")
-    output = ResponseOutput(stored.run_id, stored.asked, stored.created, after=int(after or -1))
-    items = follow_log(host.nexi.runs(), stored.run_id, Mark(), host)
-    return EventStream(_unseen_frames(format_frames(host.nexi, items, output, stored.asked)))
+    output = ResponseOutput(response.run_id, response.asked, response.created, after=int(after or -1))
+    items = follow_log(host.nexi.runs(), response.run_id, Mark(), host)
+    return EventStream(_unseen_frames(format_frames(host.nexi, items, output, response.asked)))
 
 
 async def _unseen_frames(frames: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
@@ -160,26 +154,31 @@ async def _delete_response(request: Request) -> Response:
 @with_error_shape(openai_error)
 async def _cancel_response(request: Request) -> Response:
     """End a response in the background; one that has ended stays as it is."""
-    stored = await _find_response(request)
-    if not stored.asked.is_background:
+    response = await _find_response(request)
+    if not response.asked.is_background:
         raise bad_request("only a response in the background can be cancelled", fix="close the connection", parameter="id")
-    if stored.is_running:
-        await cancel_run(request.app.state.host, stored.run_id)
-        stored = await _find_response(request)
-    return json_reply({**stored.build(), **({"status": "cancelled"} if stored.is_running else {})})
+    if response.is_running:
+        await cancel_run(request.app.state.host, response.run_id)
+        response = await _find_response(request)
+    return json_reply({**response.build(), **({"status": "cancelled"} if response.is_running else {})})
 
 
 @with_error_shape(openai_error)
 async def _list_input(request: Request) -> Response:
     """The messages that a response was asked with, the last one first unless `order` is asc."""
-    stored = await _find_response(request)
+    response = await _find_response(request)
     wish = request.query_params
     limit, order, after = wish.get("limit") or str(USUAL_ITEMS), wish.get("order") or "desc", wish.get("after", "")
     if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MAX_ITEMS):
         raise bad_request(f"limit must be a number from 1 to {MAX_ITEMS}", parameter="limit")
     if order not in ("asc", "desc"):
         raise bad_request("order must be asc or desc", parameter="order")
-    items = [_input_item(stored.run_id, *turn) for turn in enumerate(stored.asked.turns)]
+    items = []
+    for number, (role, text) in enumerate(response.asked.turns):
+        part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+        content = [part if role == "assistant" else {"type": "input_text", "text": text}]
+        head = {"id": f"msg_{response.run_id}_in_{number}", "type": "message", "role": role}
+        items.append({**head, "status": "completed", "content": content})
     items = items if order == "asc" else items[::-1]
     ids = [item["id"] for item in items]
     if after and after not in ids:
@@ -190,17 +189,10 @@ async def _list_input(request: Request) -> Response:
     return json_reply({"object": "list", "data": page, **edges, "has_more": start + len(page) < len(items)})
 
 
-def _input_item(run_id: str, number: int, turn: tuple[str, str]) -> dict[str, Any]:
-    role, text = turn
-    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
-    content = [part if role == "assistant" else {"type": "input_text", "text": text}]
-    return {"id": f"msg_{run_id}_in_{number}", "type": "message", "role": role, "status": "completed", "content": content}
-
-
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
-    gone = {"type": "object", "required": ["id", "object", "deleted"]}
+    deletion = {"type": "object", "required": ["id", "object", "deleted"]}
     page = {"type": "object", "required": ["object", "data", "first_id", "last_id", "has_more"]}
     one: Named = {"id": ("The id of a response, or of a run.", {"type": "string"})}
     stream: Named = {
@@ -212,8 +204,6 @@ def openapi() -> dict[str, Any]:
         "order": ("Which end comes first.", {"enum": ["asc", "desc"]}),
         "after": ("The id of the item before the first.", {"type": "string"}),
     }
-    shown = build_responses({200: whole}, ERROR)
-    shown["200"]["content"]["text/event-stream"] = {"schema": {}}
     return {
         "/v1/responses/{id}": {
             "get": build_operation(
@@ -221,11 +211,11 @@ def openapi() -> dict[str, Any]:
                 TAG,
                 ok=whole,
                 error=ERROR,
-                responses=shown,
+                streams=True,
                 parameters=build_parameters(one, stream),
             ),
             "delete": build_operation(
-                "Forget a response and its run.", TAG, ok=gone, error=ERROR, parameters=build_parameters(one)
+                "Forget a response and its run.", TAG, ok=deletion, error=ERROR, parameters=build_parameters(one)
             ),
         },
         "/v1/responses/{id}/cancel": {

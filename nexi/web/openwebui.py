@@ -7,7 +7,6 @@ cannot be read is left out of a list that has others; where none can be read, th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -16,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app.search_service import Limits, Outcome, QueryText, SearchRequest, clean_query
-from nexi.errors import BackendError, FetchError
+from nexi.errors import BackendError
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
 from nexi.web.problems import Problem, build_refusal
@@ -66,17 +65,23 @@ async def _load_pages(request: Request) -> Response:
     outcomes = await service_of(request).read_all(urls, FetchLimits(), deadline)
     pages = [page for page in outcomes if isinstance(page, Page)]
     if urls and not pages:
-        raise build_refusal(422, "unreadable", f"no page could be read: {_failure_reasons(outcomes)}")
-    return json_reply([{"page_content": page.text, "metadata": _page_metadata(page)} for page in pages])
+        reasons = "; ".join(str(outcome) for outcome in outcomes[:3])
+        raise build_refusal(422, "unreadable", f"no page could be read: {reasons}")
+    replies = []
+    for page in pages:
+        facts = {name: getattr(page, name) for name in ("title", "description", "language", "author", "published")}
+        metadata = {"source": page.final_url or page.url, **{name: value for name, value in facts.items() if value}}
+        replies.append({"page_content": page.text, "metadata": metadata})
+    return json_reply(replies)
 
 
 def require_answer(outcome: Outcome) -> None:
     """Raises BackendError where no backend answered at all; an answer without results is one."""
     if outcome.results or outcome.backend:
         return
-    told = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures) or "no backend answered"
+    why = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures) or "no backend answered"
     fix = next((f.fix for f in outcome.failures if f.fix), "")
-    raise BackendError("the search failed", cause=told, fix=fix)
+    raise BackendError("the search failed", cause=why, fix=fix)
 
 
 def routes(_state: object = None) -> list[Route]:
@@ -113,18 +118,3 @@ def openapi() -> dict[str, Any]:
             )
         },
     }
-
-
-def _page_metadata(page: Page) -> dict[str, Any]:
-    told = {
-        "title": page.title,
-        "description": page.description,
-        "language": page.language,
-        "author": page.author,
-        "published": page.published,
-    }
-    return {"source": page.final_url or page.url, **{name: value for name, value in told.items() if value}}
-
-
-def _failure_reasons(outcomes: Sequence[Page | FetchError]) -> str:
-    return "; ".join(str(o) for o in outcomes[:3] if isinstance(o, FetchError))

@@ -63,19 +63,16 @@ def _with_whole_numbers(value: Any) -> Any:
 
 def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response of any text."""
-    return Response(_encode_json(value), status, headers, media_type="application/json")
+    try:
+        body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half of a character
+        body = json.dumps(value, separators=(",", ":")).encode()
+    return Response(body, status, headers, media_type="application/json")
 
 
 def told_reply(value: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response with the codes of its notices, for a client that says them in another language."""
     return json_reply(add_notices(value), status, headers)
-
-
-def _encode_json(value: Any) -> bytes:
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half of a character
-        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _refusal_response(problem: Problem, shape: Shape) -> Response:
@@ -108,11 +105,13 @@ def build_operation(
     body: Schema | None = None,
     ok: Schema,
     error: Schema,
+    streams: bool = False,
     **more: Any,
 ) -> dict[str, Any]:
-    """One operation of an OpenAPI document: what is sent, and what comes back."""
-    sent = {"requestBody": {"required": True, "content": json_content(body)}} if body else {}
-    failed = {"description": "The request cannot be used.", "content": json_content(error)}
-    unserved = {"description": "The service could not answer.", "content": json_content(error)}
-    responses = {"200": {"description": "The answer.", "content": json_content(ok)}, "400": failed, "default": unserved}
-    return {"summary": summary, "tags": [tag], **sent, "responses": responses, **more}
+    """One operation of an OpenAPI document: what is sent, and what comes back, which may also be a stream of events."""
+    request_body = {"requestBody": {"required": True, "content": json_content(body)}} if body else {}
+    answer = json_content(ok) | ({"text/event-stream": {"schema": {}}} if streams else {})
+    refusal = {"description": "The request cannot be used.", "content": json_content(error)}
+    failure = {"description": "The service could not answer.", "content": json_content(error)}
+    responses = {"200": {"description": "The answer.", "content": answer}, "400": refusal, "default": failure}
+    return {"summary": summary, "tags": [tag], **request_body, "responses": responses, **more}

@@ -99,8 +99,8 @@ def _status_of(error: NexiError) -> int:
 
 def own_shape(problem: Problem) -> dict[str, Any]:
     """The shape of nexi's own paths."""
-    told = {"code": problem.code, "message": problem.message, "fix": problem.fix, "parameter": problem.parameter}
-    return add_notices({"error": {name: value for name, value in told.items() if value}})
+    fields = {"code": problem.code, "message": problem.message, "fix": problem.fix, "parameter": problem.parameter}
+    return add_notices({"error": {name: value for name, value in fields.items() if value}})
 
 
 def response_of(problem: Problem, shape: Shape = own_shape) -> Response:

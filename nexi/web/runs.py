@@ -75,8 +75,8 @@ async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
     body = await read_body(request, NewRun)
-    begun = await host.submit(parse_run_request(body, continues=body.continues))
-    return told_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
+    run = await host.submit(parse_run_request(body, continues=body.continues))
+    return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
 def parse_run_request(body: Question, *, continues: str = "") -> RunRequest:
@@ -127,8 +127,8 @@ def parse_run_request(body: Question, *, continues: str = "") -> RunRequest:
 async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
-    begun = await host.resume(_run_id(request))
-    return told_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
+    run = await host.resume(_run_id(request))
+    return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
 async def settle_plan(request: Request) -> Response:
@@ -142,8 +142,8 @@ async def settle_plan(request: Request) -> Response:
         raise build_refusal(
             409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is"
         )
-    settled = gate.settle(plan.tasks)
-    return json_reply({"id": run_id, "tasks": list(settled.tasks), "by": settled.by}, 202)
+    agenda = gate.settle(plan.tasks)
+    return json_reply({"id": run_id, "tasks": list(agenda.tasks), "by": agenda.by}, 202)
 
 
 # looking
@@ -153,16 +153,16 @@ async def list_runs(request: Request) -> Response:
     """Runs of this home, newest first."""
     host: RunHost = request.app.state.host
     limit = _parse_number(request, "limit", LISTED, most=MOST_LISTED)
-    wanted = request.query_params.get("state", "")
-    if wanted and wanted not in STATES:
+    wish = request.query_params.get("state", "")
+    if wish and wish not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
     space = request.query_params.get("space", "")
-    is_narrowed = bool(space) or wanted in ("stopped", "failed")
-    kept_state = "failed" if wanted == "stopped" else wanted  # what a person stopped is kept as a run without an answer
+    is_narrowed = bool(space) or wish in ("stopped", "failed")
+    kept_state = "failed" if wish == "stopped" else wish  # what a person stopped is kept as a run without an answer
     runs = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if is_narrowed else limit, state=kept_state)
     if is_narrowed:
-        shown = [run for run in runs if space in ("", run.space) and (not wanted or run.was_stopped == (wanted == "stopped"))]
-        runs = shown[:limit]
+        matches = [run for run in runs if space in ("", run.space) and (not wish or run.was_stopped == (wish == "stopped"))]
+        runs = matches[:limit]
     return json_reply({"runs": [summary_of(run) for run in runs]})
 
 
@@ -185,8 +185,8 @@ async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
     status = status_of(run_id, snapshot.state, snapshot.created, snapshot.facts)
     if snapshot.facts:
         return status
-    waiting = await asyncio.to_thread(host.nexi.runs().read_summaries, [run_id])
-    return {**status, "question": waiting[0].query, "mode": waiting[0].mode} if waiting else status
+    summaries = await asyncio.to_thread(host.nexi.runs().read_summaries, [run_id])
+    return {**status, "question": summaries[0].query, "mode": summaries[0].mode} if summaries else status
 
 
 def _run_id(request: Request) -> str:
@@ -199,7 +199,10 @@ def _run_id(request: Request) -> str:
 async def _stream_events(request: Request) -> Response:
     """Server-sent events after the last one the reader saw; 204 when there is nothing more to come."""
     host: RunHost = request.app.state.host
-    run_id, mark = _run_id(request), _last_seen(request)
+    run_id = _run_id(request)
+    mark = mark_of(request.headers.get("last-event-id") or request.query_params.get("last_event_id") or "0")
+    if mark is None:
+        raise bad_request("Last-Event-ID must be the id of an event of this run", parameter="last-event-id")
     hosted = host.get(run_id)
     if hosted is not None:
         if hosted.feed.has_ended and mark.fact >= hosted.feed.fact_count:
@@ -213,36 +216,28 @@ async def _stream_events(request: Request) -> Response:
     return EventStream(_send_items(follow_log(runs, run_id, mark, host)))
 
 
-def _last_seen(request: Request) -> Mark:
-    text = request.headers.get("last-event-id") or request.query_params.get("last_event_id") or "0"
-    mark = mark_of(text)
-    if mark is None:
-        raise bad_request("Last-Event-ID must be the id of an event of this run", parameter="last-event-id")
-    return mark
-
-
 async def follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[FeedItem | None, None]:
     """Facts of a run of another process, as its log grows; its deltas are not in the log. A run that this server resumes is
     waited for, and then followed here. None when nothing came for a while."""
-    seen, loop = mark.fact, asyncio.get_running_loop()
-    heard = loop.time()
+    fact_count, loop = mark.fact, asyncio.get_running_loop()
+    last_sign = loop.time()
     while True:
         if hosted := host.get(run_id):
-            async for item in hosted.feed.follow(Mark(seen) if seen > mark.fact else mark, beat_s=BEAT_S):
+            async for item in hosted.feed.follow(Mark(fact_count) if fact_count > mark.fact else mark, beat_s=BEAT_S):
                 yield item
             return
         running = host.will_resume(run_id) or await asyncio.to_thread(runs.is_running, run_id)
         read = await asyncio.to_thread(runs.open_log, run_id)
-        for number, fact in read.facts[seen:]:
+        for number, fact in read.facts[fact_count:]:
             yield FeedItem(Mark(number), fact)
-        heard = loop.time() if len(read.facts) > seen else heard
-        seen = max(seen, len(read.facts))
+        last_sign = loop.time() if len(read.facts) > fact_count else last_sign
+        fact_count = max(fact_count, len(read.facts))
         if read.has_ended or not running or host.draining:
             return
-        if loop.time() - heard >= BEAT_S:
-            heard = loop.time()
+        if loop.time() - last_sign >= BEAT_S:
+            last_sign = loop.time()
             yield None
-        await runs.wait_for_facts(run_id, seen, POLL_S)
+        await runs.wait_for_facts(run_id, fact_count, POLL_S)
 
 
 async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGenerator[bytes, None]:
@@ -258,28 +253,24 @@ async def _show_result(request: Request) -> Response:
     """The answer in one of EXPORT_FORMATS, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
     run_id, form = _run_id(request), _choose_format(request)
+    fix = "follow its events, or stop it"
+    refusal = build_refusal(409, "not_ended", f"run {run_id} has not ended", fix=fix, retry_after=1)
     if host.is_active(run_id):
-        raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
-    log = await _find_log(host, run_id)
+        raise refusal
+    log = await host.open_log(run_id)
+    if not log.has_ended:
+        raise refusal
     result_of(run_id, log.bare_facts)  # a run that failed says why
     return await export_response(request, log, run_id, form, as_file=False)
 
 
-async def _find_log(host: RunHost, run_id: str) -> ReadLog:
-    """The log of a run that has ended. Raises Refused or StoreError."""
-    read = await host.open_log(run_id)
-    if not read.has_ended:
-        raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
-    return read
-
-
 def _choose_format(request: Request) -> str:
-    wanted = request.query_params.get("format", "")
-    if wanted and wanted not in EXPORT_FORMATS:
+    name = request.query_params.get("format", "")
+    if name and name not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
     accepted = request.headers.get("accept", "")
-    by_header = next((known.name for known in EXPORT_FORMATS.values() if known.media_type in accepted), "json")
-    return wanted or by_header
+    by_header = next((form.name for form in EXPORT_FORMATS.values() if form.media_type in accepted), "json")
+    return name or by_header
 
 
 # ending
@@ -338,7 +329,7 @@ async def delete_run(host: RunHost, run_id: str) -> None:
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     mark: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"}
-    seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
+    last_seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
     form = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
     some: Named = {
         "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
@@ -356,12 +347,14 @@ def openapi() -> dict[str, Any]:
             "delete": _operation("Cancel and forget a run.", {204: None}, parameters=build_parameters(ID)),
         },
         "/v1/runs/{id}/events": {
-            "get": _operation("Its events.", {200: ("text/event-stream",), 204: None}, parameters=build_parameters(ID, seen))
+            "get": _operation(
+                "Its events.", {200: ("text/event-stream",), 204: None}, parameters=build_parameters(ID, last_seen)
+            )
         },
         "/v1/runs/{id}/result": {
             "get": _operation(
                 "Its answer.",
-                {200: tuple(known.media_type for known in EXPORT_FORMATS.values())},
+                {200: tuple(form_.media_type for form_ in EXPORT_FORMATS.values())},
                 parameters=build_parameters(ID, form),
             )
         },

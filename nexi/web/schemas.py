@@ -156,9 +156,11 @@ ANSWERS = {
 
 def build_responses(outcomes: Mapping[int, Any], error: Schema = ErrorBody) -> dict[str, Any]:
     """The responses of an operation. An outcome is a schema, media types, or None for no body; all else is an error."""
-    told = {str(status): {"description": ANSWERS[status], **_response_content(outcome)} for status, outcome in outcomes.items()}
+    responses = {
+        str(status): {"description": ANSWERS[status], **_response_content(outcome)} for status, outcome in outcomes.items()
+    }
     return {
-        **told,
+        **responses,
         "default": {"description": "Refused or failed; Retry-After says when to ask again.", **_response_content(error)},
     }
 
@@ -168,8 +170,8 @@ def build_parameters(path: Named | None = None, query: Named | None = None) -> l
     places = (("path", path or {}), ("query", query or {}))
     return [
         {"name": name, "in": place, "required": place == "path", "description": text, "schema": dict(schema)}
-        for place, named in places
-        for name, (text, schema) in named.items()
+        for place, parameters in places
+        for name, (text, schema) in parameters.items()
     ]
 
 

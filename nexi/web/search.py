@@ -61,8 +61,8 @@ async def sweep_cache(state: State) -> None:
 
 def _open_service(state: State) -> SearchService:
     """The service, built once; the server may name its file in `searcher_config`."""
-    told = _WarningCollector(getattr(state, "metrics", None))
-    service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=told)
+    collector = _WarningCollector(getattr(state, "metrics", None))
+    service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=collector)
     return service
 
 

@@ -23,7 +23,6 @@ from nexi.app.search_service import (
     MAX_ITEMS,
     MAX_QUERY_CHARS,
     Limits,
-    Outcome,
     RankedHit,
     SearchRequest,
     clean_query,
@@ -51,13 +50,22 @@ def searxng_error(problem: Problem) -> dict[str, Any]:
 
 
 async def search_web(request: Request, answer_timeout_s: float) -> Response:
-    asked = await _read_parameters(request)
-    query, page = _parse_query(asked), _parse_page(asked)
-    wanted = min(MAX_ITEMS, page * PER_PAGE)
-    limits = Limits(results=wanted, total_s=answer_timeout_s, search_s=answer_timeout_s)
+    parameters = await _read_parameters(request)
+    query, page = _parse_query(parameters), _parse_page(parameters)
+    count = min(MAX_ITEMS, page * PER_PAGE)
+    limits = Limits(results=count, total_s=answer_timeout_s, search_s=answer_timeout_s)
     outcome = await service_of(request).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
-    return json_reply(_build_answer(query.text, outcome, outcome.results[first : first + PER_PAGE]))
+    silent = [[f.provider, f.message] for f in outcome.failures if f.code not in ("empty", "filter_ignored")]
+    return json_reply(
+        {
+            "query": query.text,
+            "number_of_results": len(outcome.results),
+            "results": [_build_result(result) for result in outcome.results[first : first + PER_PAGE]],
+            **{name: [] for name in ("answers", "corrections", "infoboxes", "suggestions")},
+            "unresponsive_engines": silent,
+        }
+    )
 
 
 async def show_config(request: Request) -> Response:
@@ -83,37 +91,37 @@ def routes(_state: object = None, *, answer_timeout_s: float = ANSWER_TIMEOUT_S)
 
 async def _read_parameters(request: Request) -> Mapping[str, str]:
     """Those of the address, and over them those of a form."""
-    sent: dict[str, str] = dict(request.query_params)
+    parameters: dict[str, str] = dict(request.query_params)
     if request.method == "POST":
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/x-www-form-urlencoded", ""):
             raise bad_request("Invalid content type", fix="send the form as application/x-www-form-urlencoded")
         text = (await request.body()).decode("utf-8", "replace")
         try:
-            sent.update(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+            parameters.update(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
         except ValueError as error:
             raise bad_request("Invalid form", fix="send at most 100 fields") from error
-    return sent
+    return parameters
 
 
-def _parse_query(asked: Mapping[str, str]) -> Query:
-    text = asked.get("q", "")
+def _parse_query(parameters: Mapping[str, str]) -> Query:
+    text = parameters.get("q", "")
     if not text.strip():
         raise bad_request("No query", parameter="q")
     if len(text) > MAX_QUERY_CHARS:
         raise bad_request(f"The query has more than {MAX_QUERY_CHARS} characters", parameter="q")
-    period = asked.get("time_range", "").strip()
+    period = parameters.get("time_range", "").strip()
     if period not in ("", "None", *TIME_RANGES):
         raise _invalid_parameter("time_range", period)
-    language = asked.get("language", "").strip()
+    language = parameters.get("language", "").strip()
     if not re.fullmatch(LANGUAGE, language):
         raise _invalid_parameter("language", language)
     return Query(clean_query(text), time_range=period if period in TIME_RANGES else "", language=read_language(language))
 
 
-def _parse_page(asked: Mapping[str, str]) -> int:
+def _parse_page(parameters: Mapping[str, str]) -> int:
     """Which page, from 1; those beyond what a backend gives are empty."""
-    text = asked.get("pageno", "").strip() or "1"
+    text = parameters.get("pageno", "").strip() or "1"
     if not re.fullmatch("[0-9]{1,6}", text) or int(text) < 1:
         raise _invalid_parameter("pageno", text)
     return int(text)
@@ -123,24 +131,9 @@ def _invalid_parameter(name: str, value: str) -> Exception:
     return bad_request(f'Invalid value "{value[:60]}" for parameter {name}', parameter=name)
 
 
-def _build_answer(query: str, outcome: Outcome, shown: tuple[RankedHit, ...]) -> dict[str, Any]:
-    return {
-        "query": query,
-        "number_of_results": len(outcome.results),
-        "results": [_build_result(found) for found in shown],
-        "answers": [],
-        "corrections": [],
-        "infoboxes": [],
-        "suggestions": [],
-        "unresponsive_engines": [
-            [f.provider, f.message] for f in outcome.failures if f.code not in ("empty", "filter_ignored")
-        ],
-    }
-
-
-def _build_result(found: RankedHit) -> dict[str, Any]:
-    hit = found.hit
-    place = found.place + 1
+def _build_result(result: RankedHit) -> dict[str, Any]:
+    hit = result.hit
+    place = result.place + 1
     return {
         "url": hit.url,
         "title": hit.title,

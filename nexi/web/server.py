@@ -85,7 +85,10 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
     require_token(config, options)
     settings_of(config.root, _settings_file(options))  # a file that cannot be used is refused now, not at the first search
     if config.database_url:
-        _try_database(config)
+        from nexi.team import open_database
+
+        # Opened once, so that no address is announced at which nothing will answer; each process opens its own later.
+        open_database(config).close()
     listener = bind_socket(options)
     web = uvicorn_config(config, options)
     gc.set_threshold(*GC_THRESHOLDS)
@@ -96,13 +99,6 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
         logs.configure_logging(options.log_level, secrets_of(config, options))
         Server(web).run([listener])
     listener.close()
-
-
-def _try_database(config: Config) -> None:
-    """Open it once, so that no address is announced at which nothing will answer; each process opens its own later."""
-    from nexi.team import open_database
-
-    open_database(config).close()
 
 
 def require_token(config: Config, options: ServerOptions) -> None:
@@ -216,7 +212,8 @@ class Server(uvicorn.Server):
         """A hangup drains like SIGTERM, unless it is ignored, as under nohup."""
         hangup = getattr(signal, "SIGHUP", None)
         with super().capture_signals():
-            if hangup is None or threading.current_thread() is not threading.main_thread() or _is_ignored(hangup):
+            is_main = threading.current_thread() is threading.main_thread()
+            if hangup is None or not is_main or signal.getsignal(hangup) is signal.SIG_IGN:
                 yield
                 return
             before = signal.signal(hangup, self.handle_exit)
@@ -233,10 +230,6 @@ class Server(uvicorn.Server):
         guests = getattr(app.state, "guests", None)
         await asyncio.gather(*(part.drain(app.state.drain_s) for part in (app.state.host, guests) if part))
         await super().shutdown(sockets)
-
-
-def _is_ignored(number: int) -> bool:
-    return signal.getsignal(number) is signal.SIG_IGN
 
 
 class _CoalescingTransport:
@@ -282,10 +275,6 @@ class SlowClientTimeoutProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
-        self._limit_client()
-        self._watch_head()
-
-    def _limit_client(self) -> None:
         host = self.client[0] if self.client else ""
         every: list[Any] = list(self.connections)
         same = [other for other in every if other.client and other.client[0] == host]
@@ -294,6 +283,7 @@ class SlowClientTimeoutProtocol(H11Protocol):
         if len(self.connections) > self.max_connections or len(same) > self.max_client_connections:
             self.head_timeout_s = min(self.head_timeout_s, CROWDED_HEAD_TIMEOUT_S)
             self.app_state = {**self.app_state, CROWDED: True}
+        self._watch_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -98,8 +98,8 @@ async def _add_space(request: Request) -> Response:
     body, spaces = await read_body(request, NewSpace), _nexi_of(request).spaces()
     space = msgspec.convert(msgspec.to_builtins(body), Space)
     await asyncio.to_thread(spaces.add, space)
-    made = await asyncio.to_thread(spaces.get, space.name)
-    return json_reply(space_view(made), 201, {"location": f"/v1/spaces/{space.name}"})
+    added_space = await asyncio.to_thread(spaces.get, space.name)
+    return json_reply(space_view(added_space), 201, {"location": f"/v1/spaces/{space.name}"})
 
 
 async def _show_space(request: Request) -> Response:
@@ -109,18 +109,18 @@ async def _show_space(request: Request) -> Response:
 async def _change_space(request: Request) -> Response:
     """Change what is named, and leave the rest."""
     change, space = await read_body(request, SpaceChange), await find_space(request, is_own=True)
-    changed = msgspec.convert({**msgspec.to_builtins(space), **msgspec.to_builtins(change)}, Space)
-    await asyncio.to_thread(_nexi_of(request).spaces().change, changed)
-    return json_reply(space_view(changed))
+    new_space = msgspec.convert({**msgspec.to_builtins(space), **msgspec.to_builtins(change)}, Space)
+    await asyncio.to_thread(_nexi_of(request).spaces().change, new_space)
+    return json_reply(space_view(new_space))
 
 
 async def _remove_space(request: Request) -> Response:
     """Remove a space; its sources stay, unless `files=delete` is asked for, and its threads stay always."""
-    wanted = request.query_params.get("files", "keep")
-    if wanted not in ("keep", "delete"):
+    files = request.query_params.get("files", "keep")
+    if files not in ("keep", "delete"):
         raise bad_request("files must be keep or delete", parameter="files")
     space = await find_space(request, is_own=True)
-    await remove_space(_nexi_of(request).ports, space.name, deletes_files=wanted == "delete")
+    await remove_space(_nexi_of(request).ports, space.name, deletes_files=files == "delete")
     return Response(status_code=204)
 
 
@@ -171,7 +171,7 @@ async def _set_audience(request: Request) -> Response:
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    name, shared = build_parameters(NAME), {200: Audience}
+    name, audience = build_parameters(NAME), {200: Audience}
     files: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
     url: Named = {"url": ("The address of the source.", {"type": "string"})}
     return {
@@ -190,8 +190,8 @@ def openapi() -> dict[str, Any]:
             "delete": _operation("Take a source out of it.", {204: None}, parameters=build_parameters(NAME, url)),
         },
         "/v1/spaces/{name}/shares": {
-            "get": _operation("Who else asks in it, on a team server.", shared, parameters=name),
-            "put": _operation("Share it.", shared, body=Audience, parameters=name),
+            "get": _operation("Who else asks in it, on a team server.", audience, parameters=name),
+            "put": _operation("Share it.", audience, body=Audience, parameters=name),
         },
     }
 

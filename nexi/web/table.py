@@ -55,8 +55,8 @@ async def _table(request: Request) -> Response:
     from nexi.output.value_table import render_table, table_json
 
     body = await read_body(request, TableBody)
-    asked = TableRequest(body.columns, body.documents, body.only_local, limits=body.limits)
-    table = await request.app.state.nexi.table(asked)
+    table_request = TableRequest(body.columns, body.documents, body.only_local, limits=body.limits)
+    table = await request.app.state.nexi.table(table_request)
     if body.format == "json":
         return told_reply(await asyncio.to_thread(table_json, table))
     return Response(await asyncio.to_thread(render_table, table, body.format), media_type=FORMS[body.format], headers=SHOWN)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from functools import partial
 from itertools import accumulate
@@ -135,14 +135,14 @@ async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = 
     deadline = asyncio.get_running_loop().time() + patience
     outcomes = await service_of(request).read_all(urls, limits, deadline)
     read = [(url, page) for url, page in zip(urls, outcomes, strict=True) if isinstance(page, Page)]
-    failed = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
+    failures = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
     return json_reply(
         {
             "results": [
                 {"url": url, "raw_content": extract_text(page, body.query, body.chunks_per_source), "images": []}
                 for url, page in read
             ],
-            "failed_results": [{"url": url, "error": str(error)} for url, error in failed],
+            "failed_results": [{"url": url, "error": str(error)} for url, error in failures],
             **closing_fields(request, started),
         }
     )
@@ -165,20 +165,16 @@ async def _find_results(
         require_answer(outcome)
     except NexiError as error:
         return error
-    shown = [f for f in outcome.results if days[0] <= (f.hit.published[:10] or days[0]) <= days[1]]
-    scores = _score_results(query.text, shown)
-    return [_build_result(found, score, query.text, body) for found, score in zip(shown, scores, strict=True)]
+    ranked_hits = [f for f in outcome.results if days[0] <= (f.hit.published[:10] or days[0]) <= days[1]]
+    # From 0 to 1 by what a result holds of the query and by its place; never more than the one before it.
+    relevance = Relevance(query.text)
+    own_scores = ((1 + 3 * relevance.of(f.hit) + 1 / (f.place + 1)) / 5 for f in ranked_hits)
+    scores = [round(score, 4) for score in accumulate(own_scores, min)]
+    return [_build_result(ranked_hit, score, query.text, body) for ranked_hit, score in zip(ranked_hits, scores, strict=True)]
 
 
-def _score_results(query: str, results: Sequence[RankedHit]) -> list[float]:
-    """From 0 to 1 by what a result holds of the query and by its place; never more than the one before it."""
-    relevance = Relevance(query)
-    own = ((1 + 3 * relevance.of(f.hit) + 1 / (f.place + 1)) / 5 for f in results)
-    return [round(score, 4) for score in accumulate(own, min)]
-
-
-def _build_result(found: RankedHit, score: float, query: str, body: TavilySearch) -> dict[str, Any]:
-    hit, page = found.hit, found.page
+def _build_result(ranked_hit: RankedHit, score: float, query: str, body: TavilySearch) -> dict[str, Any]:
+    hit, page = ranked_hit.hit, ranked_hit.page
     result: dict[str, Any] = {
         "url": hit.url,
         "title": hit.title,
@@ -197,12 +193,12 @@ def _build_result(found: RankedHit, score: float, query: str, body: TavilySearch
     return result
 
 
-async def _answer_question(request: Request, question: str, wanted: object) -> str | None:
+async def _answer_question(request: Request, question: str, depth: object) -> str | None:
     """A short answer by the engine; None where none is wanted or there is none in time."""
-    if not wanted:
+    if not depth:
         return None
     nexi = request.app.state.nexi
-    effort = "m" if wanted == "advanced" else "s"
+    effort = "m" if depth == "advanced" else "s"
     limits = RunLimits(time_target=ANSWER_S / 2)
     run = RunRequest(question, effort=effort, limits=limits, door="tavily", keeps_history=False, keeps_log=False)
     try:
@@ -265,7 +261,7 @@ def openapi() -> dict[str, Any]:
         "required": ["url", "title", "content", "score", "raw_content"],
     }
     closing = {"response_time": number, "request_id": text}
-    found = {
+    answer = {
         "query": text,
         "follow_up_questions": {"type": "null"},
         "answer": maybe,
@@ -274,11 +270,11 @@ def openapi() -> dict[str, Any]:
         **closing,
     }
     read = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
-    failed = {"type": "object", "properties": {"url": text, "error": text}}
-    pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failed}, **closing}
+    failure = {"type": "object", "properties": {"url": text, "error": text}}
+    pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failure}, **closing}
     return {
         "/tavily/search": {
-            "post": build_operation("Search as Tavily does.", TAG, body=TavilySearch, ok=object_schema(found), error=error)
+            "post": build_operation("Search as Tavily does.", TAG, body=TavilySearch, ok=object_schema(answer), error=error)
         },
         "/tavily/extract": {
             "post": build_operation("Read pages as Tavily does.", TAG, body=TavilyExtract, ok=object_schema(pages), error=error)

@@ -79,21 +79,21 @@ def routes(_state: object = None) -> list[Route]:
 @with_error_shape(tavily_error)
 async def crawl_pages(request: Request) -> Response:
     body = await read_body(request, TavilyCrawl)
-    started, asked = monotonic(request), parse_crawl(body)
-    with _refuse_unreadable(asked.url):
-        pages = await crawl_site(asked, _reader(request, body))
-    texts = [extract_text(found.page, body.instructions, body.chunks_per_source) for found in pages]
+    started, site = monotonic(request), parse_crawl(body)
+    with _refuse_unreadable(site.url):
+        pages = await crawl_site(site, _reader(request, body))
+    texts = [extract_text(crawled_page.page, body.instructions, body.chunks_per_source) for crawled_page in pages]
     results = [{"url": c.url, "raw_content": text, "images": []} for c, text in zip(pages, texts, strict=True)]
-    return json_reply({"base_url": asked.url, "results": results, **closing_fields(request, started)})
+    return json_reply({"base_url": site.url, "results": results, **closing_fields(request, started)})
 
 
 @with_error_shape(tavily_error)
 async def map_pages(request: Request) -> Response:
     body = await read_body(request, TavilyMap)
-    started, asked = monotonic(request), parse_crawl(body)
-    with _refuse_unreadable(asked.url):
-        urls = await map_site(asked, _reader(request, body))
-    return json_reply({"base_url": asked.url, "results": urls, **closing_fields(request, started)})
+    started, site = monotonic(request), parse_crawl(body)
+    with _refuse_unreadable(site.url):
+        urls = await map_site(site, _reader(request, body))
+    return json_reply({"base_url": site.url, "results": urls, **closing_fields(request, started)})
 
 
 @contextmanager

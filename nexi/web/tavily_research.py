@@ -19,7 +19,7 @@ from nexi.answers.streaming import find_rest
 from nexi.app import RunRequest, check_run_id
 from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
-from nexi.events import Fact, RunFailed, RunFinished, TextDelta
+from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.types import Source
 from nexi.web.openai_shapes import BEAT_S, format_comment, format_event, progress_line
 from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
@@ -57,15 +57,15 @@ async def start_research(request: Request) -> Response:
         raise bad_request("output_schema is not supported", fix=fix, parameter="output_schema")
     model, started = body.model or "auto", monotonic(request)
     door = "tavily" if body.stream else DOOR  # what is streamed ends with its request, the rest is resumed after a restart
-    asked = RunRequest(body.input, mode="research", depth=DEPTHS[model], door=door)
+    question = RunRequest(body.input, mode="research", depth=DEPTHS[model], door=door)
     if body.stream:
-        hosted = await host.start(asked)
+        hosted = await host.start(question)
         return EventStream(_stream_report(hosted, model, int(host.nexi.clock.now().timestamp())))
-    begun = await host.submit(asked)
+    run = await host.submit(question)
     return json_reply(
         {
-            "request_id": begun.id,
-            "created_at": begun.created,
+            "request_id": run.id,
+            "created_at": run.created,
             "status": "pending",
             "input": body.input,
             "model": model,
@@ -82,20 +82,16 @@ async def show_research(request: Request) -> Response:
         return json_reply({"request_id": run_id, "created_at": hosted.created, "status": "in_progress"}, 202)
     runs = host.nexi.runs()
     read = await asyncio.to_thread(runs.open_log, run_id)
-    told: dict[str, Any] = {"request_id": run_id, "created_at": read.header.created}
-    return _show_end(told, read.bare_facts)
-
-
-def _show_end(told: dict[str, Any], facts: Sequence[Fact]) -> Response:
-    match facts[-1] if facts else None:
+    head: dict[str, Any] = {"request_id": run_id, "created_at": read.header.created}
+    match read.facts[-1][1] if read.facts else None:
         case RunFinished(answer=answer, sources=sources, seconds=seconds):
             report = {"content": answer, "sources": _source_list(sources), "response_time": seconds}
-            return json_reply({**told, "status": "completed", **report})
+            return json_reply({**head, "status": "completed", **report})
         case RunFailed(message=message, cause=cause, seconds=seconds):
             why = f"{message}: {cause}" if cause else message
-            return json_reply({**told, "status": "failed", "error": why, "response_time": seconds})
+            return json_reply({**head, "status": "failed", "error": why, "response_time": seconds})
         case _:
-            return json_reply({**told, "status": "in_progress"}, 202)
+            return json_reply({**head, "status": "in_progress"}, 202)
 
 
 def _source_list(sources: Sequence[Source]) -> list[dict[str, Any]]:
@@ -108,17 +104,17 @@ async def _stream_report(hosted: HostedRun, model: str, created: int) -> AsyncGe
     def chunk(**delta: Any) -> bytes:
         return format_event({**head, "choices": [{"delta": {"role": "assistant", **delta}}]})
 
-    said = ""
+    streamed_text = ""
     try:
         async for item in hosted.feed.follow(beat_s=BEAT_S):
             match item.event if item else None:
                 case None:
                     yield format_comment("working")
                 case TextDelta(text=text):
-                    said += text
+                    streamed_text += text
                     yield chunk(content=text)
                 case RunFinished(answer=answer, sources=sources):
-                    yield chunk(content=find_rest(said, answer))
+                    yield chunk(content=find_rest(streamed_text, answer))
                     yield chunk(sources=_source_list(sources))
                 case RunFailed():
                     yield format_event(_failure(hosted), "error")
@@ -142,11 +138,15 @@ def _failure(hosted: HostedRun) -> dict[str, Any]:
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     text, error = {"type": "string"}, error_schema()
-    begun = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
-    ended = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
+    begin_schema = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
+    end_schema = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
     identifier = build_parameters({"id": ("The id of the research.", ID["id"][1])})
-    shown = build_operation("The report as Tavily gives it.", TAG, ok=ended, error=error, parameters=identifier)
-    shown["responses"]["202"] = {"description": "Not ended yet.", "content": shown["responses"]["200"]["content"]}
-    started = build_operation("Research as Tavily does.", TAG, body=TavilyResearch, ok=begun, error=error)
-    started["responses"]["200"]["content"]["text/event-stream"] = {"schema": {}}
-    return {"/tavily/research": {"post": started}, "/tavily/research/{id}": {"get": shown}}
+    show_operation = build_operation("The report as Tavily gives it.", TAG, ok=end_schema, error=error, parameters=identifier)
+    show_operation["responses"]["202"] = {
+        "description": "Not ended yet.",
+        "content": show_operation["responses"]["200"]["content"],
+    }
+    start_operation = build_operation(
+        "Research as Tavily does.", TAG, body=TavilyResearch, ok=begin_schema, error=error, streams=True
+    )
+    return {"/tavily/research": {"post": start_operation}, "/tavily/research/{id}": {"get": show_operation}}

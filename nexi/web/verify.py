@@ -65,20 +65,20 @@ def parse_request(body: VerifyBody) -> VerifyRequest:
 @with_error_shape(own_shape)
 async def _verify(request: Request) -> Response:
     body = await read_body(request, VerifyBody)
-    asked = parse_request(body)
-    found = await request.app.state.nexi.verify(asked)
-    name = asked.target.id or asked.target.url or "the text"
-    made = await asyncio.to_thread(_render, found, name, body.format, body.strict)
-    return told_reply(made) if body.format == "json" else Response(made, media_type=FORMS[body.format], headers=SHOWN)
+    verify_request = parse_request(body)
+    verification = await request.app.state.nexi.verify(verify_request)
+    name = verify_request.target.id or verify_request.target.url or "the text"
+    body_text = await asyncio.to_thread(_render, verification, name, body.format, body.strict)
+    return told_reply(body_text) if body.format == "json" else Response(body_text, media_type=FORMS[body.format], headers=SHOWN)
 
 
-def _render(found: Verification, name: str, form: str, strict: bool) -> Any:
+def _render(verification: Verification, name: str, form: str, strict: bool) -> Any:
     from nexi.exports import export_verification
     from nexi.output.verification import verification_json, verification_markdown
 
     if form == "html":
-        return export_verification(found, name, strict=strict)
-    return (verification_json if form == "json" else verification_markdown)(found, name, strict=strict)
+        return export_verification(verification, name, strict=strict)
+    return (verification_json if form == "json" else verification_markdown)(verification, name, strict=strict)
 
 
 def openapi() -> dict[str, Any]:

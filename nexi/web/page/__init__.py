@@ -23,7 +23,6 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
-from nexi.types import Source
 from nexi.web.exports import export_response
 from nexi.web.page import (
     asking,
@@ -179,9 +178,9 @@ async def _describe_search(request: Request) -> Response:
 
 async def show_index(request: Request) -> Response:
     """The page. A question that another site put into its address is filled in and not asked: asking costs."""
-    asked = request.query_params.get("q", "")
-    if asked and request.headers.get("sec-fetch-site") not in ("none", "same-origin"):
-        return RedirectResponse(f"/?{urlencode({'draft': asked})}", 303, headers=HEADERS)
+    question = request.query_params.get("q", "")
+    if question and request.headers.get("sec-fetch-site") not in ("none", "same-origin"):
+        return RedirectResponse(f"/?{urlencode({'draft': question})}", 303, headers=HEADERS)
     language = language_of(request)
     more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
     return respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
@@ -220,8 +219,8 @@ async def _show_run(request: Request) -> Response:
     timeline = (
         timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
     )  # a log that was not kept has none
-    shown = pictures.describe_pictures(request.app.state.nexi, answered)
-    more = {"created": log.header.created, "timeline": timeline, **shown}
+    images = pictures.describe_pictures(request.app.state.nexi, answered)
+    more = {"created": log.header.created, "timeline": timeline, **images}
     return told_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
 
 
@@ -243,9 +242,16 @@ async def _export_file(request: Request) -> Response:
 
 
 async def _show_passage(request: Request) -> Response:
-    """The evidence in the stored text of its page, with what stands around it."""
+    """The evidence in the stored text of its page, with what stands around it, and whether more does."""
+    from nexi.checking.links import link_to  # with all of proof behind it, which a server that starts does not need
+
     answered, _ = await _read_answered(request)
-    numbers = [_parse_integer(request, name) for name in ("source", "start", "end")]
+    numbers = []
+    for name in ("source", "start", "end"):
+        value = request.query_params.get(name, "")
+        if not (value.isascii() and value.isdigit() and len(value) < 10):
+            raise bad_request(f"{name} must be a whole number", parameter=name)
+        numbers.append(int(value))
     source = next((s for s in answered.end.sources if s.number == numbers[0]), None)
     if source is None:
         raise build_refusal(404, "no_such_source", f"the answer has no source {numbers[0]}", fix="cite one of its sources")
@@ -253,26 +259,11 @@ async def _show_passage(request: Request) -> Response:
     if text is None:
         raise build_refusal(404, "no_snapshot", "the text of this page is no longer kept", fix="open the page itself")
     around = len(text) if request.query_params.get("whole") else AROUND
-    start, end = sorted(numbers[1:])
-    return json_reply(_cut_passage(source, text, start, end, around))
-
-
-def _cut_passage(source: Source, text: str, start: int, end: int, around: int) -> dict[str, Any]:
-    """The passage between what stands before and after it, and whether more does."""
-    from nexi.checking.links import link_to  # with all of proof behind it, which a server that starts does not need
-
-    start, end = min(start, len(text)), min(end, len(text))
+    start, end = (min(place, len(text)) for place in sorted(numbers[1:]))
     first, last = max(0, start - around), end + around
     link = link_to(source.url, text, start, end, source.imprint.content_type) if is_web(source.url) else ""
     parts = {"before": text[first:start], "span": text[start:end], "after": text[end:last]}
-    return {**parts, "link": link, "cut": first > 0, "left": last < len(text)}
-
-
-def _parse_integer(request: Request, name: str) -> int:
-    given = request.query_params.get(name, "")
-    if not (given.isascii() and given.isdigit() and len(given) < 10):
-        raise bad_request(f"{name} must be a whole number", parameter=name)
-    return int(given)
+    return json_reply({**parts, "link": link, "cut": first > 0, "left": last < len(text)})
 
 
 async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -114,8 +113,8 @@ async def _take_file(request: Request) -> Response:
 
 def _name_of(request: Request) -> str:
     """The last part of a name, fit for a file. Raises Refused."""
-    given = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
-    name = _UNSAFE.sub("-", given).strip(" .-")
+    base = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
+    name = _UNSAFE.sub("-", base).strip(" .-")
     if not name or len(name.encode("utf-8", "replace")) > 200:
         raise bad_request("name must be the name of a file", parameter="name")
     return name.encode("utf-8", "replace").decode()
@@ -123,30 +122,25 @@ def _name_of(request: Request) -> str:
 
 async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...]) -> dict[str, Any]:
     from nexi.app.intake import DocumentIndexing
+    from nexi.files import make_private_directory, replace_file, store_error
 
     place = nexi.config.personal_dir / "state" / DROPPED / name
-    await asyncio.to_thread(_write_private, place, data)
+    try:
+        await asyncio.to_thread(make_private_directory, place.parent)
+        await asyncio.to_thread(replace_file, place, data)
+    except OSError as error:
+        raise store_error("the file could not be taken", place, error) from error
     taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
     try:
         await taking.take(str(place))
     finally:
         await asyncio.to_thread(place.unlink, missing_ok=True)
-    taken = taking.taken
-    if taken.skipped:
-        reason = taken.skipped[0][1]
+    intake = taking.taken
+    if intake.skipped:
+        reason = intake.skipped[0][1]
         raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="the formats that can be are in the handbook")
-    outcome = next((outcome for outcome, count in taken.outcomes.items() if count), "unchanged")
-    return {"name": name, "outcome": outcome, "chunks": taken.chunks, "warnings": taken.warnings}
-
-
-def _write_private(place: Path, data: bytes) -> None:
-    from nexi.files import make_private_directory, replace_file, store_error
-
-    try:
-        make_private_directory(place.parent)
-        replace_file(place, data)
-    except OSError as error:
-        raise store_error("the file could not be taken", place, error) from error
+    outcome = next((outcome for outcome, count in intake.outcomes.items() if count), "unchanged")
+    return {"name": name, "outcome": outcome, "chunks": intake.chunks, "warnings": intake.warnings}
 
 
 async def _show_open_question(request: Request) -> Response:

@@ -56,20 +56,21 @@ class _Column(Struct, frozen=True):
     values: tuple[float, ...]
 
 
-def with_charts(made: str) -> str:
+def with_charts(page: str) -> str:
     """A chart under every table of numbers."""
     numbers = count(1)
-    return _TABLE.sub(lambda found: found[0] + "".join(_draw_chart(c, next(numbers)) for c in columns_of(found[0])), made)
+    return _TABLE.sub(lambda match: match[0] + "".join(_draw_chart(c, next(numbers)) for c in columns_of(match[0])), page)
 
 
 def columns_of(table: str) -> list[_Column]:
     """The columns that can be drawn, the first few of them."""
-    rows = [[_plain_cell(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
+    cells = [[_ANY_TAG.sub("", _OUR_MARK.sub("", cell)) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
+    rows = [[" ".join(html.unescape(cell).split()) for cell in row] for row in cells]
     head, body = rows[0] if rows else [], rows[1:]
     if not FEWEST_ROWS <= len(body) <= MOST_ROWS or any(len(row) != len(head) for row in body):
         return []
-    found = [_read_column(head, body, at) for at in range(1, len(head))]
-    return [column for column in found if column][:MOST_CHARTS]
+    columns = [_read_column(head, body, at) for at in range(1, len(head))]
+    return [column for column in columns if column][:MOST_CHARTS]
 
 
 def _read_column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> _Column | None:
@@ -77,49 +78,47 @@ def _read_column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) ->
     if len(cells) < FEWEST_ROWS or len(cells) * 3 < len(body) * 2:
         return None
     values = values_of([cell for _, cell in cells])
-    if values is None or _are_years(head[at], values):
+    if values is None:
+        return None
+    # A column of years says when, not how much.
+    has_year_title = re.search(r"\b(year|date|founded|born|since)\b", head[at].casefold()) is not None
+    like_years = all(v.is_integer() and int(v) in YEARS for v in values)
+    if like_years and (has_year_title or (len(set(values)) > 1 and min(values) > 1400)):
         return None
     return _Column(head[at] or head[0], tuple(n for n, _ in cells), tuple(c for _, c in cells), tuple(values))
 
 
 def values_of(cells: Sequence[str]) -> list[float] | None:
     """The numbers of some cells; None unless each is one number, all in one unit."""
-    digits = [found["digits"].strip() for cell in cells if (found := _NUMBER.match(_to_western_separators(cell)))]
+    digits = [match["digits"].strip() for cell in cells if (match := _NUMBER.match(_to_western_separators(cell)))]
     european = any(_ONLY_EUROPEAN.fullmatch(_BLANKS.sub("", d.rstrip(".,"))) for d in digits)
     read = [_read_cell(cell, european) for cell in cells]
     units = {unit for _, unit in filter(None, read)}
-    known = [value for value, _ in filter(None, read)]
-    return known if len(known) == len(cells) and len(units) == 1 else None
+    values = [value for value, _ in filter(None, read)]
+    return values if len(values) == len(cells) and len(units) == 1 else None
 
 
 def _read_cell(cell: str, european: bool) -> tuple[float, str] | None:
     """The number of a cell and its unit."""
     text = _to_western_separators(cell)
-    found = _NUMBER.match(text)
-    if not found:
+    match = _NUMBER.match(text)
+    if not match:
         return None
-    digits = _BLANKS.sub("", found["digits"].rstrip(" .,"))
+    digits = _BLANKS.sub("", match["digits"].rstrip(" .,"))
     shape = _DECIMAL_COMMA if european else _ENGLISH
-    unit = text[found.start("digits") + len(found["digits"].rstrip(" .,")) :].strip(" .,").casefold()
+    unit = text[match.start("digits") + len(match["digits"].rstrip(" .,")) :].strip(" .,").casefold()
     if not shape.fullmatch(digits) or any(c.isdigit() for c in unit) or len(unit) > VALUE_CHARS:
         return None
     plain = digits.replace(".", "").replace(",", ".") if european else digits.replace(",", "")
     scale = next((SCALES[word] for word in unit.split() if word in SCALES), 1.0)
     rest = " ".join(word for word in unit.split() if word not in SCALES)
-    value = float(plain) * scale * (-1 if found["sign"] in ("-", "−") else 1)
-    return value, f"{found['money']}{rest}"
+    value = float(plain) * scale * (-1 if match["sign"] in ("-", "−") else 1)
+    return value, f"{match['money']}{rest}"
 
 
 def _to_western_separators(cell: str) -> str:
     """Arabic separators as ours; the digits of every script are read as they are."""
     return cell.replace("\u066c", ",").replace("\u066b", ".").strip()
-
-
-def _are_years(title: str, values: Sequence[float]) -> bool:
-    """A column of years says when, not how much."""
-    named = re.search(r"\b(year|date|founded|born|since)\b", title.casefold()) is not None
-    like_years = all(v.is_integer() and int(v) in YEARS for v in values)
-    return like_years and (named or (len(set(values)) > 1 and min(values) > 1400))
 
 
 def _draw_chart(column: _Column, number: int) -> str:
@@ -128,23 +127,23 @@ def _draw_chart(column: _Column, number: int) -> str:
     scale = WIDTH / ((high - low) or 1.0)
     zero = -low * scale
     rows = zip(column.names, column.shown, column.values, strict=True)
-    drawn = [_draw_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]
+    shapes = [_draw_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]
     if low < 0:
-        drawn.append(f'<line class="axis" x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(drawn) * ROW}"/>')
-    told = "; ".join(f"{n}: {c}" for n, c in zip(column.names, column.shown, strict=True))
+        shapes.append(f'<line class="axis" x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(shapes) * ROW}"/>')
+    values_text = "; ".join(f"{n}: {c}" for n, c in zip(column.names, column.shown, strict=True))
     name = f"chart-{number}"
-    head = f'<title id="{name}">{_escape_text(column.title)}</title><desc id="{name}-values">{_escape_text(told)}</desc>'
+    head = f'<title id="{name}">{_escape_text(column.title)}</title><desc id="{name}-values">{_escape_text(values_text)}</desc>'
     about = f'role="img" aria-labelledby="{name}" aria-describedby="{name}-values"'
-    svg = f'<svg viewBox="0 0 {WIDTH} {len(column.values) * ROW + TOP}" {about}>{head}{"".join(drawn)}</svg>'
+    svg = f'<svg viewBox="0 0 {WIDTH} {len(column.values) * ROW + TOP}" {about}>{head}{"".join(shapes)}</svg>'
     return f'<figure class="chart">{svg}<figcaption dir="auto">{_escape_text(column.title)}</figcaption></figure>'
 
 
 def _draw_bar(top: int, name: str, cell: str, zero: float, length: float) -> str:
-    left = zero + min(0.0, length)
+    start = zero + min(0.0, length)
     return (
         f'<text x="0" y="{top + 13}">{_escape_text(_shorten_text(name, LABEL_CHARS))}</text>'
         f'<text x="{WIDTH}" y="{top + 13}" text-anchor="end">{_escape_text(_shorten_text(cell, VALUE_CHARS))}</text>'
-        f'<rect class="bar" x="{left:.1f}" y="{top + 18}" width="{max(1.0, abs(length)):.1f}" height="{BAR}" rx="2"/>'
+        f'<rect class="bar" x="{start:.1f}" y="{top + 18}" width="{max(1.0, abs(length)):.1f}" height="{BAR}" rx="2"/>'
     )
 
 
@@ -154,7 +153,3 @@ def _shorten_text(text: str, most: int) -> str:
 
 def _escape_text(text: str) -> str:
     return html.escape(_INVISIBLE.sub("", text))
-
-
-def _plain_cell(cell: str) -> str:
-    return " ".join(html.unescape(_ANY_TAG.sub("", _OUR_MARK.sub("", cell))).split())

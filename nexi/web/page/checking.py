@@ -36,21 +36,21 @@ async def _show_words(request: Request) -> Response:
 
 
 async def _check_text(request: Request) -> Response:
-    found = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
-    return told_reply(await asyncio.to_thread(_view_of, found))
+    verification = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
+    return told_reply(await asyncio.to_thread(_view_of, verification))
 
 
-def _view_of(found: Verification) -> dict[str, Any]:
+def _view_of(verification: Verification) -> dict[str, Any]:
     """The text as safe HTML, its sentences with their passages, its sources, and the figures."""
-    sources = [state.source for state in found.sources]
-    audit = found.citations
+    sources = [state.source for state in verification.sources]
+    audit = verification.citations
     return {
-        "html": answer_html(found.document.text, found.proof.claims, sources),
-        "claims": [{**claim_to_dict(claim), "index": claim.index} for claim in found.proof.checked],
-        "sources": [_source_to_dict(state) for state in found.sources],
-        "counts": found.counts,
-        "judge": found.judge,
-        "gap": found.gap,
+        "html": answer_html(verification.document.text, verification.proof.claims, sources),
+        "claims": [{**claim_to_dict(claim), "index": claim.index} for claim in verification.proof.checked],
+        "sources": [_source_to_dict(state) for state in verification.sources],
+        "counts": verification.counts,
+        "judge": verification.judge,
+        "gap": verification.gap,
         "precision": audit and audit.precision,
         "recall": audit and audit.recall,
         "is_bound": bool(audit and audit.is_bound),

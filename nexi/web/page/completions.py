@@ -34,42 +34,42 @@ def routes() -> list[Route]:
 async def _suggest(request: Request) -> Response:
     """Own questions that contain `q`, those that begin with it first, then titles of stored pages and files."""
     nexi: Nexi = request.app.state.nexi
-    typed = words_of(request)
-    questions = await asyncio.to_thread(_find_questions, nexi.history(), typed) if typed else []
-    titles = await _find_titles(nexi, typed) if typed else []
-    offered = _unique([*questions[:MAX_QUESTIONS], *titles], typed)
-    body = json.dumps([request.query_params.get("q", ""), offered], ensure_ascii=False).encode("utf-8", "replace")
+    words = words_of(request)
+    questions = await asyncio.to_thread(_find_questions, nexi.history(), words) if words else []
+    titles = await _find_titles(nexi, words) if words else []
+    suggestions = _unique([*questions[:MAX_QUESTIONS], *titles], words)
+    body = json.dumps([request.query_params.get("q", ""), suggestions], ensure_ascii=False).encode("utf-8", "replace")
     headers = {"cache-control": "private, no-store", "x-content-type-options": "nosniff"}
     return Response(body, media_type="application/x-suggestions+json", headers=headers)
 
 
-def _find_questions(history: HistoryStore, typed: str) -> list[str]:
+def _find_questions(history: HistoryStore, words: str) -> list[str]:
     """Questions of the history, the newest first. Raises StoreError."""
-    wanted = typed.casefold()
-    questions = [" ".join(entry.query.split()) for entry in history.find(typed, MAX_ENTRIES).entries]
-    fitting = [question for question in questions if wanted in question.casefold()]
-    return _unique(sorted(fitting, key=lambda question: not question.casefold().startswith(wanted)), typed)
+    folded = words.casefold()
+    questions = [" ".join(entry.query.split()) for entry in history.find(words, MAX_ENTRIES).entries]
+    fitting = [question for question in questions if folded in question.casefold()]
+    return _unique(sorted(fitting, key=lambda question: not question.casefold().startswith(folded)), words)
 
 
-async def _find_titles(nexi: Nexi, typed: str) -> list[str]:
-    knowledge, wanted = nexi.knowledge(), typed.casefold()
+async def _find_titles(nexi: Nexi, words: str) -> list[str]:
+    knowledge, folded = nexi.knowledge(), words.casefold()
     titles: list[str] = []
     if not knowledge.may_hold_something():
         return titles
-    seen = 0
+    count = 0
     async for source in knowledge.sources():
-        seen += 1
-        if source.title and wanted in source.title.casefold():
-            titles = _unique([*titles, " ".join(source.title.split())], typed)
-        if len(titles) == MAX_TITLES or seen == MAX_SOURCES:
+        count += 1
+        if source.title and folded in source.title.casefold():
+            titles = _unique([*titles, " ".join(source.title.split())], words)
+        if len(titles) == MAX_TITLES or count == MAX_SOURCES:
             break
     return titles
 
 
-def _unique(texts: Iterable[str], typed: str) -> list[str]:
+def _unique(texts: Iterable[str], words: str) -> list[str]:
     """The texts that may be offered, each once whatever its case; what was typed is no offer."""
     offers: dict[str, str] = {}
     for text in texts:
-        if len(text) <= MAX_SUGGESTION_CHARS and text.casefold() != typed.casefold():
+        if len(text) <= MAX_SUGGESTION_CHARS and text.casefold() != words.casefold():
             offers.setdefault(text.casefold(), text)
     return list(offers.values())

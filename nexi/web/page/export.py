@@ -87,17 +87,14 @@ def export_check(
 
 def _render_document(title: str, parts: Sequence[str]) -> str:
     """One file of these parts; the title is escaped."""
+    style = (resources.files(__package__) / "export.css").read_text("utf-8")
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="content-security-policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
-        f'<meta name="generator" content="nexi"><title>{title}</title><style>{_read_style()}</style>'
+        f'<meta name="generator" content="nexi"><title>{title}</title><style>{style}</style>'
     )
     body = "\n".join(part for part in parts if part)
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n'
-
-
-def _read_style() -> str:
-    return (resources.files(__package__) / "export.css").read_text("utf-8")
 
 
 def _escape_text(text: str) -> str:
@@ -116,21 +113,17 @@ def _isolate_name(text: str) -> str:
 def _render_head(exported: Exported) -> str:
     """The question, then date and model; above the heading of a report the question stands only where it says more."""
     started = exported.answered.started
-    heading = _first_heading(exported.answered.text)
+    first_line = exported.answered.text.lstrip().partition("\n")[0]
+    heading = first_line[2:].strip() if first_line.startswith("# ") else ""
     tag = 'p class="asked"' if heading else "h1"
     is_repeated = _letters_of(heading) == _letters_of(started.query)
-    asked = "" if is_repeated else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
-    told = " · ".join(_isolate_name(fact) for fact in (exported.created[:10], started.model) if fact)
-    return asked + (f'<p class="soft about">{told}</p>' if told else "")
+    question = "" if is_repeated else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
+    about = " · ".join(_isolate_name(fact) for fact in (exported.created[:10], started.model) if fact)
+    return question + (f'<p class="soft about">{about}</p>' if about else "")
 
 
 def _letters_of(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum())
-
-
-def _first_heading(text: str) -> str:
-    first = text.lstrip().partition("\n")[0]
-    return first[2:].strip() if first.startswith("# ") else ""
 
 
 def _render_body(answered: AnsweredRun) -> str:
@@ -150,29 +143,27 @@ def _render_answered(answered: AnsweredRun) -> str:
 def _render_conflicts(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
     if not conflicts:
         return ""
-    known = {source.number: source for source in sources}
-    return f"<section><h2>Where sources disagree</h2>{''.join(_render_conflict(c, known) for c in conflicts)}</section>"
+    by_number = {source.number: source for source in sources}
+    return f"<section><h2>Where sources disagree</h2>{''.join(_render_conflict(c, by_number) for c in conflicts)}</section>"
 
 
-def _render_conflict(conflict: Conflict, known: Mapping[int, Source]) -> str:
+def _render_conflict(conflict: Conflict, by_number: Mapping[int, Source]) -> str:
     """The readings side by side."""
     sides = []
     for reading in conflict.readings:
         quote = f'<blockquote class="passage" dir="auto">{_escape_text(reading.quote)}</blockquote>' if reading.quote else ""
         independent = f"{reading.origins} independent" if reading.origins > 1 else ""
         more = "".join(f" · {note}" for note in (independent, reading.standing, reading.day) if note)
-        cited = ", ".join(_render_reference(number, known) for number in reading.numbers)
+        names = {number: source.title or source.url for number in reading.numbers if (source := by_number.get(number))}
+        links = ", ".join(
+            f'<a href="#source-{number}">[{number}] {_isolate_name(names[number])}</a>' if number in names else f"[{number}]"
+            for number in reading.numbers
+        )
         sides.append(
-            f'<li><p class="value" dir="auto">{_escape_text(reading.value)}</p>{quote}<p class="soft">{cited}{more}</p></li>'
+            f'<li><p class="value" dir="auto">{_escape_text(reading.value)}</p>{quote}<p class="soft">{links}{more}</p></li>'
         )
     about = _isolate_name(conflict.subject) if conflict.subject else "One says what another denies"
     return f'<h3>{about}</h3><ul class="sides">{"".join(sides)}</ul>'
-
-
-def _render_reference(number: int, known: Mapping[int, Source]) -> str:
-    if number not in known:
-        return f"[{number}]"
-    return f'<a href="#source-{number}">[{number}] {_isolate_name(known[number].title or known[number].url)}</a>'
 
 
 # sources
@@ -184,15 +175,15 @@ def _render_sources(sources: Sequence[Source], claims: Sequence[Claim]) -> str:
 
 
 def _render_source(source: Source, claims: Sequence[Claim]) -> str:
-    shown = source_view(source, claims)
-    title = _isolate_name(shown["title"] or source.url)
-    linked = f'<a rel="noreferrer noopener" href="{_escape_text(shown["link"])}">{title}</a>' if shown["link"] else title
-    read = f"read {shown['accessed']}" if shown["accessed"] else ""
-    facts = (shown["host"], shown["site"], shown["author"], shown["published"], read)
+    view = source_view(source, claims)
+    title = _isolate_name(view["title"] or source.url)
+    link = f'<a rel="noreferrer noopener" href="{_escape_text(view["link"])}">{title}</a>' if view["link"] else title
+    read = f"read {view['accessed']}" if view["accessed"] else ""
+    facts = (view["host"], view["site"], view["author"], view["published"], read)
     about = " · ".join(_isolate_name(fact) for fact in facts if fact)
-    said = f' · <span class="v-{shown["verdict"]}">{_escape_text(shown["said"])}</span>' if shown["said"] else ""
+    verdict = f' · <span class="v-{view["verdict"]}">{_escape_text(view["said"])}</span>' if view["said"] else ""
     address = f'<br><span class="soft"><bdi>{_escape_text(source.url)}</bdi></span>'
-    shown_as = f'{linked}<br><span class="soft">{about}</span>{said}{address}'
+    shown_as = f'{link}<br><span class="soft">{about}</span>{verdict}{address}'
     return f'<li id="source-{source.number}" value="{source.number}"><span class="n">[{source.number}]</span> {shown_as}</li>'
 
 
@@ -205,25 +196,25 @@ def _render_evidence(exported: Exported) -> str:
         return ""
     review = exported.answered.review
     figures = f"<p>{_escape_text(review.proof.figures())}.</p>" if review else ""
-    shown = "".join(_render_claim(claim, exported) for claim in claims)
+    items = "".join(_render_claim(claim, exported) for claim in claims)
     legend = _render_legend(claims, review, exported.opened)
-    return f'<section class="evidence"><h2>Evidence</h2>{figures}{shown}{legend}</section>'
+    return f'<section class="evidence"><h2>Evidence</h2>{figures}{items}{legend}</section>'
 
 
 def _render_legend(claims: Sequence[Claim], review: Review | None, is_opened: bool) -> str:
     """What the marks in this file mean and how often they are right, and why sentences were not judged."""
-    used = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
+    verdicts = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
     judges = review.judges if review else ()
-    lines = [f"<li>{SIGNS[v]} {WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in used]
+    lines = [f"<li>{SIGNS[v]} {WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in verdicts]
     gap = f"<p>{_escape_text(review.gap)}</p>" if review and review.gap else ""
     return _fold("What the marks mean", f'<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div>', is_opened)
 
 
 def _render_claim(claim: Claim, exported: Exported) -> str:
-    known = {source.number: source for source in exported.answered.end.sources}
+    by_number = {source.number: source for source in exported.answered.end.sources}
     badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_of(claim)}</span>'
     badge += f' <span class="v-contradicted">! cites {STANDINGS[claim.standing]}</span>' if claim.standing else ""
-    quotes = "".join(_render_quote(claim, one, known, exported.texts or {}) for one in claim.evidence)
+    quotes = "".join(_render_quote(claim, one, by_number, exported.texts or {}) for one in claim.evidence)
     why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
     inside = f'<div id="claim-{claim.index}">{quotes}{why}</div>'
     return _fold(f'{badge} <span dir="auto"><bdi>{_escape_text(plain_claim(claim))}</bdi></span>', inside, exported.opened)
@@ -236,44 +227,41 @@ def _fold(head: str, inside: str, is_opened: bool) -> str:
     return f"<details><summary>{head}</summary>{inside}</details>"
 
 
-def _render_quote(claim: Claim, one: Evidence, known: Mapping[int, Source], texts: Mapping[int, str]) -> str:
+def _render_quote(claim: Claim, one: Evidence, by_number: Mapping[int, Source], texts: Mapping[int, str]) -> str:
     """What one source says to one sentence, in the text that was read."""
-    source, text = known.get(one.number), texts.get(one.number, "")
+    source, text = by_number.get(one.number), texts.get(one.number, "")
     name = _isolate_name(source.title or source.url) if source else ""
     badge = f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>'
-    told = [badge, _escape_text(describe_evidence(one))]
+    facts = [badge, _escape_text(describe_evidence(one))]
     head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
-    below = f'<p class="soft">{" · ".join(t for t in told if t)}</p>'
+    below = f'<p class="soft">{" · ".join(t for t in facts if t)}</p>'
     return f'<div class="quote">{head}{_render_passage(one, source, text)}{below}</div>'
 
 
 def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
+    """The passage with what stands around it, and a link that opens the page as it is now at the passage."""
+    from nexi.checking.links import link_to
+
     if not 0 <= one.start < one.end <= len(text):
         return f'<blockquote class="passage" dir="auto"><mark>{_escape_text(one.span)}</mark></blockquote>' if one.span else ""
     start, end = one.start, min(one.end, one.start + LONGEST_SPAN)
     before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
     lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
     parts = [_escape_text(strip_heading_marks(part)) for part in (before, text[start:end], after)]
-    quoted = f"{lead}{parts[0]}<mark>{parts[1]}</mark>{parts[2]}{tail}"
-    return f'<blockquote class="passage" dir="auto">{quoted}</blockquote>{_link_to_passage(one, source, text)}'
-
-
-def _link_to_passage(one: Evidence, source: Source | None, text: str) -> str:
-    """A link that opens the page as it is now at the passage."""
-    from nexi.checking.links import link_to
-
+    quote = f"{lead}{parts[0]}<mark>{parts[1]}</mark>{parts[2]}{tail}"
+    passage = f'<blockquote class="passage" dir="auto">{quote}</blockquote>'
     if source is None or not is_web(source.url):
-        return ""
-    link = link_to(source.url, text, one.start, one.end, source.imprint.content_type)
-    return f'<p class="soft"><a rel="noreferrer noopener" href="{_escape_text(link)}">Open the page there</a></p>'
+        return passage
+    link = _escape_text(link_to(source.url, text, one.start, one.end, source.imprint.content_type))
+    return f'{passage}<p class="soft"><a rel="noreferrer noopener" href="{link}">Open the page there</a></p>'
 
 
 def _left_out(answered: AnsweredRun) -> str:
-    dropped = answered.review.dropped if answered.review else ()
+    claims = answered.review.dropped if answered.review else ()
     items = "".join(
         f"<li><bdi>{_escape_text(plain_claim(claim))}</bdi> "
         f'<span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
-        for claim in dropped
+        for claim in claims
     )
     return (
         f"<section><h2>Left out</h2><p>These sentences were not found in their sources.</p><ul>{items}</ul></section>"
@@ -306,5 +294,5 @@ def _render_foot(exported: Exported) -> str:
     ]
     facts += [f"${end.usage.cost:.4f}"] if end.usage.cost else []
     facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
-    warned = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
-    return f'<footer class="soft">{warned}<p>{_escape_text(" · ".join(f for f in facts if f))}</p></footer>'
+    warnings = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
+    return f'<footer class="soft">{warnings}<p>{_escape_text(" · ".join(f for f in facts if f))}</p></footer>'

@@ -60,9 +60,9 @@ def to_mathml(source: str, *, is_block: bool = False) -> str:
         body = reader.read_row("")
     except _UnreadableError:
         return ""
-    shown = html.escape(source.strip())
+    label = html.escape(source.strip())
     kind = ' display="block"' if is_block else ""
-    return f'<math{kind} aria-label="{shown}"><mrow>{body}</mrow></math>' if body else ""
+    return f'<math{kind} aria-label="{label}"><mrow>{body}</mrow></math>' if body else ""
 
 
 class _Reader:
@@ -210,11 +210,11 @@ def _read_formula(state: Any, silent: bool) -> bool:
         inside = source[begin:end] if end > begin else ""
         if not inside or (opening == "$" and not _is_formula(inside, source[end + 1 : end + 2])):
             return False
-        made = to_mathml(inside, is_block=is_block)
-        if not made:
+        mathml = to_mathml(inside, is_block=is_block)
+        if not mathml:
             return False
         if not silent:
-            state.push("formula", "", 0).content = made
+            state.push("formula", "", 0).content = mathml
         state.pos = end + len(closing)
         return True
     return False

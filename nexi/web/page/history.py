@@ -59,27 +59,25 @@ def routes() -> list[Route]:
 async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer contains `q`, or of one space, state or mode."""
     nexi: Nexi = request.app.state.nexi
-    wanted, limit = words_of(request), limit_of(request)
+    words, limit = words_of(request), limit_of(request)
     labels = await asyncio.to_thread(read_labels, nexi)
     filters = {name: value for name in FILTERS if (value := request.query_params.get(name, ""))}
     most = MOST_LISTED if filters else limit + 1
-    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, wanted.casefold(), most)
-    found = [item for item in found if all(item[name] == value for name, value in filters.items())]
-    return json_reply(
-        {"items": [{**item, **_shown_label(labels, item["id"])} for item in found[:limit]], "more": len(found) > limit}
-    )
-
-
-def _shown_label(labels: Mapping[str, Mapping[str, Any]], run_id: str) -> dict[str, Any]:
-    """The name and the pin of a run, and whether it is shared; never the key of the link."""
-    return {name: bool(value) if name == "share" else value for name, value in labels.get(run_id, {}).items()}
+    items = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, words.casefold(), most)
+    items = [item for item in items if all(item[name] == value for name, value in filters.items())]
+    shown_labels = {  # whether a run is shared, and never the key of its link
+        run_id: {name: bool(value) if name == "share" else value for name, value in label.items()}
+        for run_id, label in labels.items()
+    }
+    page = [{**item, **shown_labels.get(item["id"], {})} for item in items[:limit]]
+    return json_reply({"items": page, "more": len(items) > limit})
 
 
 def words_of(request: Request) -> str:
-    wanted = " ".join(request.query_params.get("q", "").split())
-    if len(wanted) > LONGEST_SEARCH:
+    words = " ".join(request.query_params.get("q", "").split())
+    if len(words) > LONGEST_SEARCH:
         raise bad_request(f"q has more than {LONGEST_SEARCH} characters", parameter="q")
-    return wanted
+    return words
 
 
 def limit_of(request: Request) -> int:
@@ -95,49 +93,49 @@ def has_entries(nexi: Nexi) -> bool:
 
 
 def _list_entries(
-    runs: RunStore, history: HistoryStore, labels: Mapping[str, Mapping[str, Any]], wanted: str, most: int
+    runs: RunStore, history: HistoryStore, labels: Mapping[str, Mapping[str, Any]], words: str, most: int
 ) -> list[dict[str, Any]]:
     """Runs and lone answers that fit, as the page lists them, those with a pin first. Raises StoreError."""
-    read = history.find(wanted, most) if wanted else history.read(most)
+    read = history.find(words, most) if words else history.read(most)
     entries = {entry.id: entry for entry in read.entries}
     pinned = {run_id for run_id, label in labels.items() if label.get("pinned")}
     titles = {run_id: str(label["title"]) for run_id, label in labels.items() if label.get("title")}
-    named = {run_id for run_id, title in titles.items() if any(word in title.casefold() for word in wanted.split())}
-    if wanted:  # a pin may be older than the newest that fit, and some of the words may stand in a name
-        old = (history.get(run_id) for run_id in (pinned | named) - entries.keys())
+    labelled = {run_id for run_id, title in titles.items() if any(word in title.casefold() for word in words.split())}
+    if words:  # a pin may be older than the newest that fit, and some of the words may stand in a name
+        old = (history.get(run_id) for run_id in (pinned | labelled) - entries.keys())
         texts = ((entry, f"{titles.get(entry.id, '')}\n{entry.query}\n{entry.answer}") for entry in old if entry)
-        entries |= {entry.id: entry for entry, text in texts if contains_words(text, wanted)}
-    newest = runs.find_runs(wanted, most) if wanted else runs.list_runs(most)
+        entries |= {entry.id: entry for entry, text in texts if contains_words(text, words)}
+    newest = runs.find_runs(words, most) if words else runs.list_runs(most)
     summaries = {run.id: run for run in newest}
-    others = (named | pinned | (entries.keys() if wanted else set())) - summaries.keys()
+    others = (labelled | pinned | (entries.keys() if words else set())) - summaries.keys()
     summaries |= {run.id: run for run in runs.read_summaries(others)}
-    items = [*_of_runs(summaries, entries, wanted, titles), *_of_answers(entries, summaries, runs, wanted)]
+    items = [*_of_runs(summaries, entries, words, titles), *_of_answers(entries, summaries, runs, words)]
     return sorted(items, key=lambda item: (item["id"] in pinned, item["created"], item["id"]), reverse=True)[:most]
 
 
 def _of_runs(
-    summaries: Mapping[str, RunSummary], entries: Mapping[str, HistoryEntry], wanted: str, titles: Mapping[str, str]
+    summaries: Mapping[str, RunSummary], entries: Mapping[str, HistoryEntry], words: str, titles: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     for run in summaries.values():
-        if run.id in entries or contains_words(f"{titles.get(run.id, '')}\n{run.query}", wanted):
+        if run.id in entries or contains_words(f"{titles.get(run.id, '')}\n{run.query}", words):
             state = "waiting" if run.is_waiting else run.shown_state
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
-            excerpt = excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""
+            excerpt = excerpt_answer(entries[run.id].answer, words) if run.id in entries else ""
             yield {**item, **spent, "thread": _find_root(summaries, run), "excerpt": excerpt, "space": run.space}
 
 
 def _find_root(summaries: Mapping[str, RunSummary], run: RunSummary) -> str:
     """The id of the first run of a conversation, as far as it is listed."""
-    seen = {run.id}
-    while (before := summaries.get(run.continues)) and before.id not in seen:
+    ids = {run.id}
+    while (before := summaries.get(run.continues)) and before.id not in ids:
         run = before
-        seen.add(run.id)
+        ids.add(run.id)
     return run.id
 
 
 def _of_answers(
-    entries: Mapping[str, HistoryEntry], summaries: Mapping[str, RunSummary], runs: RunStore, wanted: str
+    entries: Mapping[str, HistoryEntry], summaries: Mapping[str, RunSummary], runs: RunStore, words: str
 ) -> Iterator[dict[str, Any]]:
     for entry in entries.values():
         if entry.id not in summaries:
@@ -145,28 +143,28 @@ def _of_answers(
             state = "finished" if is_kept else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
             spent = {"words": len(entry.answer.split()), "seconds": entry.duration_s, "tokens": entry.tokens, "cost": None}
-            excerpt = excerpt_answer(entry.answer, wanted)
+            excerpt = excerpt_answer(entry.answer, words)
             yield {**item, **spent, "thread": entry.id, "excerpt": excerpt, "space": entry.space}
 
 
-def excerpt_answer(answer: str, wanted: str) -> str:
+def excerpt_answer(answer: str, words: str) -> str:
     """A stretch of the answer around the words that were looked for; its beginning where none of them is in it."""
     text = " ".join(answer.split())
-    places = [place for sought in (wanted, *wanted.split()) if sought and (place := text.casefold().find(sought)) >= 0]
+    places = [place for word in (words, *words.split()) if word and (place := text.casefold().find(word)) >= 0]
     at = places[0] if places else 0
     start = max(0, at - EXCERPT_CHARS // 3)
-    cut = text[start : start + EXCERPT_CHARS]
-    return ("…" if start else "") + cut + ("…" if start + EXCERPT_CHARS < len(text) else "")
+    excerpt = text[start : start + EXCERPT_CHARS]
+    return ("…" if start else "") + excerpt + ("…" if start + EXCERPT_CHARS < len(text) else "")
 
 
 async def _remove_entry_and_run(request: Request) -> Response:
     """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    gone = await asyncio.to_thread(nexi.history().remove, run_id)
+    is_removed = await asyncio.to_thread(nexi.history().remove, run_id)
     try:
         await delete_run(request.app.state.host, run_id)
     except NexiError as error:
-        if not gone or error.code != "no_such_run":
+        if not is_removed or error.code != "no_such_run":
             raise
     await asyncio.to_thread(set_label, nexi, run_id, None)
     return Response(status_code=204)
@@ -178,13 +176,13 @@ async def _remove_entry_and_run(request: Request) -> Response:
 async def _label_run(request: Request) -> Response:
     """Give a run a name or a pin, or take them away."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    given: dict[str, Any] = to_builtins(await read_body(request, Label))
+    change: dict[str, Any] = to_builtins(await read_body(request, Label))
     if not await asyncio.to_thread(_is_kept, nexi, run_id):
         raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
-    if "title" in given:
-        given["title"] = " ".join(given["title"].split())
+    if "title" in change:
+        change["title"] = " ".join(change["title"].split())
     async with request.app.state.taking:  # one at a time: the file is read, changed and written
-        label = await asyncio.to_thread(set_label, nexi, run_id, given)
+        label = await asyncio.to_thread(set_label, nexi, run_id, change)
     return json_reply(label)
 
 
@@ -205,9 +203,9 @@ async def _show_thread(request: Request) -> Response:
 
 def _read_thread(nexi: Nexi, run_id: str) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
-    seen, before = {run_id}, _read_turn(nexi, run_id)[1]
-    while before and before not in seen and len(turns) < MAX_TURNS:
-        seen.add(before)
+    ids, before = {run_id}, _read_turn(nexi, run_id)[1]
+    while before and before not in ids and len(turns) < MAX_TURNS:
+        ids.add(before)
         turn, before = _read_turn(nexi, before)
         turns += [turn] if turn else []
     return turns[::-1]

@@ -43,18 +43,18 @@ def routes() -> list[Route]:
 async def list_sources(request: Request) -> Response:
     """Stored pages, the last fetched first, with `q` in their address, title or tags; and how much there is in all."""
     nexi: Nexi = request.app.state.nexi
-    wanted, limit = words_of(request).casefold(), limit_of(request)
-    sources, more = await _find_sources(nexi, wanted, limit)
+    words, limit = words_of(request).casefold(), limit_of(request)
+    sources, more = await _find_sources(nexi, words, limit)
     return json_reply({**await _read_stats(nexi), "sources": [_source_to_dict(source) for source in sources], "more": more})
 
 
-async def _find_sources(nexi: Nexi, wanted: str, limit: int) -> tuple[list[StoredSource], bool]:
+async def _find_sources(nexi: Nexi, words: str, limit: int) -> tuple[list[StoredSource], bool]:
     knowledge = nexi.knowledge()
     fitting: list[StoredSource] = []
     if not knowledge.may_hold_something():
         return fitting, False
     async for source in knowledge.sources():
-        if wanted in f"{source.url}\n{source.title}\n{' '.join(source.tags)}".casefold():
+        if words in f"{source.url}\n{source.title}\n{' '.join(source.tags)}".casefold():
             if len(fitting) == limit:
                 return fitting, True
             fitting.append(source)
@@ -63,9 +63,9 @@ async def _find_sources(nexi: Nexi, wanted: str, limit: int) -> tuple[list[Store
 
 async def _read_stats(nexi: Nexi) -> dict[str, Any]:
     knowledge = nexi.knowledge()
-    held = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
-    told = {"total": held.sources, "passages": held.chunks, "bytes": held.bytes, "damage": held.damage}
-    return {**told, "on": bool(nexi.config.knowledge)}
+    stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
+    figures = {"total": stats.sources, "passages": stats.chunks, "bytes": stats.bytes, "damage": stats.damage}
+    return {**figures, "on": bool(nexi.config.knowledge)}
 
 
 def _source_to_dict(source: StoredSource) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def _source_to_dict(source: StoredSource) -> dict[str, Any]:
 async def _search_passages(request: Request) -> Response:
     """Passages that fit the words of `q`, best first, with no network unless a store or an embedder is one."""
     nexi: Nexi = request.app.state.nexi
-    wanted = words_of(request)
-    if not wanted or not nexi.knowledge().may_hold_something():
+    words = words_of(request)
+    if not words or not nexi.knowledge().may_hold_something():
         return json_reply({"hits": []})
-    outcome = await nexi.find_known(Query(wanted, FOUND))
+    outcome = await nexi.find_known(Query(words, FOUND))
     failure = next((f for f in outcome.failures if f.code != "empty"), None)
     if not outcome.hits and failure:
         raise NexiError(failure.message, fix=failure.fix, code=failure.code)

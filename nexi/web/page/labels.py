@@ -27,11 +27,11 @@ def read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
     return {str(k): v for k, v in read.items() if isinstance(v, dict)} if isinstance(read, dict) else {}
 
 
-def set_label(nexi: Nexi, run_id: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def set_label(nexi: Nexi, run_id: str, change: Mapping[str, Any] | None) -> dict[str, Any]:
     """Change the label of a run, or remove it. One caller at a time. Raises StoreError."""
     labels, place = read_labels(nexi), nexi.config.personal_dir / "state" / LABELS
     before = labels.pop(run_id, {})
-    label = {name: value for name, value in {**before, **given}.items() if value} if given is not None else {}
+    label = {name: value for name, value in {**before, **change}.items() if value} if change is not None else {}
     if label:
         labels[run_id] = label
     if label or place.exists():

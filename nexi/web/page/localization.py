@@ -20,15 +20,15 @@ COOKIE = "nexi-language"
 _NAME = re.compile(r"\{\{(\w+)\}\}")
 
 
-def choose_language(chosen: str, accepted: str) -> str:
+def choose_language(choice: str, accepted: str) -> str:
     """The language that the reader chose, else the first that the browser asks for and the page has, else English."""
-    wanted = [chosen, *(code for _, code in sorted(map(_parse_range, accepted.split(",")), key=lambda pair: -pair[0]))]
-    return next((code for code in (name.partition("-")[0] for name in wanted) if code in LANGUAGES), LANGUAGES[0])
+    codes = [choice, *(code for _, code in sorted(map(_parse_range, accepted.split(",")), key=lambda pair: -pair[0]))]
+    return next((code for code in (name.partition("-")[0] for name in codes) if code in LANGUAGES), LANGUAGES[0])
 
 
-def _parse_range(given: str) -> tuple[float, str]:
+def _parse_range(item: str) -> tuple[float, str]:
     """The weight and the code of one range of Accept-Language; one that cannot be read has no weight."""
-    code, _, weight = given.strip().lower().partition(";q=")
+    code, _, weight = item.strip().lower().partition(";q=")
     try:
         return float(weight or 1), code.strip()
     except ValueError:

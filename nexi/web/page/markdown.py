@@ -7,13 +7,10 @@ no links but to web addresses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import link_citations, strip_sources_section
 from nexi.answers.safe_markdown import make_inert
-from nexi.types import Source
 from nexi.web.page.view import AnsweredRun, source_view
 
 __all__ = ["markdown_of", "tame_document", "title_document"]
@@ -55,10 +52,10 @@ def title_document(text: str, answered: AnsweredRun, today: str) -> str:
     body = (text.partition(_FRONT_END)[2] if text.startswith("---\n") else text).strip()
     title, _, rest = body.partition("\n") if body.startswith("# ") else ("", "", body)
     facts = (today, answered.started.model, f"nexi run {answered.id}")
-    asked = escape_line(answered.started.query)
-    about = [title or f"# {asked}", "" if title in ("", f"# {asked}") else f"*{asked}*"]
-    told = f"*{' · '.join(escape_line(fact) for fact in facts if fact)}*"
-    return "\n\n".join(part for part in (*about, told, rest.strip()) if part) + "\n"
+    question = escape_line(answered.started.query)
+    about = [title or f"# {question}", "" if title in ("", f"# {question}") else f"*{question}*"]
+    line = f"*{' · '.join(escape_line(fact) for fact in facts if fact)}*"
+    return "\n\n".join(part for part in (*about, line, rest.strip()) if part) + "\n"
 
 
 def escape_line(text: str) -> str:
@@ -67,26 +64,20 @@ def escape_line(text: str) -> str:
 
 
 def _render_conflicts(answered: AnsweredRun) -> str:
-    told = [f"- {make_inert(conflict.sentence())}" for conflict in answered.end.conflicts]
-    return "## Where sources disagree\n\n" + "\n".join(told) if told else ""
+    lines = [f"- {make_inert(conflict.sentence())}" for conflict in answered.end.conflicts]
+    return "## Where sources disagree\n\n" + "\n".join(lines) if lines else ""
 
 
 def _render_sources(answered: AnsweredRun) -> str:
-    told = [_render_source(source, source_view(source, answered.claims)) for source in answered.end.sources]
-    return "## Sources\n\n" + "\n".join(told) if told else ""
-
-
-def _render_source(source: Source, shown: dict[str, Any]) -> str:
-    name = escape_line(shown["title"] or source.url)
-    link = shown["link"].replace("(", "%28").replace(")", "%29")
-    about = " · ".join(_source_facts(shown))
-    return f"- [{source.number}] " + (f"[{name}]({link})" if link else name) + (f" · {about}" if about else "")
-
-
-def _source_facts(shown: dict[str, Any]) -> Iterator[str]:
-    yield from (escape_line(shown[name]) for name in ("host", "site", "author", "published") if shown[name])
-    if shown["accessed"]:
-        yield f"read {escape_line(shown['accessed'])}"
+    lines = []
+    for source in answered.end.sources:
+        view = source_view(source, answered.claims)
+        name = escape_line(view["title"] or source.url)
+        link = view["link"].replace("(", "%28").replace(")", "%29")
+        facts = [escape_line(view[name]) for name in ("host", "site", "author", "published") if view[name]]
+        facts += [f"read {escape_line(view['accessed'])}"] if view["accessed"] else []
+        lines.append(" · ".join([f"- [{source.number}] " + (f"[{name}]({link})" if link else name), *facts]))
+    return "## Sources\n\n" + "\n".join(lines) if lines else ""
 
 
 def _render_figures(answered: AnsweredRun) -> str:

@@ -30,11 +30,11 @@ HEADERS = {
 def describe_pictures(nexi: Nexi, answered: AnsweredRun) -> dict[str, Any]:
     """The pictures that the page may show of an answer, and whether it shows them unasked."""
     pictures = _find_pictures(answered) if nexi.config.show_pictures else {}
-    listed = [
+    entries = [
         {"n": number, "description": picture.description, "licence": picture.licence, "host": host_of(picture.url)}
         for number, picture in pictures.items()
     ]
-    return {"pictures": listed, "shows_pictures": not answered.started.settings.get("strict")}
+    return {"pictures": entries, "shows_pictures": not answered.started.settings.get("strict")}
 
 
 def _find_pictures(answered: AnsweredRun) -> dict[int, Picture]:
@@ -44,7 +44,7 @@ def _find_pictures(answered: AnsweredRun) -> dict[int, Picture]:
     pictures: dict[int, Picture] = {}
     for source in answered.end.sources:
         picture = source.imprint.picture
-        if picture and is_web(source.url) and picture.url not in {known.url for known in pictures.values()}:
+        if picture and is_web(source.url) and picture.url not in {other.url for other in pictures.values()}:
             pictures[source.number] = picture
     return dict(list(pictures.items())[:MAX_PICTURES])
 

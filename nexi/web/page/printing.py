@@ -33,7 +33,7 @@ SWITCHES = (
 )
 
 
-async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
+async def print_to_pdf(document: str, *, patience_s: float = PRINT_S) -> bytes:
     """The HTML as a PDF. Raises NexiError where no Chromium is installed, or where it does not print."""
     from nexi.app import installed_browser
 
@@ -47,8 +47,8 @@ async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
         )
     with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
         page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
-        page.write_text(made, "utf-8", errors="replace")
-        said = await _run_program(
+        page.write_text(document, "utf-8", errors="replace")
+        complaint = await _run_program(
             "Chromium",
             [
                 browser,
@@ -63,7 +63,7 @@ async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
         )
         body = out.read_bytes() if out.is_file() else b""
     if not body.startswith(b"%PDF-"):
-        raise NexiError("the PDF was not made", cause=said, fix="export html and print that", code="not_printed")
+        raise NexiError("the PDF was not made", cause=complaint, fix="export html and print that", code="not_printed")
     return body
 
 
@@ -83,13 +83,13 @@ async def convert_to_docx(markdown: str, *, patience_s: float = PRINT_S) -> byte
         without_images = Path(folder) / "images.lua"
         without_images.write_text(NO_IMAGES, "utf-8")
         command = [pandoc, "--from=commonmark+pipe_tables", "--to=docx", f"--output={out}", str(page)]
-        said = await _run_program("pandoc", [*command, "--sandbox"], folder, patience_s)
-        if said.endswith(DATA_FILE_MISSING):
+        complaint = await _run_program("pandoc", [*command, "--sandbox"], folder, patience_s)
+        if complaint.endswith(DATA_FILE_MISSING):
             limits = (f"--lua-filter={without_images}", "--resource-path=")
-            said = await _run_program("pandoc", [*command, *limits], folder, patience_s)
+            complaint = await _run_program("pandoc", [*command, *limits], folder, patience_s)
         body = out.read_bytes() if out.is_file() else b""
     if not body.startswith(b"PK"):
-        raise NexiError("the Word file was not made", cause=said, fix="update pandoc, or export html", code="not_printed")
+        raise NexiError("the Word file was not made", cause=complaint, fix="update pandoc, or export html", code="not_printed")
     return body
 
 

@@ -57,10 +57,10 @@ async def _show_settings(request: Request) -> Response:
     """The values without keys, which keys there are, and what the environment decides."""
     config: Config = request.app.state.nexi.config
     values = {name: getattr(config, name) for name in (*TEXTS, *LIMITS)}
-    shown = {**values, **{name: _public_address(getattr(config, name)) for name in ("base_url", "searxng_url")}}
+    visible = {**values, **{name: _public_address(getattr(config, name)) for name in ("base_url", "searxng_url")}}
     return json_reply(
         {
-            "values": shown,
+            "values": visible,
             "has": {name: bool(getattr(config, name)) for name in SECRETS},
             "environment": sorted(set(config.origin.env) & {*TEXTS, *SECRETS, *LIMITS}),
             "editable": is_editable(request),
@@ -95,14 +95,14 @@ async def _save_settings(request: Request) -> Response:
     """Save what was typed, and use it for every run that begins from now on."""
     config, nexi = await _read_changes(request), request.app.state.nexi
     changes = await _typed_changes(request)
-    kept = {name: value for name, value in changes.items() if value not in (None, "")}
-    removed = [name for name, value in changes.items() if value is None or (value == "" and name == "searxng_url")]
+    values = {name: value for name, value in changes.items() if value not in (None, "")}
+    names = [name for name, value in changes.items() if value is None or (value == "" and name == "searxng_url")]
     path = nexi.config.config_path
-    if "base_url" in kept:
-        kept |= {"page_base_url": config.page_base_url} if config.page_base_url else {}
+    if "base_url" in values:
+        values |= {"page_base_url": config.page_base_url} if config.page_base_url else {}
         if await asyncio.to_thread(_address_in_file, path) != parse_site(config.base_url):
-            removed.append("api_key")
-    await asyncio.to_thread(change_config, kept, remove=removed, path=path)
+            names.append("api_key")
+    await asyncio.to_thread(change_config, values, remove=names, path=path)
     nexi.reconfigure(config)
     return await _show_settings(request)
 
@@ -123,12 +123,12 @@ async def _read_changes(request: Request) -> Config:
         )
     nexi: Nexi = request.app.state.nexi
     changes = await _typed_changes(request)
-    given = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
-    if parse_site(address := given.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
-        given = {"api_key": "", **given, "page_base_url": address}
+    values = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
+    if parse_site(address := values.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
+        values = {"api_key": "", **values, "page_base_url": address}
     unset: dict[str, Any] = {name: None for name in LIMITS if changes.get(name, 0) is None}
     try:
-        return replace(nexi.config.override(**given), **unset)
+        return replace(nexi.config.override(**values), **unset)
     except ConfigError as error:
         raise bad_request(str(error), fix=error.fix) from error
 

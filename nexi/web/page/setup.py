@@ -67,18 +67,18 @@ def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     )
     yield from _knowledge_rows(config)
     yield from _proof(config)
-    known = Notice("part.known", "{n} known", n=len(config.prices))
-    price = known if config.prices else Notice("part.no_prices", "unknown: costs are not shown")
+    count = Notice("part.known", "{n} known", n=len(config.prices))
+    price = count if config.prices else Notice("part.no_prices", "unknown: costs are not shown")
     yield (
         Notice("part.prices", "Prices"),
         bool(config.prices),
         price,
         "" if config.prices else "nexi config set prices.MODEL.input 1.0",
     )
-    guarded = bool(config.token) or config.always_wants_token
-    asked = Notice("part.token_asked", "asked of every client")
+    is_guarded = bool(config.token) or config.always_wants_token
+    required = Notice("part.token_asked", "asked of every client")
     own = Notice("part.token_own", "yours; who does not have it can only ask the web")
-    yield Notice("part.token", "Token"), True, asked if guarded else own, ""
+    yield Notice("part.token", "Token"), True, required if is_guarded else own, ""
     yield Notice("part.kept", "Kept in"), True, str(config.root), ""
     yield Notice("part.version", "Version"), True, f"nexi {__version__}", ""
 
@@ -111,12 +111,12 @@ def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
             fix = "" if config.searxng_url or config.searxng_autostart else "nexi config set searxng_url http://127.0.0.1:8080"
             yield title, not fix, where, fix
         elif name in KEYED_BACKENDS:
-            keyed = bool(config.keys_for(name))
+            has_key = bool(config.keys_for(name))
             yield (
                 title,
-                keyed,
-                Notice("part.keyed", "with a key") if keyed else Notice("part.no_key", "no key yet"),
-                "" if keyed else f"nexi config set api_keys.{name}",
+                has_key,
+                Notice("part.keyed", "with a key") if has_key else Notice("part.no_key", "no key yet"),
+                "" if has_key else f"nexi config set api_keys.{name}",
             )
         else:
             yield title, True, Notice("part.keyless", "needs no key"), ""
@@ -148,9 +148,9 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
     if not config.endpoint("judge").is_extractive:
         grade = kept_judge_grade(config)
-        said = describe_grade(grade) if grade else UNTESTED
-        shown = said if config.verify_judge else Notice("part.off", "off")
-        yield Notice("part.judge", "Judge"), config.verify_judge, shown, "" if grade else "nexi doctor --judge"
+        grade_text = describe_grade(grade) if grade else UNTESTED
+        state = grade_text if config.verify_judge else Notice("part.off", "off")
+        yield Notice("part.judge", "Judge"), config.verify_judge, state, "" if grade else "nexi doctor --judge"
     try:
         folder = installed_model(model_root(config))
     except StoreError as error:
@@ -161,11 +161,11 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
         yield Notice("part.proof", "Proof model"), False, none, "nexi proof status"
     else:
         grade = kept_model_grade(config, folder)
-        tested = describe_grade(grade) if grade else UNTESTED
+        test_result = describe_grade(grade) if grade else UNTESTED
         yield (
             Notice("part.proof", "Proof model"),
             True,
-            Notice("joined.list", "{first}, {second}", first=folder.name, second=tested),
+            Notice("joined.list", "{first}, {second}", first=folder.name, second=test_result),
             "",
         )
 

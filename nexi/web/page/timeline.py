@@ -34,23 +34,23 @@ KINDS = {"model": ("model call", "model calls"), "search": ("search", "searches"
 
 def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
     """Bars with their start and end in seconds after the run began."""
-    begun = _to_seconds(created)
+    first = _to_seconds(created)
     bars = []
     for (_, fact), moment in zip(facts, moments, strict=True):
         about = _describe_fact(fact)
         if about is None:
             continue
-        lane, label, failed = about
-        end = max(0.0, _to_seconds(moment) - begun)
+        lane, label, has_failed = about
+        end = max(0.0, _to_seconds(moment) - first)
         start = max(0.0, end - float(getattr(fact, "seconds", 0.0)))
-        bar = {"lane": lane, "who": getattr(fact, "agent", ""), "label": label[:200], "failed": failed}
+        bar = {"lane": lane, "who": getattr(fact, "agent", ""), "label": label[:200], "failed": has_failed}
         bars.append({**bar, "start": round(start, 3), "end": round(end, 3)})
     return bars[:MOST_BARS]
 
 
 def open_bars_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
     """Bars of what has begun and not ended; each has the key under which the page closes it."""
-    begun, opened = _to_seconds(created), dict[str, dict[str, Any]]()
+    first, bars = _to_seconds(created), dict[str, dict[str, Any]]()
     for (_, fact), moment in zip(facts, moments, strict=True):
         match fact:
             case ModelAsked(call=call):
@@ -58,16 +58,16 @@ def open_bars_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], crea
             case ToolStarted(name=name) if name in TOOL_LANES:
                 key, lane, label = f"tool|{fact.agent}|{fact.call_id}", TOOL_LANES[name], name
             case ModelReplied(call=call) | ModelFailed(call=call):
-                opened.pop(f"model|{fact.agent}|{call}", None)
+                bars.pop(f"model|{fact.agent}|{call}", None)
                 continue
             case ToolFinished():
-                opened.pop(f"tool|{fact.agent}|{fact.call_id}", None)
+                bars.pop(f"tool|{fact.agent}|{fact.call_id}", None)
                 continue
             case _:
                 continue
-        start = round(max(0.0, _to_seconds(moment) - begun), 3)
-        opened[key] = {"key": key, "lane": lane, "who": fact.agent, "label": label, "failed": False, "start": start}
-    return list(opened.values())
+        start = round(max(0.0, _to_seconds(moment) - first), 3)
+        bars[key] = {"key": key, "lane": lane, "who": fact.agent, "label": label, "failed": False, "start": start}
+    return list(bars.values())
 
 
 def _describe_fact(fact: Fact) -> tuple[str, str, bool] | None:
@@ -77,18 +77,14 @@ def _describe_fact(fact: Fact) -> tuple[str, str, bool] | None:
         case ModelFailed(message=message):
             return "model", message, True
         case SearchFinished(query=query):
-            return "search", query, _has_no_answer(fact)
+            # No service answered, which is not a search that found nothing.
+            return "search", query, bool(fact.reason) and all(failure.code != "empty" for failure in fact.failures)
         case PageFetched(url=url):
             return "page", host_of(url), False
         case PageFailed(url=url, message=message):
             return "page", f"{host_of(url)}: {message}", True
         case _:
             return None
-
-
-def _has_no_answer(search: SearchFinished) -> bool:
-    """Whether no service answered, which is not a search that found nothing."""
-    return bool(search.reason) and all(failure.code != "empty" for failure in search.failures)
 
 
 def _to_seconds(moment: str) -> float:
@@ -103,13 +99,13 @@ def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
     lanes = {name: row for row, name in enumerate(dict.fromkeys(map(_row_name, sorted(bars, key=_sort_key))))}
     end = max([float(bar["end"]) for bar in bars] + [0.1])
     scale, height = (WIDTH - LEFT - 10) / end, len(lanes) * ROW + FOOT
-    drawn = [f'<text x="0" y="{row * ROW + 11}">{html.escape(name[:LABEL_CHARS])}</text>' for name, row in lanes.items()]
-    drawn += [_draw_bar(bar, lanes[_row_name(bar)], scale) for bar in bars]
-    drawn.append(f'<text x="{LEFT}" y="{height - 4}">0 s</text>')
-    drawn.append(f'<text x="{WIDTH - 2}" y="{height - 4}" text-anchor="end">{end:.1f} s</text>')
-    told = f'<desc id="timeline-told">{totals_of(bars)}</desc>'
+    shapes = [f'<text x="0" y="{row * ROW + 11}">{html.escape(name[:LABEL_CHARS])}</text>' for name, row in lanes.items()]
+    shapes += [_draw_bar(bar, lanes[_row_name(bar)], scale) for bar in bars]
+    shapes.append(f'<text x="{LEFT}" y="{height - 4}">0 s</text>')
+    shapes.append(f'<text x="{WIDTH - 2}" y="{height - 4}" text-anchor="end">{end:.1f} s</text>')
+    description = f'<desc id="timeline-told">{totals_of(bars)}</desc>'
     about = 'role="img" aria-label="Timeline of the run" aria-describedby="timeline-told"'
-    return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{told}{"".join(drawn)}</svg>'
+    return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{description}{"".join(shapes)}</svg>'
 
 
 def _sort_key(bar: Mapping[str, Any]) -> tuple[list[int], str, int]:
@@ -126,16 +122,16 @@ def _row_name(bar: Mapping[str, Any]) -> str:
 def _draw_bar(bar: Mapping[str, Any], row: int, scale: float) -> str:
     start, end = float(bar["start"]), float(bar["end"])
     kind = "failed" if bar["failed"] else f"lane-{bar['lane']}" if bar["lane"] in KINDS else "bar"
-    told = f"{'failed: ' if bar['failed'] else ''}{bar['label']} ({end - start:.2f} s)"
+    title = f"{'failed: ' if bar['failed'] else ''}{bar['label']} ({end - start:.2f} s)"
     x, width = LEFT + start * scale, max(1.5, (end - start) * scale)
     place = f'x="{x:.1f}" y="{row * ROW + 2}" width="{width:.1f}" height="{ROW - 4}" rx="2"'
-    return f'<rect class="{kind}" {place}><title>{html.escape(told.encode("utf-8", "replace").decode())}</title></rect>'
+    return f'<rect class="{kind}" {place}><title>{html.escape(title.encode("utf-8", "replace").decode())}</title></rect>'
 
 
 def totals_of(bars: Sequence[Mapping[str, Any]]) -> str:
     """How much there was of each kind, in words."""
     count = Counter(str(bar["lane"]) for bar in bars)
-    failed = sum(bool(bar["failed"]) for bar in bars)
-    told = [f"{count[kind]:,} {names[count[kind] != 1]}" for kind, names in KINDS.items() if count[kind]]
+    failures = sum(bool(bar["failed"]) for bar in bars)
+    totals = [f"{count[kind]:,} {names[count[kind] != 1]}" for kind, names in KINDS.items() if count[kind]]
     end = max([float(bar["end"]) for bar in bars] + [0.0])
-    return ", ".join([*told, *([f"{failed:,} failed"] if failed else [])]) + f", in {end:.1f} s"
+    return ", ".join([*totals, *([f"{failures:,} failed"] if failures else [])]) + f", in {end:.1f} s"

@@ -102,6 +102,11 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
     """Everything the page shows of an answer."""
     end, review, claims = answered.end, answered.review, answered.claims
     works = group_works(end.sources)
+    # What the page said while it followed the run, those of researchers apart; each once.
+    warnings = [fact for fact in answered.facts if isinstance(fact, Warned)]
+    elsewhere = {fact.message for fact in warnings if fact.code in SHOWN_ELSEWHERE}
+    texts = [*(fact.message for fact in warnings if not fact.agent), *end.warnings]
+    forms = [form for form in EXPORT_FORMATS.values() if end.sources or not form.lists_sources]
     return {
         "id": answered.id,
         "question": answered.started.query,
@@ -121,38 +126,16 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "dropped": [claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) | {"work": works[source.number]} for source in end.sources],
         "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
-        "warnings": _warnings_of(answered),
+        "warnings": [text for text in dict.fromkeys(texts) if text not in elsewhere],
         "stop": end.stop.value,
         "seconds": end.seconds,
         "tokens": end.usage.total,
         "cost": end.usage.cost,
         "pages": end.pages,
         "model_calls": end.model_calls,
-        "exports": _list_exports(answered),
+        "exports": [{"format": form.name, "title": form.title, "suffix": form.suffix} for form in forms],
         "kept": True,
     }
-
-
-def _list_exports(answered: AnsweredRun) -> list[dict[str, str]]:
-    """The formats of this run; references only where it has sources."""
-    offered = [known for known in EXPORT_FORMATS.values() if answered.end.sources or not known.lists_sources]
-    return [{"format": known.name, "title": known.title, "suffix": known.suffix} for known in offered]
-
-
-def _warnings_of(answered: AnsweredRun) -> list[str]:
-    """What the page said while it followed the run, those of researchers apart; each once."""
-    warned = [fact for fact in answered.facts if isinstance(fact, Warned)]
-    elsewhere = {fact.message for fact in warned if fact.code in SHOWN_ELSEWHERE}
-    texts = [*(fact.message for fact in warned if not fact.agent), *answered.end.warnings]
-    return [text for text in dict.fromkeys(texts) if text not in elsewhere]
-
-
-def _render_markdown(text: str) -> str:
-    """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
-    from nexi.web.statuses import html_of
-
-    made = html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
-    return re.sub(r"<(pre|table)>", r'<\1 tabindex="0">', made)  # keys reach what scrolls
 
 
 def draft_html(text: str, marks: Sequence[SentenceMark]) -> str:
@@ -163,20 +146,21 @@ def draft_html(text: str, marks: Sequence[SentenceMark]) -> str:
 
 def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, leads_to: str = "page") -> str:
     """An answer whose citations and checked sentences lead to their evidence in the page, in a file, or to nothing."""
+    from nexi.web.statuses import html_of
+
     clean = _MARKS.sub("\ufffd", text)
     checked = [c for c in claims if c.evidence or c.needs_citation]
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
-        end = _mark_place(clean, claim)
+        # The mark stands at the end of its claim, and inside the last cell of a row of a table.
+        body = clean[: claim.end].rstrip()
+        is_row = clean[claim.start : claim.end].lstrip().startswith("|") and body.endswith("|")
+        end = len(body[:-1].rstrip()) if is_row else len(body)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
     marks = _Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), leads_to)
-    return _link_citations(_render_markdown(clean), marks)
-
-
-def _mark_place(text: str, claim: Claim) -> int:
-    """Where the mark of a claim goes: at its end, and inside the last cell of a row of a table."""
-    body = text[: claim.end].rstrip()
-    is_row = text[claim.start : claim.end].lstrip().startswith("|") and body.endswith("|")
-    return len(body[:-1].rstrip()) if is_row else len(body)
+    # Raw markup is shown as text, images become their words, links lead to web addresses only.
+    rendered_html = html_of(clean).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
+    rendered_html = re.sub(r"<(pre|table)>", r'<\1 tabindex="0">', rendered_html)  # keys reach what scrolls
+    return _link_citations(rendered_html, marks)
 
 
 class _Marks(Struct, frozen=True):
@@ -190,11 +174,11 @@ class _Marks(Struct, frozen=True):
         if number not in self.numbers:
             return f"[{number}]"
         claim = self.claims.get(index)
-        cited = claim is not None and number in claim.numbers
+        is_cited = claim is not None and number in claim.numbers
         if self.leads_to == "file":
-            place = f"claim-{index}-{number}" if cited else f"source-{number}"
+            place = f"claim-{index}-{number}" if is_cited else f"source-{number}"
             return f'<a class="cite" href="#{place}" aria-label="Source {number}">[{number}]</a>'
-        about = f' data-claim="{index}"' if cited else ""
+        about = f' data-claim="{index}"' if is_cited else ""
         return f'<button type="button" class="cite" data-n="{number}"{about} aria-label="Source {number}">[{number}]</button>'
 
     def check(self, index: int) -> str:
@@ -202,15 +186,15 @@ class _Marks(Struct, frozen=True):
         claim = self.claims.get(index)
         if claim is None or (claim.verdict in GOOD and self.leads_to != "file" and not claim.standing):
             return ""
-        said, sign = html.escape(_say_verdict(claim)), "!" if claim.standing else SIGNS[claim.verdict]
-        shown = sign if claim.verdict in GOOD and not claim.standing else f"{sign}\u00a0{said}"
-        kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
+        verdict, sign = html.escape(_say_verdict(claim)), "!" if claim.standing else SIGNS[claim.verdict]
+        label_text = sign if claim.verdict in GOOD and not claim.standing else f"{sign}\u00a0{verdict}"
+        kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{verdict}: show the evidence"'
         kind += f' data-standing="{claim.standing}"' if claim.standing else ""
         if self.leads_to == "nothing":
-            return f'<span {kind} title="{said}">{shown}</span>'
+            return f'<span {kind} title="{verdict}">{label_text}</span>'
         if self.leads_to == "file":
-            return f'<a {kind} href="#claim-{index}" {label}>{shown}</a>'
-        return f'<button type="button" {kind} data-claim="{index}" {label}>{shown}</button>'
+            return f'<a {kind} href="#claim-{index}" {label}>{label_text}</a>'
+        return f'<button type="button" {kind} data-claim="{index}" {label}>{label_text}</button>'
 
 
 def _say_verdict(claim: Claim) -> str:
@@ -222,9 +206,9 @@ def _say_verdict(claim: Claim) -> str:
         cites = f"cites {STANDINGS[claim.standing]}"
         return cites if claim.verdict in GOOD else f"{verdict_of(claim)}, {cites}"
     other = next((e.other for e in claim.evidence if e.verdict is Verdict.CONTRADICTED and e.other), "")
-    shown = " ".join(other.split())[:MAX_VALUE_CHARS]
+    value = " ".join(other.split())[:MAX_VALUE_CHARS]
     return (
-        f"{verdict_of(claim)}: the page has {shown}" if claim.verdict is Verdict.CONTRADICTED and shown else verdict_of(claim)
+        f"{verdict_of(claim)}: the page has {value}" if claim.verdict is Verdict.CONTRADICTED and value else verdict_of(claim)
     )
 
 
@@ -232,10 +216,14 @@ def verdict_of(claim: Claim) -> str:
     return WORDS[claim.verdict] if claim.evidence else "no citation"
 
 
-def _link_citations(made: str, marks: _Marks) -> str:
+def _link_citations(source: str, marks: _Marks) -> str:
     """Citations and marks in the text between tags, outside code; a citation belongs to the claim that ends after it."""
-    parts = _TAG.split(made)
-    follows = _claims_ahead(parts)
+    parts = _TAG.split(source)
+    ahead, follows = -1, [-1] * len(parts)  # for every part, the first claim that ends after it
+    for at in range(len(parts) - 1, -1, -1):
+        follows[at] = ahead
+        if match := _CLAIM.search(parts[at]):
+            ahead = int(match[1])
     depth, out = 0, []
     for at, part in enumerate(parts):
         if part.startswith("<"):
@@ -246,16 +234,6 @@ def _link_citations(made: str, marks: _Marks) -> str:
         else:
             out.append(_mark_text(part, follows[at], marks))
     return "".join(out)
-
-
-def _claims_ahead(parts: Sequence[str]) -> list[int]:
-    """For every part, the first claim that ends after it; -1 where none does."""
-    ahead, found = -1, [-1] * len(parts)
-    for at in range(len(parts) - 1, -1, -1):
-        found[at] = ahead
-        if match := _CLAIM.search(parts[at]):
-            ahead = int(match[1])
-    return found
 
 
 def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
@@ -300,10 +278,10 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
         }
         for e in claim.evidence
     ]
-    told = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
-    checked = bool(claim.needs_citation or claim.evidence)
-    told |= {"standing": claim.standing}
-    return {**told, "judge": claim.judge, "checked": checked, "evidence": evidence}
+    view = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
+    is_checked = bool(claim.needs_citation or claim.evidence)
+    view |= {"standing": claim.standing}
+    return {**view, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
 
 
 def _proof_to_dict(review: Review | None) -> dict[str, int]:
@@ -317,8 +295,8 @@ def _proof_to_dict(review: Review | None) -> dict[str, int]:
 
 def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
     """A source with its site, its date and the best that it says to the sentences that cite it."""
-    cited = [e.verdict for c in claims for e in c.evidence if e.number == source.number]
-    best = next((v for v in reversed(WORST) if v in cited), None)
+    verdicts = [e.verdict for c in claims for e in c.evidence if e.number == source.number]
+    best = next((v for v in reversed(WORST) if v in verdicts), None)
     host = host_of(source.url) if is_web(source.url) else "your file"
     return {
         "n": source.number,
@@ -331,18 +309,18 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
         "published": source.imprint.published[:10],
         "accessed": source.imprint.accessed[:10],
         "verdict": best.value if best else "",
-        "said": _said_of(cited),
+        "said": _said_of(verdicts),
     }
 
 
-def _said_of(cited: Sequence[Verdict]) -> str:
+def _said_of(verdicts: Sequence[Verdict]) -> str:
     """How many of the sentences that cite a source are supported by it or found in it, and the worst that it says to one."""
-    if not cited:
+    if not verdicts:
         return ""
-    worst = next(v for v in WORST if v in cited)
-    best = Verdict.SUPPORTED if Verdict.SUPPORTED in cited else Verdict.FOUND
-    good = f"{sum(v is best for v in cited)} of {len(cited)} sentence{'s' * (len(cited) != 1)} {WORDS[best]}"
-    return good if worst is best else f"{good}, {sum(v is worst for v in cited)} {WORDS[worst]}"
+    worst = next(v for v in WORST if v in verdicts)
+    best = Verdict.SUPPORTED if Verdict.SUPPORTED in verdicts else Verdict.FOUND
+    good = f"{sum(v is best for v in verdicts)} of {len(verdicts)} sentence{'s' * (len(verdicts) != 1)} {WORDS[best]}"
+    return good if worst is best else f"{good}, {sum(v is worst for v in verdicts)} {WORDS[worst]}"
 
 
 def is_web(url: str) -> bool:

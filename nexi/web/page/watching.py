@@ -26,6 +26,6 @@ async def _show_timeline(request: Request) -> Response:
     nexi: Nexi = request.app.state.nexi
     log = await asyncio.to_thread(nexi.runs().open_log, check_run_id(request.path_params["id"]))
     bars = timeline_of(log.facts, log.moments, log.header.created)
-    opened = open_bars_of(log.facts, log.moments, log.header.created)
+    open_bars = open_bars_of(log.facts, log.moments, log.header.created)
     ago = nexi.clock.now().timestamp() - datetime.fromisoformat(log.header.created).timestamp()
-    return json_reply({"bars": bars, "open": opened, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
+    return json_reply({"bars": bars, "open": open_bars, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
