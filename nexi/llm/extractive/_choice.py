@@ -73,12 +73,12 @@ def share_chances(
     powers = [math.exp(value - best) for value in points]
     # A page of one sentence has nothing that it could stand out from but what is usual.
     usual = (sum(row.get("nearness", 0.0) for row in rows) + weights.get("usual nearness", 0.0)) / (1 + len(rows))
-    rated = [
+    likely_candidates = [
         Candidate(s, power / sum(powers), near, {**row, "stands_out": near - usual})
         for s, power, row in zip(candidates, powers, rows, strict=True)
         for near in (row.get("nearness", 0.0),)
     ]
-    return sorted(rated, key=lambda c: -c.chance)
+    return sorted(likely_candidates, key=lambda c: -c.chance)
 
 
 def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) -> list[dict[str, float]]:
@@ -87,13 +87,13 @@ def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) 
     return [describe.of_sentence(s) for s in candidates]
 
 
-def defines(ranking: SentenceRanking, text: str, asked: Collection[str]) -> bool:
+def defines(ranking: SentenceRanking, text: str, subject_stems: Collection[str]) -> bool:
     """Whether a text begins with what is asked about and says what it is."""
     match = _DEFINES.match(text)
     subject = ranking.words.stems(match[1]) if match else []
-    if not match or not subject or ("," in match[1] and subject[0] not in asked):  # "Because of MVCC, it is"
+    if not match or not subject or ("," in match[1] and subject[0] not in subject_stems):  # "Because of MVCC, it is"
         return False
-    return 2 * len(set(subject).intersection(asked)) >= len(set(subject))
+    return 2 * len(set(subject).intersection(subject_stems)) >= len(set(subject))
 
 
 def enumerates(sentence: PassageSentence) -> bool:
@@ -118,23 +118,23 @@ class _Features:
         before, after, block, title = ranking.words_around(s)
         own = ranking.stems_of(s.page, s.place)
         label = frozenset(ranking.words.stems(s.sentence.label))
-        said = self._similarities(own)
+        similarities = self._similarities(own)
         near = own | before | after | label | title
-        wanted = float(holds_wanted(ranking, s.sentence))
+        has_wanted = float(holds_wanted(ranking, s.sentence))
         return {
             "score": s.score / self.top,
-            "said": self._sum(said),
-            "said_before": self._gain(said, before),
-            "said_after": self._gain(said, after),
-            "said_in_paragraph": self._gain(said, block),
+            "said": self._sum(similarities),
+            "said_before": self._gain(similarities, before),
+            "said_after": self._gain(similarities, after),
+            "said_in_paragraph": self._gain(similarities, block),
             "words": sum(w for word, w in self.weights.items() if word in own),
             "share": sum(word in own for word in self.weights) / max(1, len(self.weights)),
             "missing": sum(w for word, w in self.weights.items() if word not in near),
             "new_names": float(next(find_new_names(ranking, s.sentence), "") != ""),
             "page": ranking.page_prior(s.page) - 1,
             "first_page": float(s.page == 0),
-            "wanted": wanted,
-            "wanted_date": wanted * (ranking.wants == "date"),
+            "wanted": has_wanted,
+            "wanted_date": has_wanted * (ranking.wants == "date"),
             "focus": float(bool(self.focus) and self.focus[0] in own),
             "place": s.place / max(1, len(page)),
             "length": len(s.sentence.text.split()) / MAX_WORDS,
@@ -143,15 +143,15 @@ class _Features:
         }
 
     def _similarities(self, stems: frozenset[str]) -> dict[str, float]:
-        known = self._said.get(stems)
-        if known is None:
-            known = self._said[stems] = {word: find_similarity(word, stems) for word in self.weights}
-        return known
+        similarities = self._said.get(stems)
+        if similarities is None:
+            similarities = self._said[stems] = {word: find_similarity(word, stems) for word in self.weights}
+        return similarities
 
-    def _sum(self, said: Mapping[str, float]) -> float:
-        return sum(weight * said[word] for word, weight in self.weights.items())
+    def _sum(self, similarities: Mapping[str, float]) -> float:
+        return sum(weight * similarities[word] for word, weight in self.weights.items())
 
-    def _gain(self, said: Mapping[str, float], stems: frozenset[str]) -> float:
+    def _gain(self, similarities: Mapping[str, float], stems: frozenset[str]) -> float:
         """What other words say of the question that the sentence does not."""
         more = self._similarities(stems)
-        return sum(weight * max(0.0, more[word] - said[word]) for word, weight in self.weights.items())
+        return sum(weight * max(0.0, more[word] - similarities[word]) for word, weight in self.weights.items())

@@ -91,8 +91,8 @@ def compare_sides(question: Question, one: Side, other: Side) -> str:
     earlier, later = bool(_EARLIER.search(question.text)), bool(_LATER.search(question.text))
     if earlier == later:
         return ""
-    died = re.search(r"\bdied?\b", question.text, re.I) is not None
-    first, second = _event_date(one.text, died), _event_date(other.text, died)
+    is_death = re.search(r"\bdied?\b", question.text, re.I) is not None
+    first, second = _event_date(one.text, is_death), _event_date(other.text, is_death)
     return _answer_by_value(one, other, first, second, want_more=later)
 
 
@@ -103,13 +103,13 @@ def confirm_statement(question: Question, text: str, about: str) -> str:
     """
     words = ContentWords()
     clause = _CLAUSE_END.split(text)[0]
-    asked, said = words.stems(_AUXILIARY.sub("", question.text)), words.stems(clause)
+    question_stems, clause_stems = words.stems(_AUXILIARY.sub("", question.text)), words.stems(clause)
     is_past = _PAST.match(question.text) is not None
     if _HEDGE.search(clause) or (_PAST.search(clause) is not None) != is_past:
         return ""
-    for known in (_SMALL, _SMALL.union(words.stems(about))):
-        wanted = [stem for stem in asked if stem not in known]
-        if len(wanted) > 1 and wanted == [stem for stem in said if stem not in known][: len(wanted)]:
+    for small_words in (_SMALL, _SMALL.union(words.stems(about))):
+        statement = [stem for stem in question_stems if stem not in small_words]
+        if len(statement) > 1 and statement == [stem for stem in clause_stems if stem not in small_words][: len(statement)]:
             return ("Yes.", "No.", "")[min(2, len(_NEGATION.findall(clause)))]
     return ""
 
@@ -122,9 +122,9 @@ def _answer_by_value(one: Side, other: Side, first: _Value | None, second: _Valu
 
 def _count_things(text: str, noun: str) -> _Value | None:
     """How many of something a text counts: 100 of "75-100 species"."""
-    wanted = set(ContentWords().stems(noun))
+    noun_stems = set(ContentWords().stems(noun))
     for match in re.finditer(r"(\d[\d,]*)(?:\s*[-–]\s*(\d[\d,]*))?\s+(?:\w+\s+){0,2}?(\w+)", text):
-        if wanted & set(ContentWords().stems(match[3])):
+        if noun_stems & set(ContentWords().stems(match[3])):
             return (int((match[2] or match[1]).replace(",", "")), 0)
     return None
 
@@ -139,17 +139,17 @@ def find_dates(text: str) -> list[_Value]:
     return dates
 
 
-def _event_date(text: str, died: bool) -> _Value | None:
-    known = find_dates(text)
-    if died:
-        alone = re.search(r"\bdied\b", text, re.I) and len(known) == 1
-        return known[1] if len(known) > 1 else known[0] if alone else None
-    return known[0] if known else None
+def _event_date(text: str, is_death: bool) -> _Value | None:
+    dates = find_dates(text)
+    if is_death:
+        alone = re.search(r"\bdied\b", text, re.I) and len(dates) == 1
+        return dates[1] if len(dates) > 1 else dates[0] if alone else None
+    return dates[0] if dates else None
 
 
 def _life_span(text: str) -> _Value | None:
-    (born, born_day), (died, died_day) = (*find_dates(text), (0, 0), (0, 0))[:2]
-    return (died - born, died_day - born_day) if died > born else None
+    (birth, birth_day), (death, death_day) = (*find_dates(text), (0, 0), (0, 0))[:2]
+    return (death - birth, death_day - birth_day) if death > birth else None
 
 
 def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
@@ -163,23 +163,23 @@ def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     rest = question.text
     for name in (one.name, other.name):
         rest = re.sub(re.escape(name), " ", rest, flags=re.I)
-    asked = set(words.stems(rest)) - _COMPARING
-    if not asked or "same" in question.text.lower():
+    question_stems = set(words.stems(rest)) - _COMPARING
+    if not question_stems or "same" in question.text.lower():
         return ""
-    said = [frozenset(words.stems(f"{side.text} {side.opening}")) for side in (one, other)]
-    shares = [sum(find_similarity(word, stems) > SAME for word in asked) / len(asked) for stems in said]
+    side_stems = [frozenset(words.stems(f"{side.text} {side.opening}")) for side in (one, other)]
+    shares = [sum(find_similarity(word, stems) > SAME for word in question_stems) / len(question_stems) for stems in side_stems]
     return "Yes." if min(shares) == 1 else "No." if max(shares) == 1 and min(shares) == 0 else ""
 
 
 def _find_related_names(text: str, relation: str) -> frozenset[str]:
     """The names that stand in a relation: those after "directed by" for a director."""
     cue = re.search(rf"\b(?:{'|'.join(RELATIONS[relation])})\b((?:\s+\S+){{1,{MAX_HEAD_WORDS}}})", text, re.I)
-    found = re.split(r"\b(?:starring|from|about|in|on)\b|[.;(]", cue[1])[0] if cue else ""
-    return frozenset(name for name in find_names(found) if len(name.split()) > 1)
+    phrase = re.split(r"\b(?:starring|from|about|in|on)\b|[.;(]", cue[1])[0] if cue else ""
+    return frozenset(name for name in find_names(phrase) if len(name.split()) > 1)
 
 
 def _find_countries(text: str) -> frozenset[str]:
     """The countries a text names, by name or by people."""
-    found = re.findall(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*", text)
-    parts = {part for name in found for part in (name, *name.split())}
+    names = re.findall(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*", text)
+    parts = {part for name in names for part in (name, *name.split())}
     return frozenset(COUNTRIES[p.lower()] for p in parts if p.lower() in COUNTRIES)

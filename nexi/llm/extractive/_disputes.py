@@ -57,8 +57,8 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     most = max(support.values())
     best = [s] if support[own_value] == most else []
     best += [group[0] for value, group in others.items() if support[value] == most]
-    chosen = tuple(best[:MAX_ALTERNATIVES])
-    return Settled(chosen, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in chosen))
+    choice = tuple(best[:MAX_ALTERNATIVES])
+    return Settled(choice, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in choice))
 
 
 def _find_alike(ranking: SentenceRanking, s: Scored, sentences: Iterable[Scored], *, is_copy: bool) -> list[Scored]:

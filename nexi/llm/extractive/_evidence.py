@@ -80,18 +80,18 @@ class SentenceRanking:
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
         self.rarity = self._word_rarity()
         self._held = [[frozenset(self.rarity.keys() & stems) for stems in page] for page in self._stems]
-        scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
-        self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
+        scored_sentences = [s for number in range(len(self.pages)) for s in self._score_page(number)]
+        self.ranked = sorted(scored_sentences, key=lambda s: (-s.score, s.page, s.place))
 
-    def words_by_place(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+    def words_by_place(self, s: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words in a sentence, beside it, in the heading above it and in the title of its page."""
-        held = self._held[scored.page]
-        beside = frozenset[str]().union(*(held[i] for i in self._neighbours(scored.page, scored.place)))
-        return scored.covered, beside, frozenset(self.words.stems(scored.sentence.label)), self._titles[scored.page]
+        question_words = self._held[s.page]
+        beside = frozenset[str]().union(*(question_words[i] for i in self._neighbours(s.page, s.place)))
+        return s.covered, beside, frozenset(self.words.stems(s.sentence.label)), self._titles[s.page]
 
-    def shared_pairs(self, scored: Scored) -> int:
+    def shared_pairs(self, s: Scored) -> int:
         """How many words stand side by side in a sentence as they do in the question."""
-        return len(self.question.pairs.intersection(pairwise(self._stems[scored.page][scored.place])))
+        return len(self.question.pairs.intersection(pairwise(self._stems[s.page][s.place])))
 
     def all_words(self) -> frozenset[str]:
         """The words of all pages and their titles."""
@@ -109,22 +109,22 @@ class SentenceRanking:
         """The words of the question in sentences from `place` up to `last`."""
         return frozenset[str]().union(*self._held[page][place:last])
 
-    def words_around(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+    def words_around(self, s: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words of the sentence before, of the one after, of the whole paragraph and of the page's title."""
-        beside = self._neighbours(scored.page, scored.place)
-        before = [i for i in beside if i < scored.place]
-        after = [i for i in beside if i > scored.place]
-        first = last = scored.place
-        page = self.sentences[scored.page]
-        while first > 0 and page[first - 1].block == scored.sentence.block:
+        beside = self._neighbours(s.page, s.place)
+        before = [i for i in beside if i < s.place]
+        after = [i for i in beside if i > s.place]
+        first = last = s.place
+        page = self.sentences[s.page]
+        while first > 0 and page[first - 1].block == s.sentence.block:
             first -= 1
-        while last + 1 < len(page) and page[last + 1].block == scored.sentence.block:
+        while last + 1 < len(page) and page[last + 1].block == s.sentence.block:
             last += 1
         return (
-            self._join_stems(scored.page, before),
-            self._join_stems(scored.page, after),
-            self._join_stems(scored.page, range(first, last + 1)),
-            self._titles[scored.page],
+            self._join_stems(s.page, before),
+            self._join_stems(s.page, after),
+            self._join_stems(s.page, range(first, last + 1)),
+            self._titles[s.page],
         )
 
     def _read_stems(self, page: Sequence[PassageSentence], subject: str) -> list[list[str]]:
@@ -147,16 +147,16 @@ class SentenceRanking:
             ):
                 if sentence.heads not in columns:
                     columns[sentence.heads] = self._asked_columns(sentence.heads)
-                chosen = [n for n in columns[sentence.heads] if n < len(sentence.cells) and sentence.cells[n]]
-                if chosen or sum(map(len, sentence.heads)) <= MAX_SENTENCE_CHARS:
-                    sentence = name_cells(sentence, chosen)
+                numbers = [n for n in columns[sentence.heads] if n < len(sentence.cells) and sentence.cells[n]]
+                if numbers or sum(map(len, sentence.heads)) <= MAX_SENTENCE_CHARS:
+                    sentence = name_cells(sentence, numbers)
             out.append(sentence)
         return out
 
     def _asked_columns(self, heads: Sequence[str]) -> list[int]:
         """The columns whose heads say most of the question, without the first one, which names the rows; none where all do."""
-        asked = self.question.weights
-        shares = [sum(asked.get(stem, 0.0) for stem in set(self.words.stems(head))) for head in heads]
+        weights = self.question.weights
+        shares = [sum(weights.get(stem, 0.0) for stem in set(self.words.stems(head))) for head in heads]
         best = max(shares[1:], default=0.0)
         columns = [n for n, share in enumerate(shares) if n and share == best]
         return columns if best and len(columns) <= MAX_ALTERNATIVES else []
@@ -170,10 +170,10 @@ class SentenceRanking:
 
     def _word_rarity(self) -> dict[str, float]:
         """How much each word of the question says: words in few sentences say more."""
-        wanted = self.question.weights
-        seen = self.sentences_with()
+        weights = self.question.weights
+        counts = self.sentences_with()
         total = sum(map(len, self._stems))
-        return {s: w * find_rarity(seen[s], total) for s, w in wanted.items()}
+        return {s: w * find_rarity(counts[s], total) for s, w in weights.items()}
 
     def page_cover(self, *numbers: int) -> float:
         """How much of the question pages and their titles say anywhere, by rarity."""
@@ -198,17 +198,17 @@ class SentenceRanking:
 
     def _score_page(self, number: int) -> list[Scored]:
         page, prior = self.sentences[number], self.page_prior(number)
-        held = self._held[number]
+        question_words = self._held[number]
         labels = {label: frozenset(self.words.stems(label)) for label in {s.label for s in page}}
         out = []
         for place, sentence in enumerate(page):
             label = labels[sentence.label]
-            if held[place] or label & self.rarity.keys():
-                near = frozenset[str]().union(*(held[i] for i in self._neighbours(number, place)))
-                score = weigh_words(self.rarity, (held[place], near, label, self._titles[number]))
+            if question_words[place] or label & self.rarity.keys():
+                near = frozenset[str]().union(*(question_words[i] for i in self._neighbours(number, place)))
+                score = weigh_words(self.rarity, (question_words[place], near, label, self._titles[number]))
                 score += self.weights["pair"] * self.weigh_pairs(number, place)
                 score *= prior * self._form_score(sentence, is_fact(page, place))
-                out.append(Scored(score, number, place, sentence, held[place]))
+                out.append(Scored(score, number, place, sentence, question_words[place]))
         return out
 
     def _neighbours(self, number: int, place: int) -> list[int]:
@@ -218,8 +218,8 @@ class SentenceRanking:
 
     def weigh_pairs(self, page: int, place: int) -> float:
         """What the words of a sentence say that stand side by side as in the question."""
-        found = self.question.pairs.intersection(pairwise(self._stems[page][place]))
-        return sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
+        pairs = self.question.pairs.intersection(pairwise(self._stems[page][place]))
+        return sum(min(self.rarity[a], self.rarity[b]) for a, b in pairs)
 
     def _form_score(self, sentence: PassageSentence, is_whole: bool) -> float:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
@@ -254,8 +254,8 @@ def rank_sentences(question: Question, pages: tuple[PageView, ...]) -> SentenceR
 
 def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) -> float:
     """The weight of words in a sentence, beside it, above it and in a title, each where it counts most."""
-    known = load_weights(RANKING)
-    shares = tuple(zip(places, (1.0, known["near"], known["label"], known["title"]), strict=True))
+    factors = load_weights(RANKING)
+    shares = tuple(zip(places, (1.0, factors["near"], factors["label"], factors["title"]), strict=True))
     return sum(w * max((share for have, share in shares if word in have), default=0.0) for word, w in weights.items())
 
 
@@ -269,8 +269,8 @@ def holds_wanted(ranking: SentenceRanking, sentence: PassageSentence) -> bool:
     if wants == "date" and ranking.question.language and _names_month(text, ranking.question.language):
         return True
     sign = _SIGNS.get(wants)
-    found = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
-    return any(m not in ranking.question.text for m in found)
+    matches = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
+    return any(m not in ranking.question.text for m in matches)
 
 
 def find_wanted_words(ranking: SentenceRanking, words: Sequence[str]) -> list[int]:
@@ -283,8 +283,8 @@ def find_wanted_words(ranking: SentenceRanking, words: Sequence[str]) -> list[in
 
 def find_new_names(ranking: SentenceRanking, sentence: PassageSentence) -> Iterator[str]:
     """The capitalised words inside a sentence that the question does not say."""
-    known = ranking.question.weights.keys()
-    return (m.group() for m in _CAPITAL.finditer(sentence.text) if not known >= set(ranking.words.stems(m.group())))
+    question_stems = ranking.question.weights.keys()
+    return (m.group() for m in _CAPITAL.finditer(sentence.text) if not question_stems >= set(ranking.words.stems(m.group())))
 
 
 def _names_month(text: str, language: str) -> bool:

@@ -56,15 +56,15 @@ def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageV
     if question.language or not is_about_code(every):
         return []
     words = ContentWords()
-    rated = [_rate_passage(question.word_shares, words, *passage) for passage in read if passage[-1]]
-    return sorted(rated, key=lambda passage: -passage.score)
+    found_passages = [_rate_passage(question.word_shares, words, *passage) for passage in read if passage[-1]]
+    return sorted(found_passages, key=lambda passage: -passage.score)
 
 
-def _other_passages(question: Question, text: str, known: str) -> list[str]:
+def _other_passages(question: Question, text: str, snippet: str) -> list[str]:
     """The passages of a page that say most of a question, without those that are known."""
     long = LongText(text)
     best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_ALTERNATIVES]]
-    return [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in best if c.text not in known]
+    return [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in best if c.text not in snippet]
 
 
 def _rate_passage(
@@ -76,24 +76,24 @@ def _rate_passage(
     sentences: tuple[PassageSentence, ...],
 ) -> FoundPassage:
     """A passage by its best stretch and by its best sentence."""
-    said = [
+    similarities = [
         {stem: find_similarity(stem, own) for stem in weights} for own in (frozenset(words.stems(s.text)) for s in sentences)
     ]
     best, first, last = -1.0, 0, 0
     for start in range(len(sentences)):
         end = _end_of_stretch(sentences, start)
-        cover = sum(weight * max(one[stem] for one in said[start:end]) for stem, weight in weights.items())
+        cover = sum(weight * max(one[stem] for one in similarities[start:end]) for stem, weight in weights.items())
         if cover > best:
             best, first, last = cover, start, end
-    sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in said)
+    sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in similarities)
     return FoundPassage(1 / (2 + 2 * place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
 
 
 def _end_of_stretch(sentences: Sequence[PassageSentence], start: int) -> int:
     """Where a stretch of at most MAX_WORDS words ends; it has one sentence at least."""
-    end, left = start, MAX_WORDS
-    while end < len(sentences) and (end == start or len(sentences[end].text.split()) <= left):
-        left -= len(sentences[end].text.split())
+    end, room = start, MAX_WORDS
+    while end < len(sentences) and (end == start or len(sentences[end].text.split()) <= room):
+        room -= len(sentences[end].text.split())
         end += 1
     return end
 
@@ -102,13 +102,13 @@ def quote_passages(passages: Sequence[FoundPassage], pages: Sequence[PageView]) 
     """The best passages of the pages that were read, each a paragraph with its code; "" where none was."""
     numbers = {page.url: page.number for page in pages}
     paragraphs: list[str] = []
-    quoted: set[str] = set()
+    former_sentences: set[str] = set()
     for passage in passages:
-        said = {sentence.text for sentence in passage.sentences[passage.first : passage.last] if sentence.kind != "label"}
-        if len(paragraphs) < MAX_PAGES_READ and passage.url in numbers and not said <= quoted:
+        sentences = {sentence.text for sentence in passage.sentences[passage.first : passage.last] if sentence.kind != "label"}
+        if len(paragraphs) < MAX_PAGES_READ and passage.url in numbers and not sentences <= former_sentences:
             paragraph = _render_stretch(passage, f" [{numbers[passage.url]}]")
             paragraphs += [paragraph] if paragraph else []
-            quoted |= said if paragraph else set()
+            former_sentences |= sentences if paragraph else set()
     return "\n\n".join(paragraphs)
 
 
@@ -120,18 +120,18 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
     for kind, group in groupby(passage.sentences[passage.first : passage.last], key=lambda s: s.kind):
         sentences = list(group)
         if kind == "label":
-            named = [s.text for s in sentences if " > " not in s.text and _NAME_IN_CODE.search(s.text)]
-            names = ", ".join(named)  # an option may have several
+            options = [s.text for s in sentences if " > " not in s.text and _NAME_IN_CODE.search(s.text)]
+            names = ", ".join(options)  # an option may have several
         elif kind == "code":
             blocks.append(fence_code([sentence.text for sentence in sentences], passage.text))
         else:
             texts = []
             for sentence in sentences:
                 label = sentence.label.rpartition(" > ")[2]
-                shown = _SECTION_NUMBER.sub("", names or label)
-                is_new = bool(shown) and label != head and len(shown.split()) <= MAX_HEAD_WORDS
-                named_page = page if not is_new or page.casefold() not in shown.casefold() else ""
-                above = ", ".join(name for name in (named_page, shown if is_new else "") if name)
+                heading = _SECTION_NUMBER.sub("", names or label)
+                is_new = bool(heading) and label != head and len(heading.split()) <= MAX_HEAD_WORDS
+                named_page = page if not is_new or page.casefold() not in heading.casefold() else ""
+                above = ", ".join(name for name in (named_page, heading if is_new else "") if name)
                 text, page = f"{above}: {sentence.text}" if above else sentence.text, ""
                 texts += [_cut_words(text) + mark] if len(text.split()) >= MIN_SENTENCE_WORDS else []
                 head, names = label, ""
@@ -153,9 +153,9 @@ def _name_page(passage: FoundPassage) -> str:
 
 def fence_code(lines: Sequence[str], text: str) -> str:
     """Lines of code as they stand in a passage, with their indentation."""
-    written = {line.strip(): line.rstrip() for line in reversed(text.splitlines())}
+    originals = {line.strip(): line.rstrip() for line in reversed(text.splitlines())}
     fence = "````" if any("```" in line for line in lines) else "```"
-    return "\n".join((fence, *(written.get(line, line) for line in lines), fence))
+    return "\n".join((fence, *(originals.get(line, line) for line in lines), fence))
 
 
 def _cut_words(text: str) -> str:

@@ -39,13 +39,13 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
     in_time = [s for s in usable if s.page not in aside]
     newer = [[m for m in range(len(scopes)) if m not in aside and _replaces(scopes[m], scope)] for scope in scopes]
     contents = {m: _list_contents(ranking, m) for m in {m for others in newer for m in others}} if not wants_past else {}
-    outdated = {
+    former = {
         (s.page, s.place)
         for s in in_time[:MAX_CANDIDATES]
         for m in newer[s.page]
         if m in contents and _says_again(ranking, s, m, contents[m], is_version=scopes[m].is_of_family(scopes[s.page]))
     }
-    return [s for s in in_time if (s.page, s.place) not in outdated] or list(usable)
+    return [s for s in in_time if (s.page, s.place) not in former] or list(usable)
 
 
 def _replaces(one: DocumentScope, other: DocumentScope) -> bool:
@@ -72,9 +72,9 @@ def _says_again(
     for place, other in enumerate(contents):
         if not _are_alike(own, other):
             continue
-        said = ranking.sentences[newer][place].text
-        times = find_periods(text), find_periods(said)
-        values = _DIGITS.findall(text), _DIGITS.findall(said)
+        newer_text = ranking.sentences[newer][place].text
+        times = find_periods(text), find_periods(newer_text)
+        values = _DIGITS.findall(text), _DIGITS.findall(newer_text)
         is_same_time = _meet(*times) if all(times) else is_version or not any(times)
         if is_same_time and (is_version or (all(values) and values[0] != values[1])):
             return True
@@ -88,8 +88,8 @@ def has_same_subject(ranking: SentenceRanking, one: Scored, other: Scored) -> bo
 
 def _are_alike(own: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two sentences have most words in common, and more than one."""
-    shared = len(own & other)
-    return shared > 1 and shared >= SAME * min(len(own), len(other))
+    overlap = len(own & other)
+    return overlap > 1 and overlap >= SAME * min(len(own), len(other))
 
 
 def _content(stems: frozenset[str]) -> frozenset[str]:

@@ -33,10 +33,10 @@ _AGENCY = re.compile(r"^(?:[A-Z][^()\n]{0,60})?\([A-Z][\w. ]{1,20}\)\s*(?:[—�
 _BLOCK_KINDS = ("item", "row", "code")
 
 
-def quote_sentence(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> str:
-    """The sentence, under the identifier it explains where an identifier was asked for and none `quoted` stands under it."""
+def quote_sentence(evidence: SentenceRanking, s: Scored, quotations: Sequence[Scored] = ()) -> str:
+    """The sentence, under the identifier it explains where one was asked for and none of `quotations` stands under it."""
     text = _AGENCY.sub("", _without_heading(s.sentence.text, evidence.pages[s.page], evidence.subjects[s.page]))
-    if evidence.wants != "code" or any((o.page, o.sentence.label) == (s.page, s.sentence.label) for o in quoted):
+    if evidence.wants != "code" or any((o.page, o.sentence.label) == (s.page, s.sentence.label) for o in quotations):
         return text
     page = evidence.pages[s.page]
     heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
@@ -44,12 +44,12 @@ def quote_sentence(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored
     return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
 
 
-def quote_with_context(evidence: SentenceRanking, s: Scored, quoted: Sequence[Scored] = ()) -> list[str]:
+def quote_with_context(evidence: SentenceRanking, s: Scored, quotations: Sequence[Scored] = ()) -> list[str]:
     """A sentence with the list or the code that belongs to it, each item and each block of code a text of its own.
 
     What is asked for in one word gets no list that would make it long.
     """
-    own = quote_sentence(evidence, s, quoted)
+    own = quote_sentence(evidence, s, quotations)
     page = evidence.sentences[s.page]
     first, last = _find_block(evidence, s)
     lead = page[first - 1] if first else None
@@ -64,15 +64,17 @@ def quote_with_context(evidence: SentenceRanking, s: Scored, quoted: Sequence[Sc
     return [*texts, *block] if texts and sum(len(text.split()) for text in (*texts, *block)) <= room else [own]
 
 
-def quote_unit(evidence: SentenceRanking, unit: Scored, quoted: Sequence[Scored] = ()) -> list[str]:
+def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Scored] = ()) -> list[str]:
     """The texts of a unit of a manual: its sentences, its items and its code, under the names that it stands under.
 
-    The names are left out where something `quoted` stands under them already.
+    The names are left out where one of `quotations` stands under them already.
     """
     page = evidence.sentences[unit.page]
     first = unit.place + (page[unit.place].kind == "label" and unit.last > unit.place + 1)
     names = (
-        "" if any((o.page, o.sentence.label) == (unit.page, unit.sentence.label) for o in quoted) else _find_names(page, first)
+        ""
+        if any((o.page, o.sentence.label) == (unit.page, unit.sentence.label) for o in quotations)
+        else _find_names(page, first)
     )
     texts: list[str] = []
     quotable = (sentence for sentence in page[first : unit.last] if sentence.kind != "head")
@@ -146,10 +148,10 @@ def join_quotations(lines: Sequence[tuple[str, int]]) -> str:
     """Quotations with their citation numbers as Markdown; code has none, since its sentence has."""
     out = ""
     for text, number in lines:
-        cited = text if is_fence(text) else f"{text} [{number}]"
+        quotation = text if is_fence(text) else f"{text} [{number}]"
         after_block = out.rpartition("\n")[2].startswith(("- ", "```"))
         gap = "\n\n" if is_fence(text) or (after_block and not is_item(text)) else "\n" if is_item(text) else " "
-        out += (gap if out else "") + cited
+        out += (gap if out else "") + quotation
     return out
 
 
@@ -158,12 +160,12 @@ def shorten_sentence(text: str, evidence: SentenceRanking, room: int, *, keeps_a
     words = text.split()
     if len(words) <= room:
         return text
-    wanted = find_wanted_words(evidence, words)
+    answer_places = find_wanted_words(evidence, words)
     places = {stem: i for i, word in reversed(list(enumerate(words))) for stem in evidence.words.stems(word)}
-    needed = max((place for stem, place in places.items() if stem in evidence.rarity), default=0)
-    if wanted and not any(i <= needed for i in wanted):
-        needed = wanted[0]
-    ends = [i for i in range(max(needed + 1 if keeps_asked else 0, room // 2), room) if _ends_clause(words, i)]
+    min_place = max((place for stem, place in places.items() if stem in evidence.rarity), default=0)
+    if answer_places and not any(i <= min_place for i in answer_places):
+        min_place = answer_places[0]
+    ends = [i for i in range(max(min_place + 1 if keeps_asked else 0, room // 2), room) if _ends_clause(words, i)]
     return f"{' '.join(words[: ends[-1]])} …" if ends else text
 
 

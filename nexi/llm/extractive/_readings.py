@@ -62,8 +62,8 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
             readings.append(_answer_reading(ranking, rest, rate_candidates(ranking, own, compare), label))
     rest = [s for s in leave_out_outdated(ranking, usable) if s.page not in about] if readings else []
     for page in range(len(ranking.pages)):
-        quoted = {s.page for reading in readings for s in reading.sentences}
-        own = [s for s in rest if s.page == page and page not in quoted]
+        quoted_pages = {s.page for reading in readings for s in reading.sentences}
+        own = [s for s in rest if s.page == page and page not in quoted_pages]
         if own and (other := _answer_otherwise(ranking, rest, rate_candidates(ranking, own, compare), readings)):
             readings.append(other)
     return readings
@@ -72,30 +72,30 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
 def _list_candidates(ranking: SentenceRanking, usable: Sequence[Scored], pages: Collection[int]) -> list[Scored]:
     """The sentences of pages about one thing, with those that hold what is asked for and no word of the question."""
     own = [s for s in usable if s.page in pages]
-    known = {(s.page, s.place) for s in own}
+    own_places = {(s.page, s.place) for s in own}
     if ranking.wants in ("date", "number", "place", "person"):
         own += [
             Scored(0.0, page, place, sentence, frozenset())
             for page in pages
             for place, sentence in enumerate(ranking.sentences[page])
-            if (page, place) not in known and sentence.kind == "prose" and holds_wanted(ranking, sentence)
+            if (page, place) not in own_places and sentence.kind == "prose" and holds_wanted(ranking, sentence)
         ]
     return own
 
 
 def _answer_otherwise(
-    ranking: SentenceRanking, usable: Sequence[Scored], rated: Sequence[Candidate], readings: Sequence[Reading]
+    ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], readings: Sequence[Reading]
 ) -> Reading | None:
     """What a page that names none of the things says, where it answers the question with something that no reading has."""
-    reading = _answer_reading(ranking, usable, rated, _name_page(ranking, rated[0].scored.page))
+    reading = _answer_reading(ranking, usable, candidates, _name_page(ranking, candidates[0].scored.page))
     best = reading.best
     if best is None or rate_answer(ranking, best, [best.scored.sentence.text]) != "yes":
         return None
     words = best.scored.sentence.text.split()
     values = {words[n].strip(".,;:()") for n in find_wanted_words(ranking, words)}
-    quoted = " ".join(s.sentence.text for r in readings for s in r.sentences)
-    said = any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", quoted) for value in values)
-    return None if said and not reading.is_disputed else reading
+    quotations = " ".join(s.sentence.text for r in readings for s in r.sentences)
+    is_repeated = any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", quotations) for value in values)
+    return None if is_repeated and not reading.is_disputed else reading
 
 
 def _name_page(ranking: SentenceRanking, number: int) -> str:
@@ -105,20 +105,22 @@ def _name_page(ranking: SentenceRanking, number: int) -> str:
     return subject if ranking.question.weights.keys() & set(ranking.words.stems(subject)) else page.title
 
 
-def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], rated: Sequence[Candidate], label: str) -> Reading:
+def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], label: str) -> Reading:
     """The sentence that answers most likely for a reading, or all of a dispute; and a second one while that is not certain."""
     if ranking.wants in ("date", "number", "place", "person"):
-        rated = [c for c in rated if holds_wanted(ranking, c.scored.sentence)] or rated
-    rated = [c for c in rated if tells_life_day(ranking.question, c.scored.sentence.text)] or rated
-    settled = settle_values(ranking, rated[0].scored, usable, label)
-    if settled.is_disputed:
-        return Reading(label, settled.chosen, is_disputed=True, best=rated[0])
-    taken = {(s.page, s.place) for s in (*settled.chosen, *settled.aside)}
-    room = MAX_WORDS - len(settled.chosen[0].sentence.text.split())
-    more = [c.scored for c in rated if (c.scored.page, c.scored.place) not in taken and rated[0].chance < CERTAIN]
-    said = {s.sentence.text for s in settled.chosen}
-    second = [s for s in more if len(s.sentence.text.split()) <= room and s.sentence.text not in said][:1]
-    return Reading(label, (*settled.chosen, *second), best=rated[0])
+        candidates = [c for c in candidates if holds_wanted(ranking, c.scored.sentence)] or candidates
+    candidates = [c for c in candidates if tells_life_day(ranking.question, c.scored.sentence.text)] or candidates
+    values = settle_values(ranking, candidates[0].scored, usable, label)
+    if values.is_disputed:
+        return Reading(label, values.chosen, is_disputed=True, best=candidates[0])
+    used_places = {(s.page, s.place) for s in (*values.chosen, *values.aside)}
+    room = MAX_WORDS - len(values.chosen[0].sentence.text.split())
+    more = [
+        c.scored for c in candidates if (c.scored.page, c.scored.place) not in used_places and candidates[0].chance < CERTAIN
+    ]
+    texts = {s.sentence.text for s in values.chosen}
+    second = [s for s in more if len(s.sentence.text.split()) <= room and s.sentence.text not in texts][:1]
+    return Reading(label, (*values.chosen, *second), best=candidates[0])
 
 
 def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:
@@ -133,5 +135,5 @@ def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Re
         scope = scopes[s.page]
         if scope.is_of_family(scopes[first.page]) and not scope.standing and has_same_subject(ranking, s, first):
             of_period.setdefault(scope.periods[:1], s)
-    named = [(periods[0], s) for periods, s in of_period.items() if periods]
-    return [Reading(str(period), (s,)) for period, s in sorted(named, key=lambda pair: pair[0].end, reverse=True)]
+    dated_sentences = [(periods[0], s) for periods, s in of_period.items() if periods]
+    return [Reading(str(period), (s,)) for period, s in sorted(dated_sentences, key=lambda pair: pair[0].end, reverse=True)]

@@ -24,9 +24,9 @@ def _load_lines() -> dict[str, str]:
     return {stem: rest for stem, _, rest in (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))}
 
 
-def find_rarity(seen: int, total: int) -> float:
+def find_rarity(count: int, total: int) -> float:
     """What a word says that stands in so many of all sentences, as BM25 weighs it."""
-    return math.log((2 * total + 2) / (2 * seen + 1))
+    return math.log((2 * total + 2) / (2 * count + 1))
 
 
 @cache
@@ -47,8 +47,8 @@ def find_similarity(stem: str, stems: frozenset[str]) -> float:
     """How nearly a word is said by others: 1 where it is among them."""
     if stem in stems:
         return 1.0
-    related = related_stems(stem)
-    best = max((related[other] for other in related.keys() & stems), default=0.0)
+    similarities = related_stems(stem)
+    best = max((similarities[other] for other in similarities.keys() & stems), default=0.0)
     return max(best, SAME) if any(has_same_root(stem, other) for other in stems) else best
 
 

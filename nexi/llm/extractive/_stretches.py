@@ -16,7 +16,7 @@ from nexi.llm.extractive.passages import is_label, split_sentences
 from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
 from nexi.text.plain import strip_markdown
 
-__all__ = ["Line", "Stretch", "count_words", "read_stretches", "render_lines"]
+__all__ = ["Stretch", "StretchLine", "count_words", "read_stretches", "render_lines"]
 
 _NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")
 _FURNITURE = re.compile(r"\s*\[(?:update|edit|citation needed|clarification needed|when\?|who\?|by whom\?)\]|\s*[¶]$", re.I)
@@ -33,7 +33,7 @@ _STRUCK_OUT = re.compile(r"~~.*?~~", re.DOTALL)  # what a page takes back
 _DATELINE = re.compile(r"^[A-ZÀ-Þ][\w ,.'’À-ÿ-]{0,40}\((?:AP|Reuters|AFP|dpa|UPI)\)\s*[—–-]+\s*")
 
 
-class Line(Struct, frozen=True):
+class StretchLine(Struct, frozen=True):
     """A sentence, an item, a row of a table, its head, or code; `level` says how far an item is indented."""
 
     kind: Literal["sentence", "item", "row", "head", "code"]
@@ -49,7 +49,7 @@ class Stretch(Struct, frozen=True):
     page: int
     place: int
     trail: str
-    lines: tuple[Line, ...]
+    lines: tuple[StretchLine, ...]
     block: int = 0
 
     @property
@@ -57,22 +57,22 @@ class Stretch(Struct, frozen=True):
         return " ".join(line.text for line in self.lines)
 
 
-def count_words(lines: Sequence[Line]) -> int:
+def count_words(lines: Sequence[StretchLine]) -> int:
     return sum(len(line.text.split()) for line in lines)
 
 
 def read_stretches(markdown: str, page: int = 0) -> list[Stretch]:
     """The stretches of a page, in order."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for trail, lines, block in _group_lines(markdown):
         for part in _split_lines(lines):
-            found.append(Stretch(page, len(found), trail, tuple(part), block))
-    return found
+            stretches.append(Stretch(page, len(stretches), trail, tuple(part), block))
+    return stretches
 
 
-def _group_lines(markdown: str) -> Iterator[tuple[str, list[Line], int]]:
+def _group_lines(markdown: str) -> Iterator[tuple[str, list[StretchLine], int]]:
     """The paragraphs of a page, each with the list, the table or the code that it introduces."""
-    group: list[Line] = []
+    group: list[StretchLine] = []
     label, start, above = "", 0, ""
     for number, block in enumerate(parse_blocks(markdown)):
         if block.kind == "rule" and group and group[-1].kind == "head":
@@ -99,7 +99,7 @@ def _group_lines(markdown: str) -> Iterator[tuple[str, list[Line], int]]:
     yield above, group, start
 
 
-def _goes_on(group: Sequence[Line], line: Line) -> bool:
+def _goes_on(group: Sequence[StretchLine], line: StretchLine) -> bool:
     last = group[-1]
     match line.kind:
         case "item":
@@ -112,31 +112,33 @@ def _goes_on(group: Sequence[Line], line: Line) -> bool:
             return last.kind == "code" and line.text[:1].islower()  # "where FILE is the name of"
 
 
-def _read_lines(block: Block, body: str) -> list[Line]:
+def _read_lines(block: Block, body: str) -> list[StretchLine]:
     match block.kind:
         case "code":
-            return [Line("code", body.strip("\n"), block.label)] if body.strip() else []
+            return [StretchLine("code", body.strip("\n"), block.label)] if body.strip() else []
         case "row" | "head":
             cells = tuple(map(strip_markdown, list_cells(body)))
             text = " – ".join(filter(None, cells))
-            return [Line("row" if block.kind == "row" else "head", text, cells=cells)] if text else []
+            return [StretchLine("row" if block.kind == "row" else "head", text, cells=cells)] if text else []
         case "item":
             text = _clean(strip_markdown(_STRUCK_OUT.sub("", body)))
-            return [Line("item", text, block.label, block.level)] if text else []
+            return [StretchLine("item", text, block.label, block.level)] if text else []
         case _:
             plain = body if block.kind == "formula" else strip_markdown(_STRUCK_OUT.sub("", body))
-            return [Line("sentence", text) for part in split_sentences(_DATELINE.sub("", plain)) if (text := _clean(part))]
+            return [
+                StretchLine("sentence", text) for part in split_sentences(_DATELINE.sub("", plain)) if (text := _clean(part))
+            ]
 
 
 def _clean(text: str) -> str:
     return _FURNITURE.sub("", text).strip()
 
 
-def _split_lines(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+def _split_lines(lines: Sequence[StretchLine]) -> Iterator[Sequence[StretchLine]]:
     """Long prose in pieces; of a paragraph before a list, a table or code, its last sentence stays with these."""
     other = next((i for i, line in enumerate(lines) if line.kind != "sentence"), len(lines))
     lead = max(0, other - 1) if other < len(lines) else other
-    piece: list[Line] = []
+    piece: list[StretchLine] = []
     for line in lines[:lead]:
         if piece and count_words([*piece, line]) > MAX_WORDS:
             yield piece
@@ -148,12 +150,12 @@ def _split_lines(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
         yield lines[lead : lead + MAX_CANDIDATES]
 
 
-def render_lines(lines: Sequence[Line], number: int) -> str:
+def render_lines(lines: Sequence[StretchLine], number: int) -> str:
     """Lines as Markdown, each sentence, item and row with the number of its source."""
     blocks: list[str] = []
     kind = ""
     for line in lines:
-        joined = kind == line.kind or {kind, line.kind} == {"row", "head"}
+        is_same_block = kind == line.kind or {kind, line.kind} == {"row", "head"}
         if line.kind == "sentence":
             text = f"{line.text} [{number}]"
             glue = " "
@@ -163,13 +165,13 @@ def render_lines(lines: Sequence[Line], number: int) -> str:
         elif line.kind == "code":
             text, glue = f"```{line.mark}\n{line.text}\n```", "\n"
         else:
-            cited = "" if line.kind == "head" else f" [{number}]"
-            text, glue = f"| {' | '.join(line.cells)}{cited} |", "\n"
+            citation = "" if line.kind == "head" else f" [{number}]"
+            text, glue = f"| {' | '.join(line.cells)}{citation} |", "\n"
             if line.kind == "head":
                 text += f"\n|{'---|' * len(line.cells)}"
             elif kind not in ("row", "head"):
                 text = f"|{' |' * len(line.cells)}\n|{'---|' * len(line.cells)}\n{text}"
-        if joined and blocks:
+        if is_same_block and blocks:
             blocks[-1] += glue + text
         else:
             blocks.append(text)

@@ -23,22 +23,22 @@ _PAGE = re.compile(r"^\[(\d{1,4})\] (\S+)\n---\n", re.M)
 _PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
 
 
-def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens: int) -> str:
+def summarise_text(instructions: Sequence[str], prompts: Sequence[str], max_tokens: int) -> str:
     """The best sentences of the longest text given, in their order, within `max_tokens`.
 
     What a system message says is never material, unless it is all there is.
     """
-    texts = [*instructions, *given]
-    material = _longest_text(given or instructions)
+    texts = [*instructions, *prompts]
+    material = _longest_text(prompts or instructions)
     evidence = SentenceRanking(_asked_in(texts), page_views(material) or [PageView("", text=material)])
     room = max(1, min(MAX_SECTION_WORDS, max_tokens // 2))
-    chosen, used = [], 0
-    for scored in evidence.ranked:
-        length = len(scored.sentence.text.split())
-        if scored.sentence.kind != "label" and used + length <= room:
-            chosen.append(scored)
-            used += length
-    lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(chosen, key=lambda s: (s.page, s.place))]
+    best, word_count = [], 0
+    for candidate in evidence.ranked:
+        length = len(candidate.sentence.text.split())
+        if candidate.sentence.kind != "label" and word_count + length <= room:
+            best.append(candidate)
+            word_count += length
+    lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(best, key=lambda s: (s.page, s.place))]
     return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead_sentences(
         evidence, min(room, MAX_BLOCK_WORDS)
     )
@@ -60,13 +60,13 @@ def _open_sections(page: PageView, room: int) -> list[tuple[str, int]]:
         if sentence.kind in ("prose", "item") and len(sentence.text.split()) >= MIN_SUMMARY_WORDS:
             sections.setdefault(sentence.label, []).append((place, sentence.text))
     in_turn = [s for rank in zip_longest(*sections.values()) for s in rank if s]
-    chosen: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     for place, text in in_turn:
         room -= len(text.split())
-        if chosen and room < 0:
+        if lines and room < 0:
             break
-        chosen.append((place, text))
-    return [(text, page.number) for _, text in sorted(chosen)]
+        lines.append((place, text))
+    return [(text, page.number) for _, text in sorted(lines)]
 
 
 def pick_parts(texts: Sequence[str], count: int) -> list[int]:
@@ -77,10 +77,10 @@ def pick_parts(texts: Sequence[str], count: int) -> list[int]:
     for index, (text, head) in enumerate(heads):
         follows = index + 1 < len(heads) and heads[index + 1][0] is text
         body = text[head.end() : heads[index + 1][1].start() if follows else len(text)]
-        found = set(words.stems(body))
-        scores[int(head[1])] = sum(w for s, w in question.weights.items() if s in found)
-    ranked = sorted((n for n, score in scores.items() if score > 0), key=lambda n: (-scores[n], n))
-    return (ranked or sorted(scores))[:count]
+        stems = set(words.stems(body))
+        scores[int(head[1])] = sum(w for s, w in question.weights.items() if s in stems)
+    numbers = sorted((n for n, score in scores.items() if score > 0), key=lambda n: (-scores[n], n))
+    return (numbers or sorted(scores))[:count]
 
 
 def page_views(text: str) -> list[PageView]:
@@ -93,8 +93,8 @@ def page_views(text: str) -> list[PageView]:
 def _asked_in(texts: Sequence[str]) -> Question:
     """The question a prompt names, or its first words."""
     for text in texts:
-        if found := _ASKED.search(text):
-            return read_question(found[1])
+        if match := _ASKED.search(text):
+            return read_question(match[1])
     return read_question(next((t for t in texts if t.strip()), ""))
 
 

@@ -58,12 +58,12 @@ def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Cand
 def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
     """The units that promise most by their chance to answer, best first; none where no model can tell."""
     units, rows = describe_units(ranking)
-    compared = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
-    nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in compared])
+    indices = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
+    nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in indices])
     if nearness is None:
         return []
-    described = [{**rows[i], "nearness": near} for i, near in zip(compared, nearness, strict=True)]
-    return share_chances([units[i] for i in compared], described, load_weights(UNIT_READING))
+    features = [{**rows[i], "nearness": near} for i, near in zip(indices, nearness, strict=True)]
+    return share_chances([units[i] for i in indices], features, load_weights(UNIT_READING))
 
 
 def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) -> list[Scored]:
@@ -74,36 +74,38 @@ def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) 
     choices = ranking.question.choices
     stems = [frozenset(ranking.words.stems(choice)) for choice in choices]
     pool = list(_score_units(ranking)) if as_units else [s for s in ranking.ranked if s.is_quotable]
-    chosen: list[Scored] = []
+    sides: list[Scored] = []
     for choice, own, other in zip(choices, stems, reversed(stems), strict=True):
         counts = [_names_side(ranking, s, own - other) * (not _names_side(ranking, s, other - own)) for s in pool]
         counts = [count + defines(ranking, s.sentence.text, own) if count else 0 for count, s in zip(counts, pool, strict=True)]
-        named = sorted((i for i, count in enumerate(counts) if count), key=lambda i: (-counts[i], pool[i].page, pool[i].place))
-        nearest = [pool[i] for i in named[:MAX_COMPARED_UNITS]]
+        indices = sorted(
+            (i for i, count in enumerate(counts) if count), key=lambda i: (-counts[i], pool[i].page, pool[i].place)
+        )
+        nearest = [pool[i] for i in indices[:MAX_COMPARED_UNITS]]
         nearness = compare(f"what is {choice}", [unit_text(ranking, s) for s in nearest])
         if not nearness:
             return []
-        chosen.append(nearest[max(range(len(nearness)), key=lambda i: nearness[i])])
-    return chosen
+        sides.append(nearest[max(range(len(nearness)), key=lambda i: nearness[i])])
+    return sides
 
 
 def _names_side(ranking: SentenceRanking, s: Scored, words: frozenset[str]) -> int:
     """In how many places something is named: in a sentence or a unit, in the heading above it, in the title of its page."""
     places = (s.sentence.label, ranking.subjects[s.page])
-    said = (ranking.stems_of(s.page, s.place, s.last), *(frozenset(ranking.words.stems(text)) for text in places))
-    return sum(words <= stems for stems in said) if words else 0
+    stems_by_place = (ranking.stems_of(s.page, s.place, s.last), *(frozenset(ranking.words.stems(text)) for text in places))
+    return sum(words <= stems for stems in stems_by_place) if words else 0
 
 
 def pick_apart(units: Sequence[Scored], points: Sequence[float]) -> list[int]:
     """The units in the order of their points, without those that overlap a better one."""
-    chosen: list[int] = []
-    taken: set[tuple[int, int]] = set()
+    indices: list[int] = []
+    used_places: set[tuple[int, int]] = set()
     for i in sorted(range(len(units)), key=lambda i: -points[i]):
         places = {(units[i].page, place) for place in range(units[i].place, units[i].last)}
-        if taken.isdisjoint(places):
-            chosen.append(i)
-            taken |= places
-    return chosen
+        if used_places.isdisjoint(places):
+            indices.append(i)
+            used_places |= places
+    return indices
 
 
 def unit_text(ranking: SentenceRanking, unit: Scored) -> str:
@@ -167,10 +169,10 @@ def _count_words(sentences: Sequence[PassageSentence]) -> int:
 
 def describe_units(ranking: SentenceRanking) -> tuple[list[Scored], list[dict[str, float]]]:
     """The units that share most with the question and those that say what its subject is, and what speaks for each."""
-    scored = sorted(_score_units(ranking), key=lambda unit: -unit.score)
-    describe = _Describer(ranking, scored)
-    definitions = (unit for unit in scored[MAX_CANDIDATES:] if describe.defines(unit))
-    units = [*scored[:MAX_CANDIDATES], *itertools.islice(definitions, MAX_COMPARED)]
+    by_score = sorted(_score_units(ranking), key=lambda unit: -unit.score)
+    describe = _Describer(ranking, by_score)
+    definitions = (unit for unit in by_score[MAX_CANDIDATES:] if describe.defines(unit))
+    units = [*by_score[:MAX_CANDIDATES], *itertools.islice(definitions, MAX_COMPARED)]
     return units, [describe.of_unit(unit) for unit in units]
 
 
@@ -182,15 +184,20 @@ def _score_units(ranking: SentenceRanking) -> Iterator[Scored]:
         for unit in find_units(page):
             head = page[unit.first]
             label = head.text if head.kind == "label" else head.label
-            covered = ranking.held_by(number, unit.first, unit.last)
+            words = ranking.held_by(number, unit.first, unit.last)
             if label not in labels:
                 labels[label] = frozenset(ranking.rarity.keys() & ranking.words.stems(label))
-            if covered or labels[label]:
+            if words or labels[label]:
                 text = "\n".join(sentence.text for sentence in page[unit.first : unit.last])
                 whole = PassageSentence(text, head.block, label, head.kind)
-                score = prior * weigh_words(ranking.rarity, (covered, frozenset(), labels[label], title))
+                score = prior * weigh_words(ranking.rarity, (words, frozenset(), labels[label], title))
                 yield Scored(
-                    score / (1 + ranking.weights["length"] * len(text.split())), number, unit.first, whole, covered, unit.last
+                    score / (1 + ranking.weights["length"] * len(text.split())),
+                    number,
+                    unit.first,
+                    whole,
+                    words,
+                    unit.last,
                 )
 
 

@@ -16,8 +16,8 @@ __all__ = ["load_weights", "sum_points"]
 @cache
 def load_weights(name: str) -> Mapping[str, float]:
     text = resources.files("nexi.llm.extractive").joinpath(name).read_text(encoding="utf-8")
-    learned: dict[str, float] = json.loads(text)
-    return learned
+    weights: dict[str, float] = json.loads(text)
+    return weights
 
 
 def sum_points(row: Mapping[str, float], weights: Mapping[str, float]) -> float:

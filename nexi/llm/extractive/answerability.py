@@ -42,22 +42,22 @@ def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
     question = ranking.question
     if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
         return rate_words(question, ranking)  # no one sentence answers a question of two parts
-    known = load_weights(RATING)
-    points = sum_points(describe_rating(ranking, best, lines), known)
-    likely = known["likely unit" if best.scored.last else "likely few" if _asks_briefly(question) else "likely"]
-    return "no" if points < likely else "yes" if points >= known["yes"] else "likely"
+    weights = load_weights(RATING)
+    points = sum_points(describe_rating(ranking, best, lines), weights)
+    likely = weights["likely unit" if best.scored.last else "likely few" if _asks_briefly(question) else "likely"]
+    return "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
 
 
 def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
     """Whether the words of pages promise an answer; a question of several parts is likely answered where one of them is."""
     if _URL.search(question.text):
         return "likely"
-    known, score = load_weights(WORDS_RATING), answer_score(question, ranking)
-    if score >= known["likely"] or _is_short(question):
-        return "yes" if score >= known["yes"] else "likely"
+    weights, score = load_weights(WORDS_RATING), answer_score(question, ranking)
+    if score >= weights["likely"] or _is_short(question):
+        return "yes" if score >= weights["yes"] else "likely"
     parts = _AND.split(question.text)
     for part in map(read_question, parts if len(parts) > 1 else ()):
-        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= known["likely"]:
+        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= weights["likely"]:
             return "likely"
     return "no"
 
@@ -67,10 +67,12 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
     question = ranking.question
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
     asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
-    said = frozenset(ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.subjects[best.scored.page]))))
-    unsaid = {word: share for word, share in question.word_shares.items() if word not in said}
+    answer_stems = frozenset(
+        ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.subjects[best.scored.page])))
+    )
+    unsaid = {word: share for word, share in question.word_shares.items() if word not in answer_stems}
     measures = sum(unsaid.get(word, 0.0) for word in _find_measures(question, ranking))
-    wanted = any(holds_wanted(ranking, PassageSentence(line)) for line in lines)
+    has_wanted = any(holds_wanted(ranking, PassageSentence(line)) for line in lines)
     is_unit = float(best.scored.last > 0)
     return {
         **own,
@@ -79,7 +81,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
         "nearness": best.nearness,
         "chance": best.chance,
         "score": answer_score(question, ranking),
-        "wanted": float(wanted or ranking.wants not in ("person", "date", "number", "place")),
+        "wanted": float(has_wanted or ranking.wants not in ("person", "date", "number", "place")),
         "unsaid": sum(unsaid.values()) - measures,
         "few": float(_asks_briefly(question)),
         "unit": is_unit,
@@ -131,9 +133,9 @@ def _find_measures(question: Question, ranking: SentenceRanking) -> set[str]:
 def _weigh_asked(question: Question, ranking: SentenceRanking) -> dict[str, float]:
     """What each word counts that an answer should have; together 1."""
     measures = _find_measures(question, ranking)
-    asked = {word: share for word, share in question.word_shares.items() if word not in measures} or question.word_shares
-    whole = sum(asked.values())
-    return {word: share / whole for word, share in asked.items()}
+    shares = {word: share for word, share in question.word_shares.items() if word not in measures} or question.word_shares
+    whole = sum(shares.values())
+    return {word: share / whole for word, share in shares.items()}
 
 
 def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:
@@ -148,7 +150,7 @@ def _share_together(ranking: SentenceRanking, best: Sequence[Scored], weights: M
 
 def _share_of_names(question: Question, ranking: SentenceRanking, weights: Mapping[str, float], share: float) -> float:
     """The share of the question's names and numbers that occur on any page; for a question without one, the best share."""
-    marked = [word for word in _WORD.findall(question.text)[1:] if word[0].isupper() or word[0].isdigit()]
-    names = {stem for word in marked for stem in ranking.words.stems(word)} & weights.keys()
+    name_words = [word for word in _WORD.findall(question.text)[1:] if word[0].isupper() or word[0].isdigit()]
+    names = {stem for word in name_words for stem in ranking.words.stems(word)} & weights.keys()
     whole = _sum_of(weights, names)
     return _sum_of(weights, names & ranking.all_words()) / whole if whole else share

@@ -92,14 +92,14 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
         return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
     draft = draft_answer(evidence, usable, compare)
-    answered = rate_answer(evidence, draft.best, [text for text, _ in draft.lines])
-    if answered != "no":
-        return ExtractiveAnswer(draft.lines, draft.short, answered)
+    rating = rate_answer(evidence, draft.best, [text for text, _ in draft.lines])
+    if rating != "no":
+        return ExtractiveAnswer(draft.lines, draft.short, rating)
     if draft.best.scored.last:
-        return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=answered)
+        return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=rating)
     room = MAX_WORDS - len(NOT_ANSWERED.split())
     nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
-    return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=answered)
+    return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=rating)
 
 
 def _are_answered(evidence: SentenceRanking, readings: Sequence[Reading]) -> bool:
@@ -108,7 +108,7 @@ def _are_answered(evidence: SentenceRanking, readings: Sequence[Reading]) -> boo
     return rate_words(evidence.question, evidence) != "no" or any(rate_answer(evidence, *text) != "no" for text in texts)
 
 
-class Draft(Struct, frozen=True):
+class AnswerDraft(Struct, frozen=True):
     """An answer that was not rated yet, and the sentence or unit that answers most likely."""
 
     best: Candidate
@@ -116,34 +116,34 @@ class Draft(Struct, frozen=True):
     short: str = ""
 
 
-def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> Draft:
+def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> AnswerDraft:
     """The answer that the pages give to a question that no two sentences settle."""
     question, candidates = evidence.question, rate_choices(evidence, compare)
     best, is_unit = candidates[0], candidates[0].scored.last > 0
     if not is_unit:
-        settled = settle_values(evidence, best.scored, usable)
-        if settled.is_disputed:
-            return Draft(best, _quote_lines(evidence, settled.chosen, MAX_BLOCK_WORDS), DISAGREE.strip())
-        outvoted = {(s.page, s.place) for s in settled.aside}
-        if (best.scored.page, best.scored.place) in outvoted:
-            candidates = [replace(best, scored=settled.chosen[0]), *candidates[1:]]
-        candidates = [c for c in candidates if (c.scored.page, c.scored.place) not in outvoted]
-        usable = [s for s in usable if (s.page, s.place) not in outvoted]
+        values = settle_values(evidence, best.scored, usable)
+        if values.is_disputed:
+            return AnswerDraft(best, _quote_lines(evidence, values.chosen, MAX_BLOCK_WORDS), DISAGREE.strip())
+        minority = {(s.page, s.place) for s in values.aside}
+        if (best.scored.page, best.scored.place) in minority:
+            candidates = [replace(best, scored=values.chosen[0]), *candidates[1:]]
+        candidates = [c for c in candidates if (c.scored.page, c.scored.place) not in minority]
+        usable = [s for s in usable if (s.page, s.place) not in minority]
     if compare and question.sets_side_by_side and (sides := choose_sides(evidence, compare, as_units=is_unit)):
-        return Draft(best, _quote_sides(evidence, candidates, sides))
+        return AnswerDraft(best, _quote_sides(evidence, candidates, sides))
     if is_unit:
-        return Draft(best, _quote_units(evidence, candidates))
+        return AnswerDraft(best, _quote_units(evidence, candidates))
     graph = _Subjects(evidence, usable)
     is_read = best.nearness > 0
     is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
     if not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
-        return Draft(best, _fill_room(evidence, pair, usable))
+        return AnswerDraft(best, _fill_room(evidence, pair, usable))
     if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
-        return Draft(best, _fill_room(evidence, usable[:1], usable))
-    chosen = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
-    if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(chosen, candidates)):
-        return Draft(best, _fill_room(evidence, [chosen[0], other], chosen))
-    return Draft(best, _quote_lines(evidence, chosen))
+        return AnswerDraft(best, _fill_room(evidence, usable[:1], usable))
+    sentences = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
+    if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(sentences, candidates)):
+        return AnswerDraft(best, _fill_room(evidence, [sentences[0], other], sentences))
+    return AnswerDraft(best, _quote_lines(evidence, sentences))
 
 
 def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
@@ -158,21 +158,21 @@ def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None
 
 def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple[Scored, str] | None:
     """A sentence that says just what was asked, with "Yes." or "No."; None where there is none, or two say opposite things."""
-    decided = {
+    deciding = {
         short: s
         for s in reversed(usable)
         if (short := confirm_statement(evidence.question, s.sentence.text, evidence.subjects[s.page]))
     }
-    return next(((s, short) for short, s in decided.items()), None) if len(decided) == 1 else None
+    return next(((s, short) for short, s in deciding.items()), None) if len(deciding) == 1 else None
 
 
 def _quote_sides(
     evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]
 ) -> tuple[tuple[str, int], ...]:
     """A line for each side of a comparison, after the best sentence or unit where that names both."""
-    asked = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
+    choice_stems = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
     best = candidates[0].scored
-    first = [best] if asked <= evidence.stems_of(best.page, best.place, best.last) else []
+    first = [best] if choice_stems <= evidence.stems_of(best.page, best.place, best.last) else []
     apart = [s for s in sides if s.page != best.page or not best.place <= s.place < max(best.last, best.place + 1)]
     lines: list[tuple[str, int]] = []
     for s in (*first, *(apart if first else sides)):
@@ -188,9 +188,9 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
     for reading in readings:
         quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_WORDS) for s in reading.sentences]
         numbers = [evidence.pages[s.page].number for s in reading.sentences]
-        cited = [f"{quote} [{number}] " for quote, number in zip(quotes[:-1], numbers, strict=False)]
+        quotations = [f"{quote} [{number}] " for quote, number in zip(quotes[:-1], numbers, strict=False)]
         lead = DISAGREE if reading.is_disputed else ""
-        lines.append((f"- {reading.label}: {lead}{''.join(cited)}{quotes[-1]}", numbers[-1]))
+        lines.append((f"- {reading.label}: {lead}{''.join(quotations)}{quotes[-1]}", numbers[-1]))
     return tuple(lines)
 
 
@@ -220,15 +220,15 @@ def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> 
     Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
     """
     most, least = (2 * MAX_SENTENCES, 0.0) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
-    chosen, chance = [candidates[0].scored], candidates[0].chance
+    sentences, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
-        said = frozenset[str]().union(*(s.covered for s in chosen))
+        covered_words = frozenset[str]().union(*(s.covered for s in sentences))
         may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
-        fits = len(chosen) < most and len({s.page for s in (*chosen, candidate.scored)}) <= MAX_PAGES
-        if fits and (may_answer or _goes_on(evidence, candidate, chosen[0], said)):
-            chosen.append(candidate.scored)
+        fits = len(sentences) < most and len({s.page for s in (*sentences, candidate.scored)}) <= MAX_PAGES
+        if fits and (may_answer or _goes_on(evidence, candidate, sentences[0], covered_words)):
+            sentences.append(candidate.scored)
             chance += candidate.chance
-    return chosen
+    return sentences
 
 
 def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) -> bool:
@@ -248,25 +248,25 @@ def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[
 def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
     """The sentence that answers most likely; where that is not likely enough, others that may, the likeliest first."""
     candidates = _leave_out_leads(evidence, candidates)
-    chosen, chance = [candidates[0].scored], candidates[0].chance
+    sentences, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
-        s, anchor = candidate.scored, chosen[0]
-        said = frozenset[str]().union(*(c.covered for c in chosen))
-        wanted = chance < CERTAIN and candidate.chance >= MIN_CHANCE
-        if len(chosen) == MAX_SENTENCES or not (wanted or _goes_on(evidence, candidate, anchor, said)):
+        s, anchor = candidate.scored, sentences[0]
+        covered_words = frozenset[str]().union(*(c.covered for c in sentences))
+        may_answer = chance < CERTAIN and candidate.chance >= MIN_CHANCE
+        if len(sentences) == MAX_SENTENCES or not (may_answer or _goes_on(evidence, candidate, anchor, covered_words)):
             continue
-        if s.score >= _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score:
-            chosen.append(s)
+        if s.score >= _min_share(evidence, s, {c.page for c in sentences}, covered_words) * anchor.score:
+            sentences.append(s)
             chance += candidate.chance
-    return chosen
+    return sentences
 
 
-def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, said: frozenset[str]) -> bool:
+def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, covered_words: frozenset[str]) -> bool:
     """Whether a sentence says more of the question: the next one, or one of a further page where this page lacks the words."""
     s = candidate.scored
     if s.page == anchor.page:
-        return s.place == anchor.place + 1 and bool(s.covered - said) and candidate.chance >= MIN_CHANCE / 2
-    return s.score >= CERTAIN * anchor.score and bool(s.covered - said - evidence.page_words(anchor.page))
+        return s.place == anchor.place + 1 and bool(s.covered - covered_words) and candidate.chance >= MIN_CHANCE / 2
+    return s.score >= CERTAIN * anchor.score and bool(s.covered - covered_words - evidence.page_words(anchor.page))
 
 
 def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -275,24 +275,26 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
     One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
     """
     page = candidates[0].scored.page
-    asked = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
-    kept = [
-        c for c in candidates if c.scored.page != page or c.scored.covered & asked or holds_wanted(evidence, c.scored.sentence)
+    other_stems = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
+    informative = [
+        c
+        for c in candidates
+        if c.scored.page != page or c.scored.covered & other_stems or holds_wanted(evidence, c.scored.sentence)
     ]
-    if not asked or not any(c.scored.page == page for c in kept):
+    if not other_stems or not any(c.scored.page == page for c in informative):
         return candidates
-    whole = sum(c.chance for c in kept)
-    return [Candidate(c.scored, c.chance / whole) for c in kept]
+    whole = sum(c.chance for c in informative)
+    return [Candidate(c.scored, c.chance / whole) for c in informative]
 
 
-def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
+def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
     """The chosen sentences with their citation numbers: the best one, then those of its page.
 
     The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
     needed share the room.
     """
     lines: list[tuple[Scored, list[str]]] = []
-    for s in chosen:
+    for s in sentences:
         texts = quote_with_context(evidence, s, [o for o, _ in lines])
         texts[0] = shorten_sentence(texts[0], evidence, MAX_WORDS)
         before = [text for _, others in lines for text in others]
@@ -300,11 +302,11 @@ def _quote_lines(evidence: SentenceRanking, chosen: Sequence[Scored], room: int 
             continue
         if not lines or _count_words((*before, *texts)) <= room:
             lines.append((s, texts))
-        elif len(before) == len(texts) == 1 and s.page != chosen[0].page:
-            fitted = fit_sentences((*before, *texts), evidence, room)
-            if _count_words(fitted) <= room:
-                lines = [(chosen[0], fitted[:1]), (s, fitted[1:])]
-    lines.sort(key=lambda line: (line[0] is not chosen[0], line[0].page != chosen[0].page, line[0].page, line[0].place))
+        elif len(before) == len(texts) == 1 and s.page != sentences[0].page:
+            pair = fit_sentences((*before, *texts), evidence, room)
+            if _count_words(pair) <= room:
+                lines = [(sentences[0], pair[:1]), (s, pair[1:])]
+    lines.sort(key=lambda line: (line[0] is not sentences[0], line[0].page != sentences[0].page, line[0].page, line[0].place))
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
 
 
@@ -330,8 +332,8 @@ class NextStep(Struct, frozen=True):
     named: tuple[str, ...] = ()
 
 
-def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], known: Container[str]) -> NextStep:
-    """What to read or search next; of `hits` the best come first, and `known` addresses are left out."""
+def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], read_urls: Container[str]) -> NextStep:
+    """What to read or search next; of `hits` the best come first, and `read_urls` are left out."""
     evidence = rank_sentences(question, tuple(pages))
     usable = [s for s in evidence.ranked if s.is_quotable]
     graph = _Subjects(evidence, usable)
@@ -339,8 +341,8 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
     reads_on = partial and rate_words(question, evidence) != "no"
-    named = (hit.url for hit in hits if reads_on and hit.url not in known and graph.is_mentioned(hit.title))
-    return NextStep(tuple(url for url in graph.linked_urls() if url not in known), tuple(queries), tuple(named))
+    further_urls = (hit.url for hit in hits if reads_on and hit.url not in read_urls and graph.is_mentioned(hit.title))
+    return NextStep(tuple(url for url in graph.linked_urls() if url not in read_urls), tuple(queries), tuple(further_urls))
 
 
 class _Subjects:
@@ -355,11 +357,11 @@ class _Subjects:
     def sides(self) -> list[tuple[Side, Scored]]:
         """The two alternatives of the question with the first words of their pages."""
         choices = self.evidence.question.choices
-        found = [self._find_side(choice, self._pages_about(choice)) for choice in choices]
-        if len(found) != 2 or not all(found):
-            named = [n for n, is_named in enumerate(self.named) if is_named]
-            found = [self._find_side(self.evidence.subjects[n], [n]) for n in named]
-        sides = [side for side in found if side]
+        candidates = [self._find_side(choice, self._pages_about(choice)) for choice in choices]
+        if len(candidates) != 2 or not all(candidates):
+            pages = [n for n, is_named in enumerate(self.named) if is_named]
+            candidates = [self._find_side(self.evidence.subjects[n], [n]) for n in pages]
+        sides = [side for side in candidates if side]
         return sides if len(sides) == 2 and sides[0][1].page != sides[1][1].page else []
 
     def _find_side(self, name: str, pages: Sequence[int]) -> tuple[Side, Scored] | None:
@@ -379,9 +381,9 @@ class _Subjects:
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
         best: tuple[tuple[bool, float], list[Scored]] = ((False, 0.0), [])
-        named = [n for n, is_named in enumerate(self.named) if is_named]
+        pages = [n for n, is_named in enumerate(self.named) if is_named]
         best_page = self.usable[0].page
-        for first in dict.fromkeys((*named, best_page) if self.needs_another_page(best_page) else named):
+        for first in dict.fromkeys((*pages, best_page) if self.needs_another_page(best_page) else pages):
             for second in range(len(self.flat)):
                 pair = self._pair_pages(first, second)
                 rank = (self.named[first] and self.named[second], sum(s.score for s in pair))
@@ -395,20 +397,20 @@ class _Subjects:
         others = [n for n in range(len(self.flat)) if n != page]
         return cover(page) < ONE_PAGE and any(cover(page, n) > cover(page) for n in others)
 
-    def find_other_page(self, chosen: Sequence[Scored], candidates: Sequence[Candidate]) -> Scored | None:
+    def find_other_page(self, sentences: Sequence[Scored], candidates: Sequence[Candidate]) -> Scored | None:
         """The best sentence of the page that says most of what the page of the chosen ones leaves out."""
-        page = chosen[0].page
-        others = [c.scored for c in candidates if c.scored.page != page and c.scored.score >= ENOUGH * chosen[0].score]
+        page = sentences[0].page
+        others = [c.scored for c in candidates if c.scored.page != page and c.scored.score >= ENOUGH * sentences[0].score]
         return max(others, key=lambda s: self.evidence.page_cover(page, s.page), default=None)
 
     def next_name(self) -> str:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
         question = self.evidence.question
         cues = {w for word, cue in RELATIONS.items() if re.search(rf"\b{word}\b", question.text, re.I) for w in cue}
-        known = flatten_words(" ".join((question.text, *self.evidence.subjects)))
-        pages = [n for n, named in enumerate(self.named) if named and cues]
+        familiar_text = flatten_words(" ".join((question.text, *self.evidence.subjects)))
+        pages = [n for n, is_subject in enumerate(self.named) if is_subject and cues]
         sentences = (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES])
-        return next((name for text in sentences if (name := _name_after(text, cues, known))), "")
+        return next((name for text in sentences if (name := _name_after(text, cues, familiar_text))), "")
 
     def is_mentioned(self, title: str) -> bool:
         """Whether a page names what another one is about by its title."""
@@ -421,16 +423,16 @@ class _Subjects:
 
     def linked_urls(self) -> list[str]:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
-        about = [n for n, named in enumerate(self.named) if named] or [s.page for s in self.usable[:1]]
+        about = [n for n, is_subject in enumerate(self.named) if is_subject] or [s.page for s in self.usable[:1]]
         partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
         best = [s for s in self.usable if s.page in partial][:MAX_SENTENCES]
-        asked = flatten_words(self.evidence.question.text)
+        question_text = flatten_words(self.evidence.question.text)
         return list(
             dict.fromkeys(
                 url
                 for s in best
                 for label, url in _find_links(self.evidence.pages[s.page].text, s.sentence.text)
-                if flatten_words(label) not in asked
+                if flatten_words(label) not in question_text
             )
         )
 
@@ -456,17 +458,17 @@ class _Subjects:
             tells_life = life is not None and life.search(s.sentence.text) is not None
             return tells_life, s.score - sum(rarity[c] for c in s.covered & spent)
 
-        found = [s for s in self.usable if s.page == page]
+        sentences = [s for s in self.usable if s.page == page]
         lead = self._lead_sentence(page)
-        if life and lead and all(s.place != lead.place for s in found):
-            found.append(lead)
-        return max(found, key=value, default=lead)
+        if life and lead and all(s.place != lead.place for s in sentences):
+            sentences.append(lead)
+        return max(sentences, key=value, default=lead)
 
     def _find_mention(self, first: int, second: int) -> Scored | None:
         """A sentence near the beginning of a page that names what another page is about, whatever else it says."""
         opening = enumerate(self.evidence.sentences[first][:MAX_CANDIDATES])
-        found = (Scored(0.0, first, place, s, frozenset()) for place, s in opening if s.kind == "prose")
-        return next((s for s in found if self._mentions_subject(s, second)), None)
+        sentences = (Scored(0.0, first, place, s, frozenset()) for place, s in opening if s.kind == "prose")
+        return next((s for s in sentences if self._mentions_subject(s, second)), None)
 
     def _mentions_subject(self, s: Scored, page: int) -> bool:
         """Whether a sentence names what a page is about, a middle name more or less, or without the title after a comma."""
@@ -480,8 +482,8 @@ class _Subjects:
         return len(words) > 1 and words[0] in text and re.search(r" (?:\w+ )?".join(map(re.escape, words)), text) is not None
 
     def _is_about(self, page: int, choice: str) -> bool:
-        wanted = flatten_words(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else flatten_words(choice)
-        return len(self.flat[page]) >= MIN_NAME_CHARS and (self.flat[page] in wanted or wanted in self.flat[page])
+        name = flatten_words(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else flatten_words(choice)
+        return len(self.flat[page]) >= MIN_NAME_CHARS and (self.flat[page] in name or name in self.flat[page])
 
     def _lead_sentence(self, page: int) -> Scored | None:
         """The sentence that introduces a page's subject; with a date if one of the first has it."""
@@ -509,51 +511,51 @@ def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:
             yield label, match[2]
 
 
-def _name_after(text: str, cues: set[str], known: str) -> str:
+def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
     """The first new name that follows one of the cue words within a few words."""
     words = re.findall(r"[\w'’-]+", text)
     for place, word in enumerate(words):
         if word.lower() in cues:
             rest = " ".join(words[place + 1 : place + 1 + MAX_HEAD_WORDS])
             for name in find_names(rest):
-                if flatten_words(name) not in known and len(name.split()) > 1:
+                if flatten_words(name) not in familiar_text and len(name.split()) > 1:
                     return name
     return ""
 
 
 def _fill_room(
-    evidence: SentenceRanking, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int = 0
+    evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0
 ) -> tuple[tuple[str, int], ...]:
     """The chosen sentences and more of what speaks best while there is room; nothing is said twice."""
-    if len(chosen) == 1:
-        lines = list(_quote_lines(evidence, chosen))
+    if len(sentences) == 1:
+        lines = list(_quote_lines(evidence, sentences))
     else:
-        texts = fit_sentences([quote_sentence(evidence, s) for s in chosen], evidence, MAX_WORDS - spent)
-        lines = [(text, evidence.pages[s.page].number) for text, s in zip(texts, chosen, strict=True)]
-    left = MAX_WORDS - spent - _count_words(text for text, _ in lines)
-    quoted = list(chosen)
-    cited = {s.page for s in chosen}
-    said = frozenset[str]().union(*(s.covered for s in chosen))
-    anchor = chosen[0]
+        texts = fit_sentences([quote_sentence(evidence, s) for s in sentences], evidence, MAX_WORDS - spent)
+        lines = [(text, evidence.pages[s.page].number) for text, s in zip(texts, sentences, strict=True)]
+    room = MAX_WORDS - spent - _count_words(text for text, _ in lines)
+    quotations = list(sentences)
+    pages = {s.page for s in sentences}
+    covered_words = frozenset[str]().union(*(s.covered for s in sentences))
+    anchor = sentences[0]
     for s in usable:
-        text = quote_sentence(evidence, s, quoted)
-        fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
-        enough = _min_share(evidence, s, cited, said) * anchor.score
-        if fits and s.score >= enough and not any(_says_the_same(s.sentence.text, o.sentence.text) for o in quoted):
+        text = quote_sentence(evidence, s, quotations)
+        fits = len(text.split()) <= room and len(pages | {s.page}) <= MAX_PAGES
+        enough = _min_share(evidence, s, pages, covered_words) * anchor.score
+        if fits and s.score >= enough and not any(_says_the_same(s.sentence.text, o.sentence.text) for o in quotations):
             lines.append((text, evidence.pages[s.page].number))
-            left -= len(text.split())
-            cited.add(s.page)
-            said |= s.covered
-            quoted.append(s)
+            room -= len(text.split())
+            pages.add(s.page)
+            covered_words |= s.covered
+            quotations.append(s)
     return tuple(lines)
 
 
-def _min_share(evidence: SentenceRanking, s: Scored, cited: set[int], said: frozenset[str]) -> float:
+def _min_share(evidence: SentenceRanking, s: Scored, pages: set[int], covered_words: frozenset[str]) -> float:
     """The share of the best score a sentence needs: more on a further page once every word of the question is said.
 
     There, a sentence that names a page already quoted only leads back to it.
     """
-    if s.page in cited or not evidence.rarity.keys() <= said:
+    if s.page in pages or not evidence.rarity.keys() <= covered_words:
         return ENOUGH
-    leads_back = any(is_named(evidence.subjects[page], s.sentence.text) for page in cited)
+    leads_back = any(is_named(evidence.subjects[page], s.sentence.text) for page in pages)
     return math.inf if leads_back else CERTAIN

@@ -49,8 +49,8 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
     if len({number for _, number in draft.lines}) > 1 and ranking.wants != "code":
         return ""
     order = sorted(range(len(readable)), key=lambda i: readable[i].number != draft.lines[0][1])
-    chosen = _choose_places(ranking, [text for text, _ in draft.lines])
-    return "\n\n".join(_render_page(ranking, page, sorted(chosen[page])) for page in order if chosen.get(page))
+    places = _choose_places(ranking, [text for text, _ in draft.lines])
+    return "\n\n".join(_render_page(ranking, page, sorted(places[page])) for page in order if places.get(page))
 
 
 def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
@@ -60,42 +60,42 @@ def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
     """
     words = ContentWords()
     best = _CITATION.split(quotation)[0]  # the sentence that answers best stands first
-    asked, quoted = set(words.stems(f"{question} {titles}")), set(words.stems(best))
+    question_stems, quotation_stems = set(words.stems(f"{question} {titles}")), set(words.stems(best))
     bare = _CITATION.sub(" ", text)
     names = {stem for name in _NAME.findall(bare) for stem in words.stems(name)}
-    repeats = asked.issuperset(words.stems(bare)) and not _YES_OR_NO.match(question.strip())
-    return names <= asked | quoted and not repeats
+    repeats = question_stems.issuperset(words.stems(bare)) and not _YES_OR_NO.match(question.strip())
+    return names <= question_stems | quotation_stems and not repeats
 
 
-def _choose_places(ranking: SentenceRanking, quoted: Sequence[str]) -> dict[int, set[int]]:
+def _choose_places(ranking: SentenceRanking, quotations: Sequence[str]) -> dict[int, set[int]]:
     """The sentences of each page: what the built-in model would quote, the best windows, and how their pages begin."""
     usable = [s for s in ranking.ranked if _is_readable(s.sentence)]
-    first = [s for s in usable if any(_is_quoted(s.sentence.text, text) for text in quoted)]
-    chosen: dict[int, set[int]] = {}
-    left, windows = MAX_SECTION_WORDS, 0
-    for scored in dict.fromkeys((*first, *usable)):
-        is_known = scored.place in chosen.get(scored.page, ())
-        if is_known or (len(chosen) == MAX_PAGES_READ and scored.page not in chosen):
+    first = [s for s in usable if any(_is_quoted(s.sentence.text, text) for text in quotations)]
+    places: dict[int, set[int]] = {}
+    room, windows = MAX_SECTION_WORDS, 0
+    for candidate in dict.fromkeys((*first, *usable)):
+        is_known = candidate.place in places.get(candidate.page, ())
+        if is_known or (len(places) == MAX_PAGES_READ and candidate.page not in places):
             continue
-        if windows == MAX_ALTERNATIVES and scored not in first:
+        if windows == MAX_ALTERNATIVES and candidate not in first:
             break
         windows += 1
-        opening = _find_opening(ranking, scored.page)
-        around = (scored.place - 1, scored.place + 1)
-        for place in (scored.place, *opening, *around):
-            left -= _take_place(ranking, chosen.setdefault(scored.page, set()), scored.page, place, left)
-    return chosen
+        opening = _find_opening(ranking, candidate.page)
+        around = (candidate.place - 1, candidate.place + 1)
+        for place in (candidate.place, *opening, *around):
+            room -= _take_place(ranking, places.setdefault(candidate.page, set()), candidate.page, place, room)
+    return places
 
 
-def _take_place(ranking: SentenceRanking, chosen: set[int], page: int, place: int, left: int) -> int:
+def _take_place(ranking: SentenceRanking, places: set[int], page: int, place: int, room: int) -> int:
     """Add a sentence that can be read and fits; how many words that took."""
     sentences = ranking.sentences[page]
-    if place in chosen or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
+    if place in places or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
         return 0
     length = len(sentences[place].text.split())
-    if length > left:
+    if length > room:
         return 0
-    chosen.add(place)
+    places.add(place)
     return length
 
 

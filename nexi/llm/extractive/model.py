@@ -103,8 +103,8 @@ class _ExtractiveQuestion(Struct, frozen=True):
         read = tuple({p.number: p for p in self.pages if p.text and not p.error and p.number > 0}.values())
         if self.knows_enough:
             return read
-        found = tuple(p for p in read if p.number not in self.stored or p.url in self.asked or p.url.startswith("file:"))
-        return found if any(p.number not in self.stored or p.url in self.asked for p in found) else read
+        pages = tuple(p for p in read if p.number not in self.stored or p.url in self.asked or p.url.startswith("file:"))
+        return pages if any(p.number not in self.stored or p.url in self.asked for p in pages) else read
 
     @property
     def knows_enough(self) -> bool:
@@ -116,8 +116,8 @@ def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: i
     """The next step of a conversation: search, read, or answer."""
     turn = _read_turn(messages)
     if not tools and not turn.pages:
-        told = [m.content for m in messages if m.role == "system"]
-        return _text_reply(summarise_text(told, [m.content for m in messages if m.role != "system"], max_tokens))
+        instructions = [m.content for m in messages if m.role == "system"]
+        return _text_reply(summarise_text(instructions, [m.content for m in messages if m.role != "system"], max_tokens))
     return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages), compare)
 
 
@@ -149,8 +149,8 @@ def _find_next_step(turn: _ExtractiveQuestion) -> NextStep:
     if turn.reads != 1 or turn.searches > 1 or not turn.quotable_pages:
         return NextStep()
     hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
-    ranked = [hits[url] for url in rank_hits(turn.question, turn.latest)]
-    return find_next_step(turn.question, turn.quotable_pages, ranked, turn.asked)
+    best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
+    return find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
 
 
 def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
@@ -179,13 +179,13 @@ def _choose_queries(turn: _ExtractiveQuestion, leads: Sequence[str]) -> list[str
 
 def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
-    found = [passage.url for passage in _found_passages(turn)]
+    store_urls = [passage.url for passage in _found_passages(turn)]
     hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
-    ranked = list(dict.fromkeys([*found, *rank_hits(turn.question, turn.latest)]))
+    urls = list(dict.fromkeys([*store_urls, *rank_hits(turn.question, turn.latest)]))
     scopes = [
-        read_scope(hits[url].title, url, "", hits[url].published[:10]) if url in hits else DocumentScope() for url in ranked
+        read_scope(hits[url].title, url, "", hits[url].published[:10]) if url in hits else DocumentScope() for url in urls
     ]
-    return list(dict.fromkeys([*own, *(ranked[n] for n in order_versions(turn.question.text, scopes))]))
+    return list(dict.fromkeys([*own, *(urls[n] for n in order_versions(turn.question.text, scopes))]))
 
 
 def _found_passages(turn: _ExtractiveQuestion, pages: Sequence[PageView] = ()) -> list[FoundPassage]:
@@ -212,10 +212,10 @@ def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
 def _draft_text(draft: ExtractiveAnswer, passages: str = "") -> str:
     if not draft.lines:
         return NOTHING_FOUND
-    quoted = passages or join_quotations(draft.lines)
+    quotations = passages or join_quotations(draft.lines)
     if draft.answered == "no":
-        return f"{NOT_ANSWERED}\n\n{quoted}"
-    return f"{draft.short} {quoted}" if draft.short else quoted
+        return f"{NOT_ANSWERED}\n\n{quotations}"
+    return f"{draft.short} {quotations}" if draft.short else quotations
 
 
 def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
@@ -228,35 +228,42 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     question = read_question(messages[at].content if messages else "", " ".join(asked_before[-MAX_ROUNDS:]))
     names = {call.id: call.name for m in messages for call in m.tool_calls}
     here = [messages[i] for i in results if i > at]
-    stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
-    used = [names.get(m.tool_call_id, "") for m in here]
-    found = [tuple(_typed_items(m, SearchOutcome)) for m in here]
+    local_results = [m for m in here if names.get(m.tool_call_id) == LOCAL]
+    tool_names = [names.get(m.tool_call_id, "") for m in here]
+    outcomes_by_message = [tuple(_typed_items(m, SearchOutcome)) for m in here]
     return _ExtractiveQuestion(
         question,
-        tuple(outcome for outcomes in found for outcome in outcomes),
-        _latest_outcomes(found, used),
+        tuple(outcome for outcomes in outcomes_by_message for outcome in outcomes),
+        _latest_outcomes(outcomes_by_message, tool_names),
         tuple(p for i in results for p in _pages_of(messages[i])),
         _asked_urls(messages, results),
-        sum(name in SEARCHING for name in used),
-        sum(name in READING and _answers_with_pages(m) for m, name in zip(here, used, strict=True)),
-        next((a for m in stored for a in _typed_items(m, Assessment)), Assessment(0.0) if stored else None),
-        frozenset(view.number for m in stored for view in _pages_of(m)),
+        sum(name in SEARCHING for name in tool_names),
+        sum(name in READING and _answers_with_pages(m) for m, name in zip(here, tool_names, strict=True)),
+        next((a for m in local_results for a in _typed_items(m, Assessment)), Assessment(0.0) if local_results else None),
+        frozenset(view.number for m in local_results for view in _pages_of(m)),
     )
 
 
-def _latest_outcomes(found: Sequence[tuple[SearchOutcome, ...]], used: Sequence[str]) -> tuple[SearchOutcome, ...]:
+def _latest_outcomes(
+    outcomes_by_message: Sequence[tuple[SearchOutcome, ...]], tool_names: Sequence[str]
+) -> tuple[SearchOutcome, ...]:
     """What the last search of the web that brought anything found; with only one search, what is known of other places too."""
     last = max(
-        (i for i, (outcomes, name) in enumerate(zip(found, used, strict=True)) if name in SEARCHING and outcomes), default=0
+        (
+            i
+            for i, (outcomes, name) in enumerate(zip(outcomes_by_message, tool_names, strict=True))
+            if name in SEARCHING and outcomes
+        ),
+        default=0,
     )
-    first = last if sum(name in SEARCHING for name in used) > 1 else 0
-    return tuple(outcome for outcomes in found[first:] for outcome in outcomes)
+    first = last if sum(name in SEARCHING for name in tool_names) > 1 else 0
+    return tuple(outcome for outcomes in outcomes_by_message[first:] for outcome in outcomes)
 
 
 def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozenset[str]:
     """Every page that was asked for; a call that only announces pages does not count."""
-    announced = {messages[i].tool_call_id for i in results if not _answers_with_pages(messages[i])}
-    calls = [c for m in messages for c in m.tool_calls if c.name in READING and c.id not in announced]
+    announcements = {messages[i].tool_call_id for i in results if not _answers_with_pages(messages[i])}
+    calls = [c for m in messages for c in m.tool_calls if c.name in READING and c.id not in announcements]
     return frozenset(u for call in calls for u in _called_urls(call))
 
 
@@ -276,9 +283,9 @@ def _result_places(messages: Sequence[Message]) -> list[int]:
 
 def _question_place(messages: Sequence[Message], results: Sequence[int]) -> int:
     """The last user message that does not come straight after a tool's result: that would be the loop speaking."""
-    found = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
-    asked = [i for i in found if i - 1 not in results]
-    return (asked or found or [0])[-1]
+    places = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
+    questions = [i for i in places if i - 1 not in results]
+    return (questions or places or [0])[-1]
 
 
 def _typed_items(message: Message, kind: type[Any]) -> Iterable[Any]:
@@ -311,8 +318,8 @@ def _called_urls(call: ToolCall) -> list[str]:
 def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
     """The one structured answer given without a model: which numbered parts of the prompt bear on its question."""
     properties = schema.get("properties")
-    wanted = properties.get("pick") if isinstance(properties, Mapping) else None
-    if not isinstance(wanted, Mapping) or wanted.get("type") != "array":
+    pick = properties.get("pick") if isinstance(properties, Mapping) else None
+    if not isinstance(pick, Mapping) or pick.get("type") != "array":
         raise LLMError(
             "the built-in model cannot fill in this form",
             cause="it has no language model behind it",
@@ -320,7 +327,7 @@ def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dic
             code="unsupported",
         )
     return {
-        "pick": pick_parts([m.content for m in messages], min(MAX_ALTERNATIVES, int(wanted.get("maxItems", MAX_ALTERNATIVES))))
+        "pick": pick_parts([m.content for m in messages], min(MAX_ALTERNATIVES, int(pick.get("maxItems", MAX_ALTERNATIVES))))
     }
 
 

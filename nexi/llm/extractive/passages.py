@@ -95,12 +95,12 @@ def name_cells(row: PassageSentence, columns: Collection[int] = ()) -> PassageSe
     A cell that is empty says nothing, and neither does its head.
     """
     heads = (*map(strip_markdown, row.heads), *[""] * len(row.cells))
-    named = [
+    cells = [
         f"{head}: {cell}" if head and head != cell else cell
         for number, (head, cell) in enumerate(zip(heads, row.cells, strict=False))
         if cell and (not columns or not number or number in columns)
     ]
-    return replace(row, text=_join_cells(named))
+    return replace(row, text=_join_cells(cells))
 
 
 def _join_cells(cells: Sequence[str]) -> str:
@@ -125,13 +125,13 @@ class ContentWords:
 
     def stems(self, text: str) -> list[str]:
         """The content words of a text, stemmed, in order; identifiers also give their parts."""
-        known = self._stems
+        cache = self._stems
         out: list[str] = []
         for word in _WORD.findall(text):
-            found = known.get(word)
-            if found is None:
-                found = known[word] = tuple(_stems_in(word, self._language) if self._language else _stems_of(word))
-            out += found
+            word_stems = cache.get(word)
+            if word_stems is None:
+                word_stems = cache[word] = tuple(_stems_in(word, self._language) if self._language else _stems_of(word))
+            out += word_stems
         return out
 
 

@@ -206,12 +206,12 @@ def what_is_wanted(text: str) -> Wants:
     """The kind of thing that would answer. The first question word decides: "what happens when" asks for no date."""
     if _HOW_TO.search(text):
         return "code" if _CODE_HINT.search(text) else ""
-    asked = {w.lower().removesuffix("s") for m in _WH.finditer(text) for w in m.group(1).split()}
-    if asked & CODE_NOUNS and (_CODE_HINT.search(text) or asked & _PLAINLY_CODE):
+    nouns = {w.lower().removesuffix("s") for m in _WH.finditer(text) for w in m.group(1).split()}
+    if nouns & CODE_NOUNS and (_CODE_HINT.search(text) or nouns & _PLAINLY_CODE):
         return "code"
-    found = [(match.start(), order, kind) for order, (kind, sign) in enumerate(_SIGNS) if (match := sign.search(text))]
-    if found or _QUESTION_WORD.search(text):
-        return min(found)[2] if found else ""
+    matches = [(match.start(), order, kind) for order, (kind, sign) in enumerate(_SIGNS) if (match := sign.search(text))]
+    if matches or _QUESTION_WORD.search(text):
+        return min(matches)[2] if matches else ""
     return next((kind for kind, sign in _TOPICS if sign.search(text)), "")
 
 

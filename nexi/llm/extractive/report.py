@@ -32,7 +32,7 @@ from nexi.llm.extractive._limits import (
     SAME,
 )
 from nexi.llm.extractive._related import has_same_root
-from nexi.llm.extractive._stretches import Line, Stretch, count_words, read_stretches, render_lines
+from nexi.llm.extractive._stretches import Stretch, StretchLine, count_words, read_stretches, render_lines
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import RANKING, what_is_wanted
@@ -120,15 +120,15 @@ def render_report(writer: ReportWriter, headings: Mapping[str, str], title: str)
     if not any(sections):
         outline = writer.render_outline()
         return f"{title}\n\n{TOO_BROAD}\n\n{outline}" if outline else f"{title}\n\n{NOT_ANSWERED}"
-    blocks, missing = [title], []
+    blocks, gaps = [title], []
     for part, quotations in zip(parts, sections, strict=True):
         if quotations:
             blocks += [f"## {headings[part]}"] if len(parts) > 1 else []
             blocks.append(writer.render_section(quotations))
         else:
-            missing.append(f"- {headings[part]}")
-    if missing:
-        blocks.append("## Not found\n\n" + "\n".join(missing))
+            gaps.append(f"- {headings[part]}")
+    if gaps:
+        blocks.append("## Not found\n\n" + "\n".join(gaps))
     return "\n\n".join(blocks)
 
 
@@ -155,29 +155,29 @@ class ReportWriter:
             frozenset().union(self.titles[n], *(self.stems[s.page, s.place] for s in own)) for n, own in enumerate(self.by_page)
         ]
         everything = frozenset().union(*self.vocabulary)
-        asked = {word for part in parts for word in self.words.stems(part)}
-        self.forms = {word: _find_forms(word, everything) for word in asked}
+        part_words = {word for part in parts for word in self.words.stems(part)}
+        self.forms = {word: _find_forms(word, everything) for word in part_words}
 
     def choose_quotations(self) -> list[list[Stretch]]:
         """The stretches of each part, each of them once, those of the best page first and in its order."""
-        rated = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
-        bearing = {(q.stretch.page, q.stretch.place) for q in rated}
-        best = _find_best(rated)
-        rest = [q for q in rated if q.part in best and q != best[q.part] and self._is_near(q, best[q.part])]
+        quotations = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
+        bearing = {(q.stretch.page, q.stretch.place) for q in quotations}
+        best = _find_best(quotations)
+        rest = [q for q in quotations if q.part in best and q != best[q.part] and self._is_near(q, best[q.part])]
         rest.sort(key=lambda q: (best[q.part].score - q.score, q.part))
-        chosen: list[list[Stretch]] = [[] for _ in self.parts]
-        taken: list[frozenset[str]] = []
+        sections: list[list[Stretch]] = [[] for _ in self.parts]
+        used_stems: list[frozenset[str]] = []
         room = [self.room] * len(self.parts)
         for q in (*best.values(), *rest):
             for stretch in self._complete_paragraph(q.stretch, bearing):
                 stems, length = self.stems[stretch.page, stretch.place], count_words(stretch.lines)
-                if (chosen[q.part] and length > room[q.part]) or any(_is_double(stems, other) for other in taken):
+                if (sections[q.part] and length > room[q.part]) or any(_is_double(stems, other) for other in used_stems):
                     continue
-                chosen[q.part].append(stretch)
-                taken.append(stems)
+                sections[q.part].append(stretch)
+                used_stems.append(stems)
                 room[q.part] -= length
-        self.quoted = {(s.page, s.place) for stretches in chosen for s in stretches}
-        return [_order_by_page(stretches) for stretches in chosen]
+        self.quoted = {(s.page, s.place) for stretches in sections for s in stretches}
+        return [_order_by_page(stretches) for stretches in sections]
 
     def _is_near(self, quotation: _Quotation, best: _Quotation) -> bool:
         is_other = quotation.stretch.page != best.stretch.page
@@ -197,14 +197,14 @@ class ReportWriter:
 
     def _rate_part(self, part: int) -> list[_Quotation]:
         """The stretches that answer a part, with their scores."""
-        known = load_weights(self._file)
+        weights = load_weights(self._file)
         is_specific = len(set(self.words.stems(self.parts[part]))) > MAX_VAGUE_WORDS
         quotations = []
         for stretch, row in self.describe_part(part):
-            score = sum_points(row, known)
+            score = sum_points(row, weights)
             if self._file == WORDS and is_specific and math.isclose(row["own"], 1.0):
-                score = max(score, known["least"])
-            if score >= known["least"]:
+                score = max(score, weights["least"])
+            if score >= weights["least"]:
                 quotations.append(_Quotation(score, part, stretch))
         return quotations
 
@@ -219,12 +219,12 @@ class ReportWriter:
             points = {(s.page, s.place): sum_points(self._share_places(words, s), load_weights(READ)) for s in usable}
             best = sorted(usable, key=lambda s: -points[s.page, s.place])[:MAX_COMPARED]
             likely |= {(s.page, s.place): s for s in best}
-        chosen = [likely[place] for place in sorted(likely)]
-        rows = [self._describe_stretch(part, weights, s) for s in chosen]
-        if self._file == READ and self.compare and chosen:
-            nearness = self.compare(self.parts[part], list(map(self._describe, chosen))) or [0.0] * len(chosen)
+        stretches = [likely[place] for place in sorted(likely)]
+        rows = [self._describe_stretch(part, weights, s) for s in stretches]
+        if self._file == READ and self.compare and stretches:
+            nearness = self.compare(self.parts[part], list(map(self._describe, stretches))) or [0.0] * len(stretches)
             rows = [{**row, "nearness": near} for row, near in zip(rows, nearness, strict=True)]
-        return list(zip(chosen, rows, strict=True))
+        return list(zip(stretches, rows, strict=True))
 
     def _describe_stretch(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
         page = stretch.page
@@ -238,14 +238,14 @@ class ReportWriter:
             "bias": 1.0,
         }
 
-    def _weigh_words(self, asked: Iterable[str]) -> dict[str, float]:
+    def _weigh_words(self, part_words: Iterable[str]) -> dict[str, float]:
         """How much each word of a part says: words in few stretches say more."""
         total = len(self.stretches)
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for stems in self.stems.values():
-            seen.update(word for word in asked if stems & self.forms[word])
+            counts.update(word for word in part_words if stems & self.forms[word])
         little = load_weights(RANKING)["little"]
-        return {w: math.log(1 + total / (1 + seen[w])) ** 2 * (little if w in _WEAK else 1.0) for w in asked}
+        return {w: math.log(1 + total / (1 + counts[w])) ** 2 * (little if w in _WEAK else 1.0) for w in part_words}
 
     def _find_pages(self, part: int, weights: Mapping[str, float]) -> frozenset[int]:
         """The pages that have the names of a part and most of its words; those with most names where none has all."""
@@ -265,8 +265,8 @@ class ReportWriter:
         whole = sum(weights.values()) or 1.0
         for word, weight in weights.items():
             forms = self.forms[word]
-            said = (own & forms, above & forms, self.titles[stretch.page] & forms, (own | above) & _aspect(word))
-            if place := next((name for name, shared in zip(shares, said, strict=True) if shared), ""):
+            matches = (own & forms, above & forms, self.titles[stretch.page] & forms, (own | above) & _aspect(word))
+            if place := next((name for name, match in zip(shares, matches, strict=True) if match), ""):
                 shares[place] += weight / whole
         return shares
 
@@ -281,8 +281,8 @@ class ReportWriter:
         own = [word for word in weights if word not in _WEAK and word not in others and len(self.parts) > 1]
         if own:
             return any((stems | title) & (self.forms[word] | _aspect(word)) for word in own)
-        wanted = [word for word in weights if word not in _WEAK and not self.forms[word] & title]
-        return not wanted or any(stems & (self.forms[word] | _aspect(word)) for word in wanted)
+        needs = [word for word in weights if word not in _WEAK and not self.forms[word] & title]
+        return not needs or any(stems & (self.forms[word] | _aspect(word)) for word in needs)
 
     def _asks_subject(self, weights: Mapping[str, float], page: int) -> bool:
         """Whether a part asks for nothing besides the subject of a page."""
@@ -301,8 +301,8 @@ class ReportWriter:
         return is_short and bool(self.forms[rarest].intersection(self.words.stems(stretch.lines[0].text)))
 
     def _is_named(self, page: int) -> bool:
-        asked = frozenset(self.words.stems(self.question))
-        return bool(self.titles[page]) and self.titles[page] <= asked
+        question_stems = frozenset(self.words.stems(self.question))
+        return bool(self.titles[page]) and self.titles[page] <= question_stems
 
     def _describe(self, stretch: Stretch) -> str:
         return f"{self.subjects[stretch.page]}. {stretch.trail}. {stretch.text}"[:MAX_COMPARED_CHARS]
@@ -320,33 +320,33 @@ class ReportWriter:
 
     def _render_group(self, group: Sequence[Stretch]) -> str:
         first = group[0]
-        lines: list[Line] = [line for stretch in group for line in stretch.lines]
+        lines: list[StretchLine] = [line for stretch in group for line in stretch.lines]
         if lines[0].kind == "sentence" and _REFERS_BACK.match(lines[0].text):
             earlier = [s for s in self.by_page[first.page][: first.place] if s.block == first.block]
             if earlier:
                 is_quoted = (earlier[-1].page, earlier[-1].place) in self.quoted
                 lines[:0] = () if is_quoted else _find_context([line for s in earlier for line in s.lines])
             elif _PRONOUN.match(lines[0].text):
-                lines[0] = Line("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
+                lines[0] = StretchLine("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
         return render_lines(lines, self.pages[first.page].number)
 
     def render_outline(self) -> str:
         """The pages near the question with how each begins; "" where none is."""
         openings = [next((s.lines[0].text for s in own if _states_something(s)), "") for own in self.by_page]
-        listed = [n for n, text in enumerate(openings) if text]
-        texts = [f"{self.subjects[n]}. {openings[n]}"[:MAX_COMPARED_CHARS] for n in listed]
+        numbers = [n for n, text in enumerate(openings) if text]
+        texts = [f"{self.subjects[n]}. {openings[n]}"[:MAX_COMPARED_CHARS] for n in numbers]
         nearness = self.compare(self.question, texts) if self.compare and texts else None
         if nearness is None:
-            asked = frozenset().union(*self.forms.values())
-            near = [n for n in listed if self.vocabulary[n] & asked]
+            question_forms = frozenset().union(*self.forms.values())
+            near = [n for n in numbers if self.vocabulary[n] & question_forms]
         else:
-            order = sorted(zip(nearness, listed, strict=True), key=lambda pair: (-pair[0], pair[1]))
+            order = sorted(zip(nearness, numbers, strict=True), key=lambda pair: (-pair[0], pair[1]))
             near = sorted(n for value, n in order[:MAX_ALTERNATIVES] if value >= load_weights(READING)["usual nearness"])
         pages = [(self.subjects[n] or self.pages[n].url, openings[n], self.pages[n].number) for n in near[:MAX_ALTERNATIVES]]
         return "\n".join(f"- {name}: {text} [{number}]" for name, text, number in pages)
 
 
-def _find_context(before: Sequence[Line]) -> Sequence[Line]:
+def _find_context(before: Sequence[StretchLine]) -> Sequence[StretchLine]:
     """The last of these sentences that refers to no other, with what follows it; none where it is far away."""
     for count in range(1, min(len(before), MAX_CONTEXT) + 1):
         if not _REFERS_BACK.match(before[-count].text):
@@ -361,13 +361,13 @@ def _states_something(stretch: Stretch) -> bool:
     )
 
 
-def _find_best(rated: Sequence[_Quotation]) -> dict[int, _Quotation]:
+def _find_best(quotations: Sequence[_Quotation]) -> dict[int, _Quotation]:
     """The best stretch of each part; one that is the best of two goes to the part it is nearer to."""
     top: dict[int, float] = {}
-    for q in rated:
+    for q in quotations:
         top[q.part] = max(q.score, top.get(q.part, 0.0))
     best: dict[int, _Quotation] = {}
-    for q in sorted(rated, key=lambda q: (top[q.part] - q.score, -q.score)):
+    for q in sorted(quotations, key=lambda q: (top[q.part] - q.score, -q.score)):
         if q.part not in best and all(q.stretch != other.stretch for other in best.values()):
             best[q.part] = q
     return best
