@@ -123,7 +123,7 @@ class _Features:
         has_wanted = float(holds_wanted(ranking, s.sentence))
         return {
             "score": s.score / self.top,
-            "said": self._sum(similarities),
+            "said": sum(weight * similarities[word] for word, weight in self.weights.items()),
             "said_before": self._gain(similarities, before),
             "said_after": self._gain(similarities, after),
             "said_in_paragraph": self._gain(similarities, block),
@@ -147,9 +147,6 @@ class _Features:
         if similarities is None:
             similarities = self._said[stems] = {word: find_similarity(word, stems) for word in self.weights}
         return similarities
-
-    def _sum(self, similarities: Mapping[str, float]) -> float:
-        return sum(weight * similarities[word] for word, weight in self.weights.items())
 
     def _gain(self, similarities: Mapping[str, float], stems: frozenset[str]) -> float:
         """What other words say of the question that the sentence does not."""

@@ -75,10 +75,12 @@ class SentenceRanking:
         self.subjects = [find_page_subject(name_subject(p.title, p.text) or p.title) for p in pages]
         self.sentences = [self._name_rows(read_sentences(p.text)) for p in pages]
         self.is_technical = is_about_code([s for page in self.sentences for s in page])
-        self.wants = self._wanted_kind()
+        # On pages full of code, a thing without a kind of its own is a name in code.
+        self.wants = "code" if self.is_technical and question.wants in ("name", "") else question.wants
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
-        self.rarity = self._word_rarity()
+        counts, total = self.sentences_with(), sum(map(len, self._stems))  # words in few sentences say more
+        self.rarity = {stem: weight * find_rarity(counts[stem], total) for stem, weight in question.weights.items()}
         self._held = [[frozenset(self.rarity.keys() & stems) for stems in page] for page in self._stems]
         scored_sentences = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored_sentences, key=lambda s: (-s.score, s.page, s.place))
@@ -164,17 +166,6 @@ class SentenceRanking:
     def _join_stems(self, page: int, places: Iterable[int]) -> frozenset[str]:
         return frozenset(stem for place in places for stem in self._stems[page][place])
 
-    def _wanted_kind(self) -> Wants:
-        """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
-        return "code" if self.is_technical and self.question.wants in ("name", "") else self.question.wants
-
-    def _word_rarity(self) -> dict[str, float]:
-        """How much each word of the question says: words in few sentences say more."""
-        weights = self.question.weights
-        counts = self.sentences_with()
-        total = sum(map(len, self._stems))
-        return {s: w * find_rarity(counts[s], total) for s, w in weights.items()}
-
     def page_cover(self, *numbers: int) -> float:
         """How much of the question pages and their titles say anywhere, by rarity."""
         return self.share_of(frozenset[str]().union(*(self.page_words(number) for number in numbers)))
@@ -207,7 +198,10 @@ class SentenceRanking:
                 near = frozenset[str]().union(*(question_words[i] for i in self._neighbours(number, place)))
                 score = weigh_words(self.rarity, (question_words[place], near, label, self._titles[number]))
                 score += self.weights["pair"] * self.weigh_pairs(number, place)
-                score *= prior * self._form_score(sentence, is_fact(page, place))
+                # Shorter is better, the wanted kind of thing is better, labels and code alone say little.
+                form = 1 + self.weights["wanted"] * holds_wanted(self, sentence)
+                form *= self.weights["fragment"] if is_fragment(sentence, is_fact(page, place)) else 1.0
+                score *= prior * (form / (1 + self.weights["length"] * len(sentence.text.split())))
                 out.append(Scored(score, number, place, sentence, question_words[place]))
         return out
 
@@ -220,12 +214,6 @@ class SentenceRanking:
         """What the words of a sentence say that stand side by side as in the question."""
         pairs = self.question.pairs.intersection(pairwise(self._stems[page][place]))
         return sum(min(self.rarity[a], self.rarity[b]) for a, b in pairs)
-
-    def _form_score(self, sentence: PassageSentence, is_whole: bool) -> float:
-        """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
-        form = 1 + self.weights["wanted"] * holds_wanted(self, sentence)
-        form *= self.weights["fragment"] if is_fragment(sentence, is_whole) else 1.0
-        return form / (1 + self.weights["length"] * len(sentence.text.split()))
 
 
 def is_fragment(sentence: PassageSentence, is_whole: bool) -> bool:

@@ -81,21 +81,15 @@ def _rate_passage(
     ]
     best, first, last = -1.0, 0, 0
     for start in range(len(sentences)):
-        end = _end_of_stretch(sentences, start)
+        end, room = start, MAX_WORDS
+        while end < len(sentences) and (end == start or len(sentences[end].text.split()) <= room):
+            room -= len(sentences[end].text.split())
+            end += 1
         cover = sum(weight * max(one[stem] for one in similarities[start:end]) for stem, weight in weights.items())
         if cover > best:
             best, first, last = cover, start, end
     sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in similarities)
     return FoundPassage(1 / (2 + 2 * place) + best + sentence, hit.url, hit.title, text, sentences, first, last)
-
-
-def _end_of_stretch(sentences: Sequence[PassageSentence], start: int) -> int:
-    """Where a stretch of at most MAX_WORDS words ends; it has one sentence at least."""
-    end, room = start, MAX_WORDS
-    while end < len(sentences) and (end == start or len(sentences[end].text.split()) <= room):
-        room -= len(sentences[end].text.split())
-        end += 1
-    return end
 
 
 def quote_passages(passages: Sequence[FoundPassage], pages: Sequence[PageView]) -> str:
@@ -133,7 +127,9 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
                 named_page = page if not is_new or page.casefold() not in heading.casefold() else ""
                 above = ", ".join(name for name in (named_page, heading if is_new else "") if name)
                 text, page = f"{above}: {sentence.text}" if above else sentence.text, ""
-                texts += [_cut_words(text) + mark] if len(text.split()) >= MIN_SENTENCE_WORDS else []
+                words = text.split()
+                text = text if len(words) <= MAX_WORDS else f"{' '.join(words[:MAX_WORDS])} …"
+                texts += [text + mark] if len(words) >= MIN_SENTENCE_WORDS else []
                 head, names = label, ""
             blocks += [" ".join(texts)] if texts else []
             has_sentence = has_sentence or bool(texts)
@@ -156,8 +152,3 @@ def fence_code(lines: Sequence[str], text: str) -> str:
     originals = {line.strip(): line.rstrip() for line in reversed(text.splitlines())}
     fence = "````" if any("```" in line for line in lines) else "```"
     return "\n".join((fence, *(originals.get(line, line) for line in lines), fence))
-
-
-def _cut_words(text: str) -> str:
-    words = text.split()
-    return text if len(words) <= MAX_WORDS else f"{' '.join(words[:MAX_WORDS])} …"

@@ -38,7 +38,10 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
     } | find_other_things(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
     in_time = [s for s in usable if s.page not in aside]
     newer = [[m for m in range(len(scopes)) if m not in aside and _replaces(scopes[m], scope)] for scope in scopes]
-    contents = {m: _list_contents(ranking, m) for m in {m for others in newer for m in others}} if not wants_past else {}
+    contents = {
+        m: [_content(ranking.stems_of(m, place)) for place in range(len(ranking.sentences[m]))]
+        for m in {m for others in newer for m in others if not wants_past}
+    }
     former = {
         (s.page, s.place)
         for s in in_time[:MAX_CANDIDATES]
@@ -51,10 +54,6 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
 def _replaces(one: DocumentScope, other: DocumentScope) -> bool:
     """Whether what a document says holds instead of what the other says of the same thing: a newer version, or a later day."""
     return is_newer(one, other) if one.is_of_family(other) else "" < other.day < one.day
-
-
-def _list_contents(ranking: SentenceRanking, page: int) -> list[frozenset[str]]:
-    return [_content(ranking.stems_of(page, place)) for place in range(len(ranking.sentences[page]))]
 
 
 def _is_of_other_period(scope: DocumentScope, periods: Sequence[Period], scopes: Sequence[DocumentScope]) -> bool:

@@ -97,15 +97,15 @@ def _find_names(page: Sequence[PassageSentence], first: int) -> str:
     while place >= 0 and page[place].kind != "label":
         place -= 1
     names: list[str] = []
-    while place >= 0 and page[place].kind == "label" and (not names or _is_option(names[0], page[place].text)):
+    while (
+        place >= 0
+        and page[place].kind == "label"
+        and (not names or (names[0].startswith("-") and page[place].text.startswith("-")))
+    ):
         names.insert(0, page[place].text.rstrip("¶:?. "))
         place -= 1
     is_shown = names and (_IDENTIFIER.search(names[-1]) or len(names[-1].split()) <= MAX_HEAD_WORDS)
     return ", ".join(names) if is_shown and names[-1].lower() not in SECTIONS else ""
-
-
-def _is_option(*names: str) -> bool:
-    return all(name.startswith("-") for name in names)
 
 
 def _find_block(evidence: SentenceRanking, s: Scored) -> tuple[int, int]:
@@ -165,7 +165,11 @@ def shorten_sentence(text: str, evidence: SentenceRanking, room: int, *, keeps_a
     min_place = max((place for stem, place in places.items() if stem in evidence.rarity), default=0)
     if answer_places and not any(i <= min_place for i in answer_places):
         min_place = answer_places[0]
-    ends = [i for i in range(max(min_place + 1 if keeps_asked else 0, room // 2), room) if _ends_clause(words, i)]
+    ends = [
+        i
+        for i in range(max(min_place + 1 if keeps_asked else 0, room // 2), room)
+        if words[i - 1][-1] in ",;)—–" or words[i].lower() in CLAUSE_WORDS or words[i][0] in "(—–"
+    ]
     return f"{' '.join(words[: ends[-1]])} …" if ends else text
 
 
@@ -182,10 +186,6 @@ def fit_sentences(texts: Sequence[str], evidence: SentenceRanking, room: int) ->
             if sum(len(text.split()) for text in out) <= room:
                 return out
     return list(texts)
-
-
-def _ends_clause(words: Sequence[str], place: int) -> bool:
-    return words[place - 1][-1] in ",;)—–" or words[place].lower() in CLAUSE_WORDS or words[place][0] in "(—–"
 
 
 def _without_heading(text: str, page: PageView, subject: str) -> str:

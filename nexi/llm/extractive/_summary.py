@@ -29,7 +29,9 @@ def summarise_text(instructions: Sequence[str], prompts: Sequence[str], max_toke
     What a system message says is never material, unless it is all there is.
     """
     texts = [*instructions, *prompts]
-    material = _longest_text(prompts or instructions)
+    material = max(prompts or instructions, key=len, default="")
+    if len(prompts or instructions) == 1 and (between := _BETWEEN.search(material)):
+        material = between[1]
     evidence = SentenceRanking(_asked_in(texts), page_views(material) or [PageView("", text=material)])
     room = max(1, min(MAX_SECTION_WORDS, max_tokens // 2))
     best, word_count = [], 0
@@ -39,9 +41,10 @@ def summarise_text(instructions: Sequence[str], prompts: Sequence[str], max_toke
             best.append(candidate)
             word_count += length
     lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(best, key=lambda s: (s.page, s.place))]
-    return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead_sentences(
-        evidence, min(room, MAX_BLOCK_WORDS)
-    )
+    if summary := "\n".join(f"{text} [{n}]" if n else text for n, text in lines):
+        return summary
+    words = " ".join(s.text for page in evidence.sentences for s in page[:MAX_CANDIDATES] if s.kind != "label").split()
+    return " ".join(words[: min(room, MAX_BLOCK_WORDS)])
 
 
 def is_about_pages(question: str, pages: Sequence[PageView]) -> bool:
@@ -96,14 +99,3 @@ def _asked_in(texts: Sequence[str]) -> Question:
         if match := _ASKED.search(text):
             return read_question(match[1])
     return read_question(next((t for t in texts if t.strip()), ""))
-
-
-def _longest_text(texts: Sequence[str]) -> str:
-    longest = max(texts, key=len, default="")
-    between = _BETWEEN.search(longest)
-    return between[1] if between and len(texts) == 1 else longest
-
-
-def _lead_sentences(evidence: SentenceRanking, room: int) -> str:
-    words = " ".join(s.text for page in evidence.sentences for s in page[:MAX_CANDIDATES] if s.kind != "label").split()
-    return " ".join(words[:room])

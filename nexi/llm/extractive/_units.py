@@ -133,7 +133,9 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
             if (last > place + 1 or kind == "code") and _count_words(page[first:last]) <= MAX_BLOCK_WORDS:
                 yield Unit(first, last)
         else:
-            while last < len(page) and page[last].block == page[place].block and _fits(page[place : last + 1]):
+            while (
+                last < len(page) and page[last].block == page[place].block and _count_words(page[place : last + 1]) <= MAX_WORDS
+            ):
                 last += 1
             if last > place + 1:
                 yield Unit(place, last)
@@ -157,10 +159,6 @@ def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
             break
         last = end
     return last
-
-
-def _fits(sentences: Sequence[PassageSentence]) -> bool:
-    return _count_words(sentences) <= MAX_WORDS
 
 
 def _count_words(sentences: Sequence[PassageSentence]) -> int:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.llm.extractive._choice import Candidate
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, is_named, weigh_words
+from nexi.llm.extractive._evidence import SentenceRanking, holds_wanted, is_named, weigh_words
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MIN_SENTENCE_WORDS
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
@@ -112,13 +112,18 @@ def answer_score(question: Question, ranking: SentenceRanking) -> float:
 def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, float]:
     """The five figures by name; all are 0 where no sentence has a word of the question."""
     best = [s for s in ranking.ranked if s.score > 0][:MAX_CANDIDATES]
-    weights = _weigh_asked(question, ranking)
+    measures = _find_measures(question, ranking)
+    shares = {word: share for word, share in question.word_shares.items() if word not in measures} or question.word_shares
+    whole = sum(shares.values())
+    weights = {word: share / whole for word, share in shares.items()}
     if not best or not any(weights.values()):
         return dict.fromkeys(("best", "together", "names", "subject", "pairs"), 0.0)
     share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
+    # The best sentence and one more, each with what stands around it.
+    around = [frozenset[str]().union(*ranking.words_by_place(s)) for s in best]
     return {
         "best": share,
-        "together": _share_together(ranking, best, weights),
+        "together": max(_sum_of(weights, around[0] | other) for other in around),
         "names": _share_of_names(question, ranking, weights, share),
         "subject": float(any(is_named(subject, question.text) for subject in ranking.subjects)),
         "pairs": max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs)),
@@ -130,22 +135,8 @@ def _find_measures(question: Question, ranking: SentenceRanking) -> set[str]:
     return {stem for word in _MEASURE.findall(question.text) for stem in ranking.words.stems(word)}
 
 
-def _weigh_asked(question: Question, ranking: SentenceRanking) -> dict[str, float]:
-    """What each word counts that an answer should have; together 1."""
-    measures = _find_measures(question, ranking)
-    shares = {word: share for word, share in question.word_shares.items() if word not in measures} or question.word_shares
-    whole = sum(shares.values())
-    return {word: share / whole for word, share in shares.items()}
-
-
 def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:
     return sum(weights.get(word, 0.0) for word in set(words))
-
-
-def _share_together(ranking: SentenceRanking, best: Sequence[Scored], weights: Mapping[str, float]) -> float:
-    """The share of the question's words in the best sentence and one more, each with what stands around it."""
-    around = [frozenset[str]().union(*ranking.words_by_place(s)) for s in best]
-    return max(_sum_of(weights, around[0] | other) for other in around)
 
 
 def _share_of_names(question: Question, ranking: SentenceRanking, weights: Mapping[str, float], share: float) -> float:

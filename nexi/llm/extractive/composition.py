@@ -79,7 +79,10 @@ class ExtractiveAnswer(Struct, frozen=True):
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
-    evidence = rank_sentences(question, tuple(_prefer_language(question, pages)))
+    same_language = [
+        page for page in pages if question.language and detect_language(page.text[:MAX_QUESTION_CHARS]) == question.language
+    ]
+    evidence = rank_sentences(question, tuple(same_language or pages))
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
         return ExtractiveAnswer(answered=rate_words(question, evidence))
@@ -237,14 +240,6 @@ def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) 
     return alone >= ONE_PAGE and alone > together
 
 
-def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[PageView]:
-    """The pages in the language of the question, where it is not English and there are any."""
-    same = [
-        page for page in pages if question.language and detect_language(page.text[:MAX_QUESTION_CHARS]) == question.language
-    ]
-    return same or pages
-
-
 def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
     """The sentence that answers most likely; where that is not likely enough, others that may, the likeliest first."""
     candidates = _leave_out_leads(evidence, candidates)
@@ -375,7 +370,8 @@ class _Subjects:
 
     def _pages_about(self, choice: str) -> list[int]:
         """The pages about an alternative, first those whose subject is just that."""
-        pages = [n for n in range(len(self.flat)) if self._is_about(n, choice)]
+        name = flatten_words(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else flatten_words(choice)
+        pages = [n for n, flat in enumerate(self.flat) if len(flat) >= MIN_NAME_CHARS and (flat in name or name in flat)]
         return sorted(pages, key=lambda n: self.flat[n] != flatten_words(choice))
 
     def linked_pair(self) -> list[Scored]:
@@ -444,7 +440,10 @@ class _Subjects:
         own = (s for s in self.usable if s.page == first)
         link = next((s for s in own if both_named or self._mentions_subject(s, second)), None)
         if link is None and self.named[first]:
-            link = self._find_mention(first, second)
+            # A sentence near the beginning that names what the other page is about, whatever else it says.
+            opening = enumerate(self.evidence.sentences[first][:MAX_CANDIDATES])
+            mentions = (Scored(0.0, first, place, s, frozenset()) for place, s in opening if s.kind == "prose")
+            link = next((s for s in mentions if self._mentions_subject(s, second)), None)
         top = self._top_after(link, second) if link else None
         return [link, top] if link and top else []
 
@@ -464,15 +463,12 @@ class _Subjects:
             sentences.append(lead)
         return max(sentences, key=value, default=lead)
 
-    def _find_mention(self, first: int, second: int) -> Scored | None:
-        """A sentence near the beginning of a page that names what another page is about, whatever else it says."""
-        opening = enumerate(self.evidence.sentences[first][:MAX_CANDIDATES])
-        sentences = (Scored(0.0, first, place, s, frozenset()) for place, s in opening if s.kind == "prose")
-        return next((s for s in sentences if self._mentions_subject(s, second)), None)
-
     def _mentions_subject(self, s: Scored, page: int) -> bool:
         """Whether a sentence names what a page is about, a middle name more or less, or without the title after a comma."""
-        text, about = self._sentence_text(s), self.flat[page]
+        key = (s.page, s.place)
+        if key not in self._texts:
+            self._texts[key] = flatten_words(s.sentence.text)
+        text, about = self._texts[key], self.flat[page]
         name, comma, _ = self.evidence.subjects[page].partition(",")
         if comma and len(name.split()) > 1 and flatten_words(name) in text:
             return True
@@ -480,10 +476,6 @@ class _Subjects:
             return True
         words = about.split()
         return len(words) > 1 and words[0] in text and re.search(r" (?:\w+ )?".join(map(re.escape, words)), text) is not None
-
-    def _is_about(self, page: int, choice: str) -> bool:
-        name = flatten_words(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else flatten_words(choice)
-        return len(self.flat[page]) >= MIN_NAME_CHARS and (self.flat[page] in name or name in self.flat[page])
 
     def _lead_sentence(self, page: int) -> Scored | None:
         """The sentence that introduces a page's subject; with a date if one of the first has it."""
@@ -495,12 +487,6 @@ class _Subjects:
             and names & set(flatten_words(s.text).split())
         ][:MAX_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
-
-    def _sentence_text(self, s: Scored) -> str:
-        key = (s.page, s.place)
-        if key not in self._texts:
-            self._texts[key] = flatten_words(s.sentence.text)
-        return self._texts[key]
 
 
 def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:

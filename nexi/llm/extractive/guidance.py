@@ -70,7 +70,8 @@ def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
 def _choose_places(ranking: SentenceRanking, quotations: Sequence[str]) -> dict[int, set[int]]:
     """The sentences of each page: what the built-in model would quote, the best windows, and how their pages begin."""
     usable = [s for s in ranking.ranked if _is_readable(s.sentence)]
-    first = [s for s in usable if any(_is_quoted(s.sentence.text, text) for text in quotations)]
+    bare = [text.strip("… ") for text in quotations]
+    first = [s for s in usable if any(text in s.sentence.text or s.sentence.text in text for text in bare)]
     places: dict[int, set[int]] = {}
     room, windows = MAX_SECTION_WORDS, 0
     for candidate in dict.fromkeys((*first, *usable)):
@@ -114,11 +115,6 @@ def _find_opening(ranking: SentenceRanking, page: int) -> list[int]:
 
 def _is_readable(sentence: PassageSentence) -> bool:
     return sentence.kind != "label" and len(sentence.text.split()) <= MAX_WORDS
-
-
-def _is_quoted(sentence: str, text: str) -> bool:
-    bare = text.strip("… ")
-    return bare in sentence or sentence in bare
 
 
 def _render_page(ranking: SentenceRanking, page: int, places: Sequence[int]) -> str:

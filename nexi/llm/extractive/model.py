@@ -22,7 +22,7 @@ from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passag
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_PAGES_READ, MAX_QUESTION_CHARS, MAX_ROUNDS
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
-from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
+from nexi.llm.extractive.composition import NOT_ANSWERED, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.text.references import find_namesakes, find_qualified
@@ -118,7 +118,10 @@ def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: i
     if not tools and not turn.pages:
         instructions = [m.content for m in messages if m.role == "system"]
         return _text_reply(summarise_text(instructions, [m.content for m in messages if m.role != "system"], max_tokens))
-    return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages), compare)
+    if reply := _next_call(turn, tools, len(messages)):
+        return reply
+    text = _draft_answer(turn, compare) if turn.quotable_pages else NOTHING_READ
+    return _call_reply("final_answer", {"answer": text}, len(messages)) if "final_answer" in tools else _text_reply(text)
 
 
 def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply | None:
@@ -128,7 +131,9 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
         return _call_reply(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
     if turn.knows_enough:
         return None
-    unread = [] if _knows_only_where(turn) else [u for u in _wanted_urls(turn) if u not in turn.asked]
+    # Where what is known was searched and not read, as a researcher does it, the web is searched too, then both read.
+    knows_only_where = turn.known is not None and not turn.stored and not turn.searches and not turn.reads
+    unread = [] if knows_only_where else [u for u in _wanted_urls(turn) if u not in turn.asked]
     reading = next((name for name in READING if name in tools), "")
     searching = next((name for name in SEARCHING if name in tools), "")
     if reading and unread and (count := _pages_to_read(turn)):
@@ -151,11 +156,6 @@ def _find_next_step(turn: _ExtractiveQuestion) -> NextStep:
     hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
     best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
     return find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
-
-
-def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
-    """Whether what is known was searched and not read, as a researcher does it: the web is searched too, then both read."""
-    return turn.known is not None and not turn.stored and not turn.searches and not turn.reads
 
 
 def _pages_to_read(turn: _ExtractiveQuestion) -> int:
@@ -194,24 +194,15 @@ def _found_passages(turn: _ExtractiveQuestion, pages: Sequence[PageView] = ()) -
     return find_passages(turn.question, hits, pages) if hits and all(hit.backend == STORE for hit in hits) else []
 
 
-def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int, compare: Compare | None) -> Reply:
-    text = _draft_answer(turn, compare) if turn.quotable_pages else NOTHING_READ
-    return _call_reply("final_answer", {"answer": text}, step) if "final_answer" in tools else _text_reply(text)
-
-
 def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
     pages = turn.quotable_pages
     if is_about_pages(turn.question.text, pages):
         return join_quotations(summarise_pages(pages)) or NOTHING_FOUND
     draft = compose_answer(turn.question, pages, compare)
     is_whole = draft.short or draft.answered == "depends"
-    passages = "" if is_whole or not draft.lines else quote_passages(_found_passages(turn, pages), pages)
-    return _draft_text(draft, passages)
-
-
-def _draft_text(draft: ExtractiveAnswer, passages: str = "") -> str:
     if not draft.lines:
         return NOTHING_FOUND
+    passages = "" if is_whole else quote_passages(_found_passages(turn, pages), pages)
     quotations = passages or join_quotations(draft.lines)
     if draft.answered == "no":
         return f"{NOT_ANSWERED}\n\n{quotations}"
@@ -221,7 +212,9 @@ def _draft_text(draft: ExtractiveAnswer, passages: str = "") -> str:
 def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     """The last question, what was searched and read for it, and every page of the conversation."""
     results = _result_places(messages)
-    at = _question_place(messages, results)
+    # A user message straight after a tool's result would be the loop speaking.
+    places = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
+    at = ([i for i in places if i - 1 not in results] or places or [0])[-1]
     asked_before = [
         m.content[:MAX_QUESTION_CHARS] for i, m in enumerate(messages[:at]) if m.role == "user" and i not in results
     ]
@@ -279,13 +272,6 @@ def _result_places(messages: Sequence[Message]) -> list[int]:
         for i, m in enumerate(messages)
         if m.role == "tool" or (m.role == "user" and i > first and _PAGE_TEXT.search(m.content))
     ]
-
-
-def _question_place(messages: Sequence[Message], results: Sequence[int]) -> int:
-    """The last user message that does not come straight after a tool's result: that would be the loop speaking."""
-    places = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
-    questions = [i for i in places if i - 1 not in results]
-    return (questions or places or [0])[-1]
 
 
 def _typed_items(message: Message, kind: type[Any]) -> Iterable[Any]:

@@ -160,7 +160,9 @@ class Question(Struct, frozen=True):
 
 def read_question(text: str, context: str = "") -> Question:
     """Read a question; `context` is what was asked before it, for words it leaves out."""
-    text = _strip_talk(" ".join(text[:MAX_QUESTION_CHARS].split()))
+    text = " ".join(text[:MAX_QUESTION_CHARS].split())
+    rest = _TALK.sub("", text, count=1)  # without what is said around a question
+    text = rest if ContentWords().stems(rest) else text
     language = code if (code := detect_language(text)) in LANGUAGES else ""
     words = ContentWords(language)
     stems = words.stems(strip_question_words(text, language)) or words.stems(text)
@@ -171,12 +173,6 @@ def read_question(text: str, context: str = "") -> Question:
         weights.setdefault(stem, little)
     wants = _WANTS_ABROAD[find_asked_kind(text, language)] if language else what_is_wanted(text)
     return Question(text, tuple(stems), weights, _find_choices(text), wants, language)
-
-
-def _strip_talk(text: str) -> str:
-    """A question without what is said around it; unchanged where nothing else is left."""
-    rest = _TALK.sub("", text, count=1)
-    return rest if ContentWords().stems(rest) else text
 
 
 def search_queries(question: Question) -> list[str]:

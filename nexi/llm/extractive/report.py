@@ -156,7 +156,8 @@ class ReportWriter:
         ]
         everything = frozenset().union(*self.vocabulary)
         part_words = {word for part in parts for word in self.words.stems(part)}
-        self.forms = {word: _find_forms(word, everything) for word in part_words}
+        # The stems that are the same word in another form: `econom` of `economi`, `invent` of `inventor`.
+        self.forms = {word: frozenset({word, *(w for w in everything if has_same_root(word, w))}) for word in part_words}
 
     def choose_quotations(self) -> list[list[Stretch]]:
         """The stretches of each part, each of them once, those of the best page first and in its order."""
@@ -171,7 +172,9 @@ class ReportWriter:
         for q in (*best.values(), *rest):
             for stretch in self._complete_paragraph(q.stretch, bearing):
                 stems, length = self.stems[stretch.page, stretch.place], count_words(stretch.lines)
-                if (sections[q.part] and length > room[q.part]) or any(_is_double(stems, other) for other in used_stems):
+                if (sections[q.part] and length > room[q.part]) or any(
+                    len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems
+                ):
                     continue
                 sections[q.part].append(stretch)
                 used_stems.append(stems)
@@ -228,11 +231,13 @@ class ReportWriter:
 
     def _describe_stretch(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
         page = stretch.page
+        is_named = self._is_named(page)
+        asks_subject = is_named and all(word in _WEAK or self.forms[word] & self.titles[page] for word in weights)
         return {
             **self._share_places(weights, stretch),
-            "own page": float(self._is_named(page)),
+            "own page": float(is_named),
             "listed": float(self._introduces(weights, stretch)),
-            "opening": float(self._asks_subject(weights, page) and stretch.place == self.openings[page]),
+            "opening": float(asks_subject and stretch.place == self.openings[page]),
             "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
             "lacks asked": float(not self._has_asked(part, weights, stretch)),
             "bias": 1.0,
@@ -283,10 +288,6 @@ class ReportWriter:
             return any((stems | title) & (self.forms[word] | _aspect(word)) for word in own)
         needs = [word for word in weights if word not in _WEAK and not self.forms[word] & title]
         return not needs or any(stems & (self.forms[word] | _aspect(word)) for word in needs)
-
-    def _asks_subject(self, weights: Mapping[str, float], page: int) -> bool:
-        """Whether a part asks for nothing besides the subject of a page."""
-        return self._is_named(page) and all(word in _WEAK or self.forms[word] & self.titles[page] for word in weights)
 
     def _introduces(self, weights: Mapping[str, float], stretch: Stretch) -> bool:
         """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
@@ -382,12 +383,3 @@ def _order_by_page(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 def _aspect(word: str) -> frozenset[str]:
     return load_aspects().get(word, frozenset())
-
-
-def _find_forms(word: str, vocabulary: Iterable[str]) -> frozenset[str]:
-    """The stems that are the same word in another form: `econom` of `economi`, `invent` of `inventor`."""
-    return frozenset({word, *(other for other in vocabulary if has_same_root(word, other))})
-
-
-def _is_double(words: frozenset[str], other: frozenset[str]) -> bool:
-    return len(words & other) >= SAME * min(len(words), len(other))
