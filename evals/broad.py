@@ -33,7 +33,7 @@ from rig.score import canonical
 QUESTIONS = Path(__file__).with_name("broad.json")
 TABLE = Path(__file__).with_name("broad.md")
 WEBS = ("docs", "multi")
-MIN_ANSWERED, MAX_STRAY = 80.0, 8.0
+MIN_ANSWERED, MAX_STRAY = 72.0, 3.0
 RUN_WORDS = 4  # that follow each other in a sentence and in its page
 SAME_SHARE = 0.6  # of the runs of a sentence that its page must have
 HEADS = ("question", "parts", "answered", "sentences", "stray", "doubles", "words", "seconds")
@@ -42,7 +42,8 @@ HEAD = """# Broad questions over manuals and articles
 `python -m evals.broad --save`: ten questions with two or three parts each, researched without a model over the docs and multi
 webs. Answered are the parts with a sentence from a stretch of a page that answers them; stray, the sentences from nowhere near
 them; doubles, those that repeat an earlier one. The goal is 70 % answered and 3 % stray. Before sections were chosen by what
-they answer, 8 of 25 parts were answered, and 22 of 62 sentences were stray. Three stretches were added to the labels after the
+they answer, 8 of 25 parts were answered, and 22 of 62 sentences were stray; before paragraphs were quoted only as far as they bear
+on a part, 19 of 25 and 3 of 112. Three stretches were added to the labels after the
 first reports had quoted them; the weights of the writer were chosen by these questions.
 
 """

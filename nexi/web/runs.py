@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id, result_of
+from nexi.app import RunLimits, RunRequest, check_run_id, result_of
 from nexi.app.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.app.hosting import DOOR, RunHost
 from nexi.errors import NexiError
