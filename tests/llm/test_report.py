@@ -190,7 +190,7 @@ def test_the_length_that_was_asked_for_bounds_each_section() -> None:
 def test_what_a_page_says_of_itself_is_never_quoted() -> None:
     own = (
         "© Copyright 2001-2026, Tide Foundation. This page is licensed under the Tide License. The causes of the ocean tide.",
-        "The Tide Foundation, which explains the causes of the ocean tide, is a non-profit corporation. Please donate.",
+        "The Tide Foundation, which explains the causes of the ocean tide, is a non-profit corporation. [Please donate.](https://sea.example/give)",
         "Copyright by those who explain the causes and effects of the ocean tide. All rights reserved.",
         "Subscribe to our letter about the causes of the ocean tide and its effects on harbours.",
         "This page was last modified on a day when the effects of the ocean tide were large.",

@@ -82,7 +82,7 @@ def _group_lines(markdown: str) -> Iterator[tuple[str, list[StretchLine], int]]:
             group, label = [], ""
             continue
         body = read_block(markdown, block)
-        if block.kind in ("prose", "item", "caption") and _OWN_MATTERS.search(" ".join(body.split())):
+        if block.kind in ("prose", "item", "caption") and _OWN_MATTERS.search(" ".join(strip_markdown(body).split())):
             continue
         lines = _read_lines(block, body)
         if block.kind == "prose" and len(lines) == 1 and is_label(lines[0].text):
