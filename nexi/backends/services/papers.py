@@ -18,6 +18,8 @@ from nexi.backends.services.form import Caller, ServiceForm
 from nexi.backends.services.rows import dig, dig_rows, join_parts, read_day, read_doi, read_line, read_lines, read_web_url
 from nexi.types import Hit, Paper, Query
 
+__all__ = ["FORMS"]
+
 MAX_AUTHORS = 50
 MAX_ABSTRACT_WORDS = 200
 CONCERN = "expression of concern"

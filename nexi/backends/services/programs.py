@@ -11,6 +11,8 @@ from nexi.backends.services.form import Caller, ServiceForm
 from nexi.backends.services.rows import join_parts, read_day, read_line, read_web_url
 from nexi.types import Hit, Query
 
+__all__ = ["FORMS"]
+
 _REPOSITORY = re.compile(r"\b[\w.-]+/[\w.-]+\b")
 _SYMBOL = re.compile(r"\b\w+(?:_\w+|\.\w+|::\w+)+\b|\b[a-z]+[A-Z]\w+\b")
 

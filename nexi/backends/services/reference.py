@@ -10,6 +10,8 @@ from nexi.backends.services.form import Caller, ServiceForm
 from nexi.backends.services.rows import join_parts, read_line, read_lines, read_web_url
 from nexi.types import Hit, Query
 
+__all__ = ["FORMS"]
+
 
 def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
     language = query.language.lower().partition("-")[0] or "en"

@@ -11,6 +11,8 @@ from nexi.backends.services.rows import dig, join_parts, read_day, read_line, re
 from nexi.text.languages import name_language
 from nexi.types import Hit, Query
 
+__all__ = ["FORMS"]
+
 MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to everybody
 GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
 
