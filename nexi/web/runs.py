@@ -34,7 +34,7 @@ from nexi.web.schemas import (
     Named,
     NewRun,
     Plan,
-    Question,
+    RunQuestion,
     RunStatus,
     build_parameters,
     build_responses,
@@ -79,7 +79,7 @@ async def _start_run(request: Request) -> Response:
     return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
-def parse_run_request(body: Question, *, continues: str = "") -> RunRequest:
+def parse_run_request(body: RunQuestion, *, continues: str = "") -> RunRequest:
     """The request that a body stands for. Raises Refused."""
     options, mode = body.options, body.mode
     if options.plan and mode != "research":

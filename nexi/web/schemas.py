@@ -86,7 +86,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     use_search_hints: Annotated[bool, Meta(description="Of an agentic search.")] | None = None
 
 
-class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RunQuestion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question, and how it is to be answered."""
 
     question: Annotated[str, Meta(min_length=1, max_length=100_000)]
@@ -95,7 +95,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     space: Annotated[str, Meta(max_length=300, description="The space it is asked in: NAME, or NAME@OWNER.")] = ""
 
 
-class NewRun(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NewRun(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question to answer now."""
 
     continues: Annotated[str, Meta(max_length=100, description="The id of a run whose conversation goes on.")] = ""

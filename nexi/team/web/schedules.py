@@ -26,12 +26,12 @@ from nexi.web.audience import no_team
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
-from nexi.web.schemas import Question
+from nexi.web.schemas import RunQuestion
 
 __all__ = ["routes"]
 
 
-class NewSchedule(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NewSchedule(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question to ask again and again."""
 
     every: Literal["hour", "day", "week"] = "day"

@@ -125,7 +125,7 @@ class DraftMark(SentenceMark, frozen=True, kw_only=True):
     end: Annotated[int, Meta(ge=0)]
 
 
-class Draft(Struct, frozen=True, forbid_unknown_fields=True):
+class AnswerDraft(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer under way, with the verdicts on its sentences so far."""
 
     text: Annotated[str, Meta(max_length=MAX_DRAFT_CHARS)]
@@ -205,7 +205,7 @@ def respond_compressed(
 
 async def _render_draft(request: Request) -> Response:
     """An answer under way, as HTML."""
-    draft = await read_body(request, Draft)
+    draft = await read_body(request, AnswerDraft)
     return json_reply({"html": await asyncio.to_thread(draft_html, draft.text, draft.marks)})
 
 
