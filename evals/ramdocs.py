@@ -29,8 +29,8 @@ from nexi.types import Answer
 RESULTS = Path(__file__).resolve().parent / "ramdocs.md"
 # The least and the most per cent of each half.
 FLOORS = {
-    "all right, none wrong": (37.0, 100.0),
-    "disagreement shown, with misinformation": (34.0, 100.0),
+    "all right, none wrong": (38.0, 100.0),
+    "disagreement shown, with misinformation": (35.0, 100.0),
     "disagreement shown, without misinformation": (0.0, 9.0),
 }
 FILE = DATA.parent / "conflicts" / "ramdocs.jsonl.zst"

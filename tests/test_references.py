@@ -59,6 +59,11 @@ def test_people_of_one_last_name_are_namesakes_where_no_page_is_about_the_bare_n
     assert find_namesakes("When did Morea begin to play?", [*people, ("Morea", "Morea is a province.")]) == {}
 
 
+def test_commands_of_a_manual_that_share_words_are_no_namesakes() -> None:
+    pages = [("git-branch(1)", "git-branch is a command."), ("git-filter-branch(1)", "git-filter-branch is a command.")]
+    assert find_namesakes("how to rename a git branch", pages) == {}
+
+
 def test_a_longer_title_that_its_text_does_not_explain_is_no_namesake() -> None:
     pages = [("Visit Orsa Bay", "Plan your trip to Orsa Bay."), ("Cruises to Orsa Bay", "Book a cruise to Orsa Bay now.")]
     assert find_namesakes("Where is Orsa Bay?", pages) == {}

@@ -143,7 +143,7 @@ def _has_name(subject: str, name: str) -> bool:
 
 def _find_called(question: str, subjects: Sequence[str]) -> list[str]:
     """The names of pages, without what tells them from others, that a question has word for word."""
-    bare = [" ".join(_bare_words(subject)) for subject in subjects]
+    bare = [" ".join(_bare_words(subject)) for subject in subjects if subject[:1].isupper()]  # no command of a manual
     return [name for name in dict.fromkeys(bare) if " " in name and _fold(name) in _fold(question)]
 
 

@@ -60,7 +60,8 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
         if own:
             rest = [s for s in usable if about.get(s.page, label) == label]
             readings.append(_answer_reading(ranking, rest, rate_candidates(ranking, own, compare), label))
-    rest = [s for s in leave_out_outdated(ranking, usable) if s.page not in about] if readings else []
+    rest = [s for s in leave_out_outdated(ranking, usable) if s.page not in about]
+    rest = rest if readings and not ranking.is_technical else []
     for page in range(len(ranking.pages)):
         quoted_pages = {s.page for reading in readings for s in reading.sentences}
         own = [s for s in rest if s.page == page and page not in quoted_pages]
