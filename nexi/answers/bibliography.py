@@ -21,7 +21,7 @@ __all__ = ["FORMS"]
 
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-MOST_AUTHORS = 50
+MAX_AUTHORS = 50
 PARTICLES = frozenset((
     "von", "van", "de", "der", "den", "del", "della", "di", "da", "du", "la", "le", "ter", "ten", "bin", "ibn", "al",
     "el", "dos", "das", "zu", "af", "av",
@@ -146,14 +146,14 @@ def read_names(text: str) -> tuple[Name, ...]:
         pieces = text.split(",")
     elif len(pieces) == 2 and "," in pieces[0] and ";" not in text and all(len(p.split()) > 1 for p in pieces[0].split(",")):
         pieces = [*pieces[0].split(","), pieces[1]]
-    return tuple(_parse_name(piece.strip(" ,")) for piece in pieces[:MOST_AUTHORS] if piece.strip(" ,"))
+    return tuple(_parse_name(piece.strip(" ,")) for piece in pieces[:MAX_AUTHORS] if piece.strip(" ,"))
 
 
 def _build_reference(source: Source, accessed: str) -> _Reference:
     """What is known of a source; `accessed` is for one that does not say when it was read."""
     about = source.imprint
     paper = about.paper or Paper()
-    names = tuple(_parse_name(_one_line(name)) for name in paper.authors[:MOST_AUTHORS]) or read_names(about.author)
+    names = tuple(_parse_name(_one_line(name)) for name in paper.authors[:MAX_AUTHORS]) or read_names(about.author)
     title, site = _split_title(_one_line(source.title), _one_line(about.site), source.url)
     return _Reference(
         number=source.number,

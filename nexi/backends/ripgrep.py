@@ -30,7 +30,7 @@ NAME = "ripgrep"
 MAX_OUTPUT = 2_000_000
 MAX_FILE = "1M"
 PER_FILE = 5
-MOST_WORDS = 8
+MAX_WORDS = 8
 LINE_CHARS = 300
 
 
@@ -115,7 +115,7 @@ def _relative_path(path: str) -> str:
 def words_of(text: str) -> list[str]:
     """The words worth looking for one by one where the whole text is nowhere."""
     words = dict.fromkeys(re.findall(r"[\w.-]{3,}", text))
-    return sorted(words, key=len, reverse=True)[:MOST_WORDS]
+    return sorted(words, key=len, reverse=True)[:MAX_WORDS]
 
 
 def to_hits(matches: Sequence[Match], count: int, texts: Sequence[str] = ()) -> list[Hit]:

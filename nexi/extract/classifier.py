@@ -22,7 +22,7 @@ __all__ = ["classify_blocks"]
 
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
-LEAST_OF_GOODS = 0.3  # a shop repeats much that is a little likely
+MIN_CHANCE_OF_GOODS = 0.3  # a shop repeats much that is a little likely
 ARTICLE_CUT = 0.65  # an article is of one piece: what is doubtful in it is a teaser, a byline, a comment
 ARTICLE_SHARE = 0.5  # of the words kept otherwise; where a high cut leaves less, the page is no such article
 MOSTLY = 0.7
@@ -32,8 +32,8 @@ BANNER = 0.3  # of the page's text; what has more is a wrapper
 MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
 MUCH_CODE = 10  # pieces of code in its sentences that do
-LEAST_OF_SECTION, SECTION_WORDS = 0.35, 120  # of a section that stands like its neighbours
-LEAST_OF_CODE_BOX = 0.15  # of what is in a box with code and is likely no part of an article
+MIN_CHANCE_IN_SECTION, SECTION_WORDS = 0.35, 120  # of a section that stands like its neighbours
+MIN_CHANCE_BESIDE_CODE = 0.15  # of what is in a box with code and is likely no part of an article
 FEW_LINES = 300  # characters
 MIN_COPY_CHARS, PARAGRAPH_CHARS = 120, 80  # of a passage that no page repeats on purpose, and of a paragraph in it
 
@@ -265,7 +265,7 @@ def _keep_sections(blocks: list[LayoutBlock], keeps: list[bool], chances: list[f
     starts = [n for n, block in enumerate(blocks) if block.box.tag in _HEADINGS]
     for (before, start), end in zip(pairwise(starts), [*starts[2:], len(blocks)]):  # noqa: B905 - no pairs, where one heading
         heading, body = blocks[start].box, range(start + 1, end)
-        own = [n for n in body if blocks[n].box.is_inside(heading.parent) and chances[n] >= LEAST_OF_SECTION]
+        own = [n for n in body if blocks[n].box.is_inside(heading.parent) and chances[n] >= MIN_CHANCE_IN_SECTION]
         is_like = blocks[before].box.tag == heading.tag and blocks[before].box.parent is heading.parent
         is_long = sum(blocks[n].words for n in own) >= SECTION_WORDS
         if is_like and is_long and any(keeps[before:start]) and not any(keeps[n] for n in body):
@@ -309,7 +309,7 @@ def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], he
         has_code = code[key] >= SOME_CODE or (words_of_code and box.code >= MUCH_CODE and box.parent is not None)
         if not menu and (id(box.parent) in full or (has_code and kept_words[key] >= MOSTLY * words[key])):
             full.add(key)
-    least = LEAST_OF_CODE_BOX if head.genre == ARTICLE else 0.0
+    least = MIN_CHANCE_BESIDE_CODE if head.genre == ARTICLE else 0.0
     return [
         keep or (id(block.box) in full and (chance >= least or block.box.tag == "pre"))
         for block, keep, chance in zip(layout.blocks, keeps, chances, strict=True)
@@ -325,7 +325,7 @@ def _choose_threshold(blocks: list[LayoutBlock], chances: list[float], genre: st
         kept_words += words
         if kept_words and (balance := 2 * right / (kept_words + expected_words)) > best:
             best, threshold = balance, chance
-    threshold = max(LEAST_OF_GOODS if genre == GOODS else LEAST, min(MOST, threshold))
+    threshold = max(MIN_CHANCE_OF_GOODS if genre == GOODS else LEAST, min(MOST, threshold))
     if genre != ARTICLE:
         return threshold
     kept_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= threshold)

@@ -22,7 +22,7 @@ OTHER_PAGES = 0.5  # what a further page adds counts half: words gathered from a
 LENIENCE = 0.65  # an answer says some of the question in other words: seven tenths of its words are as good as enough
 PLACE_WORTH = 0.35
 PLACE_STEP = 0.25
-LEAST_FIT = 0.25
+MIN_FIT = 0.25
 TITLE_IN_QUESTION = 1.0  # added to the score of a hit whose page is about a part of the question,
 TITLE_IN_PAGE = 0.8  # about something that a page read before names,
 PAGE_IN_SNIPPET = 0.3  # or that names such a page itself
@@ -132,7 +132,7 @@ def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
     scores = []
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)
-        score = fit if best < LEAST_FIT else (1 - PLACE_WORTH) * fit / best + PLACE_WORTH * place
+        score = fit if best < MIN_FIT else (1 - PLACE_WORTH) * fit / best + PLACE_WORTH * place
         scores.append(UrlScore(index, round(min(1.0, score), 4)))
     return in_order(scores)
 

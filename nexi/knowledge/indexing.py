@@ -30,7 +30,7 @@ __all__ = ["IndexQueue", "IndexReport", "Indexer", "embedded_text"]
 
 
 BATCH = 20
-AT_ONCE = 8
+MAX_PARALLEL = 8
 MAX_CHUNKS = 30_000
 MAX_EMBEDDED_CHARS = 8_000
 CONTEXT_CHARS = 6_000
@@ -201,7 +201,7 @@ class Indexer:
         llm = self._context_llm
         if llm is None:
             return chunks, (), 0
-        limit = asyncio.Semaphore(AT_ONCE)
+        limit = asyncio.Semaphore(MAX_PARALLEL)
         async with asyncio.TaskGroup() as tasks:
             requests = [tasks.create_task(self._describe_context(llm, page, chunk, limit)) for chunk in chunks]
         lines = [task.result() for task in requests]

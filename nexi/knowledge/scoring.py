@@ -22,7 +22,7 @@ STATIC_EMBEDDERS = ("wordllama:", "model2vec:")
 CODE = 0.3
 NEXT = 0.18  # of a page, each next passage counts this share of the one before
 MENTION = 0.5
-LEAST_NAME = 6  # with the spaces around it: a shorter title is in every text
+MIN_NAME_CHARS = 6  # with the spaces around it: a shorter title is in every text
 MENTIONING = 2  # how many of the first pages may name others
 POOL = 60
 SHINGLE = 4
@@ -86,7 +86,7 @@ def drawn_up(scores: Mapping[str, float], ranking: Sequence[Passage]) -> dict[st
     new_scores = dict(scores)
     for passage in ranking:
         name = _join_roots(_TITLE_END.split(passage.title)[0])
-        if len(name) < LEAST_NAME:
+        if len(name) < MIN_NAME_CHARS:
             continue
         others = [
             (place, key) for place, (url, (key, text)) in enumerate(naming.items()) if url != passage.url and name in text

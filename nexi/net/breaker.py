@@ -24,9 +24,9 @@ __all__ = ["State", "Suspension", "after_failure", "after_success", "current_sta
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 ERROR_STEP_S = 5.0
-LONGEST_ERROR_S = 120.0
+MAX_ERROR_S = 120.0
 TRIAL_S = 30.0
-LONGEST_WISH_S = DAY
+MAX_WISH_S = DAY
 
 # The first rest and the longest one after a refusal; each refusal in a row doubles it.
 REFUSAL_RESTS_S: Mapping[str, tuple[float, float]] = {
@@ -97,11 +97,11 @@ def after_failure(
 def rest_seconds(code: str, errors: int, retry_after: float | None = None) -> float:
     """How long a backend rests; a service's own wish goes before our table."""
     if code not in REFUSAL_RESTS_S:
-        return min(LONGEST_ERROR_S, ERROR_STEP_S * max(1, errors))
+        return min(MAX_ERROR_S, ERROR_STEP_S * max(1, errors))
     if retry_after is None or not math.isfinite(retry_after):
         first, longest = REFUSAL_RESTS_S[code]
         return min(longest, first * 2.0 ** min(errors - 1, 20))
-    return min(LONGEST_WISH_S, max(1.0, retry_after))
+    return min(MAX_WISH_S, max(1.0, retry_after))
 
 
 def format_duration(seconds: float) -> str:

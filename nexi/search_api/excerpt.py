@@ -10,8 +10,8 @@ from nexi.knowledge.coverage import covered_roots, covered_share, weights_of
 
 GAP = "[...]"
 BESIDE = 0.4  # what a paragraph has of its neighbours: a heading holds the words, and what follows it the answer
-LEAST_PIECE = 80  # less of a paragraph than this says nothing
-MOST_PARAGRAPHS = 400
+MIN_PIECE_CHARS = 80  # less of a paragraph than this says nothing
+MAX_PARAGRAPHS = 400
 
 
 def excerpt_text(text: str, query: str, room: int) -> str:
@@ -21,14 +21,14 @@ def excerpt_text(text: str, query: str, room: int) -> str:
         return ""
     if len(text) <= room:
         return text
-    paragraphs = [p for p in (piece.strip() for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
+    paragraphs = [p for p in (piece.strip() for piece in text.split("\n\n")) if p][:MAX_PARAGRAPHS]
     fits = _score_paragraphs(paragraphs, query)
     # The best first, as long as there is room for them and for the marks of the gaps.
     pieces: dict[int, str] = {}
     free = room
     for place in sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i)):
         own = free - len(GAP) - 4
-        if not fits[place] or own < LEAST_PIECE:
+        if not fits[place] or own < MIN_PIECE_CHARS:
             break
         pieces[place] = cut_at_word(paragraphs[place], own)
         free -= len(pieces[place]) + len(GAP) + 4
@@ -46,7 +46,7 @@ def excerpt_text(text: str, query: str, room: int) -> str:
 
 def best_paragraphs(text: str, query: str, count: int, room: int) -> list[str]:
     """The best `count` paragraphs for a query, each cut to `room`, in the order of the page."""
-    paragraphs = [p for p in (" ".join(piece.split()) for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
+    paragraphs = [p for p in (" ".join(piece.split()) for piece in text.split("\n\n")) if p][:MAX_PARAGRAPHS]
     fits = _score_paragraphs(paragraphs, query)
     best = sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i))[:count]
     return [cut_at_word(paragraphs[i], room) for i in sorted(best)]

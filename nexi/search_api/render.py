@@ -28,8 +28,8 @@ INDENT = "   "
 MAX_QUERY = 500
 MAX_TITLE = 200
 MAX_SNIPPET = 600
-LEAST_SNIPPET = 40
-LEAST_CONTENT = 120
+MIN_SNIPPET_CHARS = 40
+MIN_CONTENT_CHARS = 120
 
 _MARKER = re.compile(r"\[(\s*/?\s*CONTEXT_PACK)", re.IGNORECASE)
 
@@ -92,7 +92,7 @@ def _render_item(number: int, item: RenderedItem, room: int) -> str:
         return ""
     label = f"\n{INDENT}Snippet: "
     snippet = one_line(item.snippet, min(MAX_SNIPPET, room - len(lines) - len(label)))
-    is_enough = len(snippet) >= min(LEAST_SNIPPET, len(" ".join(item.snippet.split())))
+    is_enough = len(snippet) >= min(MIN_SNIPPET_CHARS, len(" ".join(item.snippet.split())))
     return f"{lines}{label}{snippet}" if snippet and is_enough else lines
 
 
@@ -100,7 +100,7 @@ def _render_content(text: str, query: str, room: int) -> str:
     label = f"\n{INDENT}Content:\n"
     own = room - len(label)
     size = own
-    while size >= LEAST_CONTENT:
+    while size >= MIN_CONTENT_CHARS:
         lines = _escape_markers(excerpt_text(text, query, size)).splitlines()
         content = "\n".join(f"{INDENT}  {line.rstrip()}" for line in lines if line.rstrip())
         if len(content) <= own:

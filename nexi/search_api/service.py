@@ -25,7 +25,7 @@ from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
 __all__ = ["Ports", "SearchService"]
 
 
-AT_ONCE = 4
+MAX_PARALLEL_READS = 4
 LAST_WORDS_S = 0.25  # for a chain to say which of its backends were late
 
 
@@ -112,7 +112,7 @@ class SearchService:
 
     async def read_all(self, urls: Sequence[str], limits: FetchLimits, deadline: float) -> list[Page | FetchError]:
         """Pages in order, a few at once; what is not there at the deadline (of the event loop) is late."""
-        places = asyncio.Semaphore(AT_ONCE)
+        places = asyncio.Semaphore(MAX_PARALLEL_READS)
         outcomes: list[Page | FetchError] = [_too_late(url) for url in urls]
 
         async def one(place: int) -> None:

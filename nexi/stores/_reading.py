@@ -23,7 +23,7 @@ _PASSAGE = (
     "c.id, s.url, c.text, s.title, s.domain, c.heading, c.context, c.code, s.language, s.fetched_at, s.tags, c.start, "
     "s.published, s.updated"
 )
-MOST_SELECTIONS = 8
+MAX_SELECTIONS = 8
 
 
 def read_source(db: sqlite3.Connection, url: str) -> StoredSource | None:
@@ -136,7 +136,7 @@ class Nearest:
             self._generation, self._chosen = int(about["generation"]), {}
         selection = None if scope == EVERYTHING else self._chosen.get(scope)
         if selection is None and scope != EVERYTHING:
-            if len(self._chosen) >= MOST_SELECTIONS:
+            if len(self._chosen) >= MAX_SELECTIONS:
                 self._chosen = {}
             selection = self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
         width = count

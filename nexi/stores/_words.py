@@ -24,7 +24,7 @@ CANDIDATES = 300
 ORDERED = 100  # how many of the first are put in order with their pages
 PAGE_WORTH = 2.0
 PAGE_TITLE, PAGE_TEXT = 2.0, 0.4  # a weight below 1 lets a word count longer the more often it is there
-MOST_TERMS = 64
+MAX_TERMS = 64
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # k1 and b of BM25, as SQLite has them for chunks
 
 Ranked = list[tuple[int, float]]
@@ -41,7 +41,7 @@ class WordIndex:
 
     def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, score), best first."""
-        roots = terms.question_roots(text)[:MOST_TERMS]
+        roots = terms.question_roots(text)[:MAX_TERMS]
         if not roots or count < 1:
             return []
         generation = read_meta(db, "generation")

@@ -20,7 +20,7 @@ from nexi.stores.vectors import VectorReader, VectorWriter, empty_rows, unit_row
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
 MIN_HOLES = 4096  # below that, empty slots are not worth the copying
-MOST_HOLES = 0.25
+MAX_HOLE_SHARE = 0.25
 
 
 class StoreTransaction:
@@ -233,7 +233,7 @@ class StoreTransaction:
         self._wrote = True
 
     def _next_slot(self) -> None:
-        if self._read_number("holes") > max(self._min_holes, self._read_number("slots") * MOST_HOLES):
+        if self._read_number("holes") > max(self._min_holes, self._read_number("slots") * MAX_HOLE_SHARE):
             self._close_ranks()
         if self._wrote:
             self._vectors.flush()

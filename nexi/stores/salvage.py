@@ -34,7 +34,7 @@ from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 Row = tuple[Any, ...]
 OnSaved = Callable[[int, int], None]
 
-AT_ONCE = 200
+BATCH_SIZE = 200
 _BODY = "id, digest, title, chunks, words, slot"
 _SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
 _DATES = ", published, updated"  # none in the tables of a former version
@@ -275,10 +275,10 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
         columns = _SOURCE + (_DATES if version >= 6 else "")
         sources = list(_read_rows(db, "sources", columns))
-        for start in range(0, len(sources), AT_ONCE):
-            batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, old_vectors, saved_pages))
+        for start in range(0, len(sources), BATCH_SIZE):
+            batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
             _thread.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
-            on_saved(min(start + AT_ONCE, len(sources)), len(sources))
+            on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
         saved_pages.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))
         new.execute("PRAGMA journal_mode=DELETE")

@@ -18,7 +18,7 @@ from nexi.text.blocks import Block, parse_blocks
 from nexi.text.sentences import sentence_bounds
 
 SIZE = 1_200
-LEAST_SHARE = 0.4  # a heading closes a chunk once it is this full; smaller sections share one
+MIN_SHARE = 0.4  # a heading closes a chunk once it is this full; smaller sections share one
 MAX_LEAD_CHARS = 300  # of a paragraph that goes with the list it announces
 MAX_HEAD_CHARS = 600  # of a table that is repeated where the rest of it is read alone
 MAX_FENCE = 100_000  # a longer one is a file, not an example, and is cut between its lines
@@ -108,7 +108,7 @@ class _Packer:
 
     def add(self, unit: _Unit) -> None:
         begins = self._held[0].start if self._held else unit.start
-        if unit.kind == "heading" and _chunk_length(self._text, begins, unit.start) >= self._size * LEAST_SHARE:
+        if unit.kind == "heading" and _chunk_length(self._text, begins, unit.start) >= self._size * MIN_SHARE:
             self.flush()
         if self._length_with(unit) > self._size:
             # A heading, the caption of a table or "They are:" at the end of a chunk goes with what it announces.

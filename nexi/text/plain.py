@@ -1,6 +1,6 @@
 """Markdown to plain text: a page as readers see it with the way back to the stored text, and one block as a line of text.
 
-Below `proof.pages` and the extractive model, above nothing. Every pass is linear in the length of the text.
+Below `checking.pages` and the extractive model, above nothing. Every pass is linear in the length of the text.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ FUNCTION_WORDS = word_set(  # fewer than STOP: "not", "I" and "all" say somethin
     "fut im ist la las le les los nach par para por que qui sa ses sind una und une von wird wurde wurden zu был была были "
     "было в до за и из к на от по с у"
 )
-LEAST_SMALL_WORDS = 3  # that tell a language
+MIN_SMALL_WORDS = 3  # that tell a language
 SMALL_WORDS = {
     "English": word_set("the of and is are was were what how which does did with from that this it to by who when"),
     "German": word_set("der die das und ist sind war wie was welche mit von dem den ein eine nicht auf für wer wann"),
@@ -39,4 +39,4 @@ def language_of(text: str) -> str:
     words = re.findall(r"[^\W\d_]+", text[:20_000].casefold())
     counts = sorted(((sum(map(small.__contains__, words)), name) for name, small in SMALL_WORDS.items()), reverse=True)
     (most, name), (next_most, _) = counts[:2]
-    return name if most >= LEAST_SMALL_WORDS and most >= 2 * next_most else ""
+    return name if most >= MIN_SMALL_WORDS and most >= 2 * next_most else ""

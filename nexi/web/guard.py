@@ -35,7 +35,7 @@ from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, re
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 STATIC_PATH = "/static/"
-MOST_FILE = 16_000_000
+MAX_FILE_BYTES = 16_000_000
 MAX_HEAD_BYTES = 32_768
 PRINCIPAL = "principal"  # in the state of a scope: who asks
 CROWDED = "crowded"  # in the state of a scope: its client, or the server, has too many connections
@@ -71,7 +71,7 @@ class GuardRules(Struct, frozen=True):
         "/shared/*",
     )
     max_body: int = 2_000_000
-    max_file: int = MOST_FILE  # at FILES_PATH
+    max_file: int = MAX_FILE_BYTES  # at FILES_PATH
     body_s: float = 30.0
     respond_s: float = 900.0
     per_minute: float = 600.0

@@ -23,7 +23,7 @@ from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 from nexi.web.schemas import Schema, json_content
 
 T = TypeVar("T", bound=Struct)
-MOST_EXACT = 2**53
+MAX_EXACT = 2**53
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
@@ -55,7 +55,7 @@ async def read_json(request: Request) -> Any:
 def _with_whole_numbers(value: Any) -> Any:
     """JSON knows one kind of number: 5.0 is a count too."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < MOST_EXACT else value
+        return int(value) if value.is_integer() and abs(value) < MAX_EXACT else value
     if isinstance(value, list):
         return [_with_whole_numbers(item) for item in value]
     return {key: _with_whole_numbers(item) for key, item in value.items()} if isinstance(value, dict) else value

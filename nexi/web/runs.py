@@ -49,7 +49,7 @@ TAG = "Runs"
 POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 AGENTIC = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
@@ -152,7 +152,7 @@ async def settle_plan(request: Request) -> Response:
 async def list_runs(request: Request) -> Response:
     """Runs of this home, newest first."""
     host: RunHost = request.app.state.host
-    limit = _parse_number(request, "limit", LISTED, most=MOST_LISTED)
+    limit = _parse_number(request, "limit", LISTED, most=MAX_LISTED)
     wish = request.query_params.get("state", "")
     if wish and wish not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
@@ -332,7 +332,7 @@ def openapi() -> dict[str, Any]:
     last_seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
     form = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
     some: Named = {
-        "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
+        "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
         "state": ("Only runs in this state.", {"enum": list(STATES)}),
         "space": ("Only runs that were asked in this space.", {"type": "string"}),
     }

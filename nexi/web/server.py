@@ -51,7 +51,7 @@ MAX_CLIENT_CONNECTIONS = 512  # from one address, which may be a proxy before th
 MAX_CLIENT_HALF_OPEN = 64  # with more of them, one address has less time for each head
 CROWDED_HEAD_TIMEOUT_S = 2.0
 GC_THRESHOLDS = (700, 10, 10)  # the command line collects less often, for a quick start
-MOST_GATHERED = 32_768
+MAX_GATHERED = 32_768
 _AMBIGUOUS_LINE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 
 
@@ -245,7 +245,7 @@ class _CoalescingTransport:
             self._loop.call_soon(self._flush)
         self._parts.append(data)
         self._size += len(data)
-        if self._size > MOST_GATHERED:
+        if self._size > MAX_GATHERED:
             self._flush()  # the transport must see what is much, to say that it is too much
 
     def _flush(self) -> None:

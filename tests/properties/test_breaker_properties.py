@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.net.breaker import (
-    LONGEST_ERROR_S,
-    LONGEST_WISH_S,
+    MAX_ERROR_S,
+    MAX_WISH_S,
     NO_FAULT,
     REFUSAL_RESTS_S,
     TRIAL_S,
@@ -40,7 +40,7 @@ states = st.none() | suspensions
 @given(states, times, codes, wishes)
 def test_no_rest_is_longer_than_a_day(state: State, now: float, code: str, wish: float | None) -> None:
     after = after_failure(None, now, code, retry_after=wish)
-    assert after is None or 0 < after.until - now <= LONGEST_WISH_S + 0.01
+    assert after is None or 0 < after.until - now <= MAX_WISH_S + 0.01
     assert current_standing(state, now) in ("closed", "open", "half_open")
 
 
@@ -95,7 +95,7 @@ def test_errors_rest_five_seconds_more_each_time_up_to_two_minutes() -> None:
         rests.append(state.until - now)
         now = state.until
     assert rests == [*range(5, 121, 5), 120, 120]
-    assert rests[-1] == LONGEST_ERROR_S
+    assert rests[-1] == MAX_ERROR_S
 
 
 @pytest.mark.parametrize(

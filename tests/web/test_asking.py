@@ -11,7 +11,7 @@ import pytest
 from nexi.config import Config
 from nexi.errors import BackendError
 from nexi.types import Hit, Message, Query, Reply, Usage
-from nexi.web.guard import MOST_FILE, GuardRules
+from nexi.web.guard import MAX_FILE_BYTES, GuardRules
 from tests import namesakes
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
@@ -60,7 +60,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "effort": "m",
         "focus": ["web", "docs", "discussions", "papers", "code", "news", "places", "local"],
         "limits": limits,
-        "most_file": MOST_FILE,
+        "most_file": MAX_FILE_BYTES,
         "share": False,
         "team": False,
         "suggestions": True,

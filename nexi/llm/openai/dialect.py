@@ -19,7 +19,7 @@ from nexi.errors import ContextOverflowError, LLMError
 from nexi.structured import json_reader
 from nexi.types import Message, ToolSpec
 
-LEAST_OUTPUT_TOKENS = 256
+MIN_OUTPUT_TOKENS = 256
 
 Rung = Literal["native", "schema", "text"]
 Form = Literal["json_schema", "json_object", "text"]
@@ -204,7 +204,7 @@ def adapt_dialect(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) ->
         if size is None or fault.window is None:
             return None
         room = fault.window - size - 16
-        return replace(dialect, room=room) if LEAST_OUTPUT_TOKENS <= room < body[dialect.limit_name] else None
+        return replace(dialect, room=room) if MIN_OUTPUT_TOKENS <= room < body[dialect.limit_name] else None
     if fault.status not in _REFUSALS:
         return None
     most = _match_number(re.search(_OUTPUT_LIMIT, fault.cause))

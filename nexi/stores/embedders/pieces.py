@@ -15,7 +15,7 @@ from pathlib import Path
 SPACE = "\u2581"  # how the pieces write a space
 LONGEST = 256  # a run without a space longer than this is cut: merging costs its square
 NEVER = 1 << 30
-MOST_WORDS = 200_000
+MAX_WORDS = 200_000
 _WORD = re.compile(f"{SPACE}*[^{SPACE}\n]+|{SPACE}+|\n")
 
 
@@ -41,7 +41,7 @@ class Pieces:
         for word in _WORD.findall(SPACE + text.replace(" ", SPACE)):
             pieces = words.get(word)
             if pieces is None:
-                if len(words) >= MOST_WORDS:
+                if len(words) >= MAX_WORDS:
                     words.clear()
                 parts = (word[i : i + LONGEST] for i in range(0, len(word), LONGEST))
                 pieces = words[word] = tuple(

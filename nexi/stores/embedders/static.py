@@ -24,7 +24,7 @@ from nexi.types import Embedded, Vector
 PACKAGE = "wordllama"
 FEW = 4  # texts that are embedded at once: a thread costs more
 LONGEST = 200_000
-MOST_HEADER = 1_000_000
+MAX_HEADER_BYTES = 1_000_000
 _KINDS = {"F16": "<f2", "F32": "<f4"}
 
 
@@ -94,7 +94,7 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     """What a safetensors file says of its one table, and where the numbers begin."""
     try:
         with path.open("rb") as file:
-            size = min(int.from_bytes(file.read(8), "little"), MOST_HEADER)
+            size = min(int.from_bytes(file.read(8), "little"), MAX_HEADER_BYTES)
             [table] = [value for key, value in json.loads(file.read(size)).items() if key != "__metadata__"]
         kind, (_, _) = _KINDS[table["dtype"]], table["shape"]
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from nexi.stores._words import HEAD_WEIGHT, MOST_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
+from nexi.stores._words import HEAD_WEIGHT, MAX_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
 from nexi.text import terms
 
 __all__ = ["ARRAY_COLUMNS", "CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
@@ -148,7 +148,7 @@ class WordSearch:
         self, text: str, count: int, collections: Sequence[ReadCollection], scope: str, values: dict[str, Any]
     ) -> list[tuple[int, float]]:
         """(chunk id, score), best first. `scope` continues a condition on a chunk `c`; it blocks. Raises StoreError."""
-        roots = terms.question_roots(text)[:MOST_TERMS]
+        roots = terms.question_roots(text)[:MAX_TERMS]
         chunks = sum(c.chunks for c in collections)
         if not (roots and chunks) or count < 1:
             return []

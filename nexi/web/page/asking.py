@@ -21,7 +21,7 @@ from nexi.app.spaces import find_own_space
 from nexi.config import name_service
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
-from nexi.web.guard import FILES_PATH, MOST_FILE
+from nexi.web.guard import FILES_PATH, MAX_FILE_BYTES
 from nexi.web.page.history import has_entries
 from nexi.web.page.settings import is_editable
 from nexi.web.page.setup import ready_services
@@ -34,7 +34,7 @@ __all__ = ["routes"]
 
 
 LISTED_S = 8.0
-MOST_MODELS = 500
+MAX_MODELS = 500
 DROPPED = "dropped"
 LIMITS = ("time_target", "max_cost", "max_tokens", "max_model_calls", "max_pages")
 ADD_A_MODEL = "nexi config setup"
@@ -68,7 +68,7 @@ async def _show_form(request: Request) -> Response:
             "effort": config.default_effort,
             "focus": list(FOCUS),
             "limits": {name: getattr(config, name) for name in LIMITS},
-            "most_file": MOST_FILE,
+            "most_file": MAX_FILE_BYTES,
             "share": config.share or nexi.sharing is not None,
             "team": nexi.sharing is not None,
             "keeps_offline": nexi.sharing is None and not config.token,
@@ -83,7 +83,7 @@ async def list_models(request: Request) -> Response:
     endpoint = nexi.config.endpoint("answer")
     names, problem = ([], "") if endpoint.is_extractive else await _models_of_server(nexi)
     own = [] if endpoint.is_extractive else [endpoint.model]
-    others = sorted(set(names) - set(own))[:MOST_MODELS]
+    others = sorted(set(names) - set(own))[:MAX_MODELS]
     return json_reply({"models": [*own, *others, "extractive"], "problem": problem})
 
 

@@ -27,8 +27,8 @@ from nexi.web.page.view import SIGNS, WORDS, AnsweredRun, answer_html, is_web, p
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 AROUND = 200
-LONGEST_SPAN = 4000
-LONGEST_TITLE = 300
+MAX_SPAN_CHARS = 4000
+MAX_TITLE_CHARS = 300
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -46,7 +46,7 @@ class Exported(Struct, frozen=True):
 def export_html(exported: Exported) -> str:
     """The whole document."""
     answered = exported.answered
-    title = _escape_text(answered.started.query[:LONGEST_TITLE])
+    title = _escape_text(answered.started.query[:MAX_TITLE_CHARS])
     parts = [
         _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
@@ -75,14 +75,14 @@ def export_check(
     answered = AnsweredRun("", RunStarted(title, "", ""), end, (AnswerChecked(review),))
     unread = "".join(f"<li>[{number}] {_isolate_name(note)}</li>" for number, note in notes.items())
     parts = [
-        f'<h1 dir="auto">{_escape_text(title[:LONGEST_TITLE])}</h1>',
+        f'<h1 dir="auto">{_escape_text(title[:MAX_TITLE_CHARS])}</h1>',
         *(f"<p>{_escape_text(line)}</p>" for line in lines),
         f'<article dir="auto">{_render_body(answered)}</article>',
         _render_sources(sources, answered.claims),
         f"<section><h2>Links</h2><ul>{unread}</ul></section>" if unread else "",
         _render_evidence(Exported(answered, texts=texts)),
     ]
-    return _render_document(_escape_text(title[:LONGEST_TITLE]), parts)
+    return _render_document(_escape_text(title[:MAX_TITLE_CHARS]), parts)
 
 
 def _render_document(title: str, parts: Sequence[str]) -> str:
@@ -244,7 +244,7 @@ def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
 
     if not 0 <= one.start < one.end <= len(text):
         return f'<blockquote class="passage" dir="auto"><mark>{_escape_text(one.span)}</mark></blockquote>' if one.span else ""
-    start, end = one.start, min(one.end, one.start + LONGEST_SPAN)
+    start, end = one.start, min(one.end, one.start + MAX_SPAN_CHARS)
     before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
     lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
     parts = [_escape_text(strip_heading_marks(part)) for part in (before, text[start:end], after)]

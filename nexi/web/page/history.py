@@ -32,9 +32,9 @@ from nexi.web.runs import delete_run
 __all__ = ["has_entries", "limit_of", "read_from_history", "routes", "words_of"]
 
 
-LISTED, MOST_LISTED = 100, 1000
+LISTED, MAX_LISTED = 100, 1000
 FILTERS = ("space", "state", "mode")
-LONGEST_SEARCH = 200
+MAX_SEARCH_CHARS = 200
 EXCERPT_CHARS = 160
 ONLY_AN_ANSWER = "answer kept"
 MAX_TURNS = 30
@@ -62,7 +62,7 @@ async def _list_history(request: Request) -> Response:
     words, limit = words_of(request), limit_of(request)
     labels = await asyncio.to_thread(read_labels, nexi)
     filters = {name: value for name in FILTERS if (value := request.query_params.get(name, ""))}
-    most = MOST_LISTED if filters else limit + 1
+    most = MAX_LISTED if filters else limit + 1
     items = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, words.casefold(), most)
     items = [item for item in items if all(item[name] == value for name, value in filters.items())]
     shown_labels = {  # whether a run is shared, and never the key of its link
@@ -75,15 +75,15 @@ async def _list_history(request: Request) -> Response:
 
 def words_of(request: Request) -> str:
     words = " ".join(request.query_params.get("q", "").split())
-    if len(words) > LONGEST_SEARCH:
-        raise bad_request(f"q has more than {LONGEST_SEARCH} characters", parameter="q")
+    if len(words) > MAX_SEARCH_CHARS:
+        raise bad_request(f"q has more than {MAX_SEARCH_CHARS} characters", parameter="q")
     return words
 
 
 def limit_of(request: Request) -> int:
     text = request.query_params.get("limit", "") or str(LISTED)
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_LISTED):
-        raise bad_request(f"limit must be a number from 1 to {MOST_LISTED}", parameter="limit")
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MAX_LISTED):
+        raise bad_request(f"limit must be a number from 1 to {MAX_LISTED}", parameter="limit")
     return int(text)
 
 

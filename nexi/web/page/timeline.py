@@ -25,7 +25,7 @@ from nexi.events import (
 )
 from nexi.urls import host_of
 
-MOST_BARS = 2000
+MAX_BARS = 2000
 ROW, LEFT, WIDTH, FOOT = 14, 120, 800, 18
 LABEL_CHARS = 20
 TOOL_LANES = {"web_search": "search", "local_search": "search", "web_get": "page"}
@@ -45,7 +45,7 @@ def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], creat
         start = max(0.0, end - float(getattr(fact, "seconds", 0.0)))
         bar = {"lane": lane, "who": getattr(fact, "agent", ""), "label": label[:200], "failed": has_failed}
         bars.append({**bar, "start": round(start, 3), "end": round(end, 3)})
-    return bars[:MOST_BARS]
+    return bars[:MAX_BARS]
 
 
 def open_bars_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
