@@ -60,7 +60,6 @@ class Core:
 
 
 NO_POSTGRES = ("-k", "not postgres")
-KILLS = ("tests/faults/test_research_kill.py", "tests/faults/test_stop.py")
 CORES = (
     Core("budget", "nexi/budget.py", ("tests/test_budget.py", "tests/properties/test_budget_properties.py")),
     Core(
@@ -85,11 +84,14 @@ CORES = (
         "store",
         "nexi/stores/_writing.py",
         ("tests/stores/test_sqlite.py", "tests/contract/test_knowledge_stores.py"),
-        (*NO_POSTGRES,),
+        NO_POSTGRES,
         is_strict=True,
     ),
     Core("loop", "nexi/agent/loop.py", ("tests/agent/test_loop.py",)),
 )
+
+
+UNSAVED = ("log", "log_format", "store")  # to be run by name; the table does not have them yet
 
 
 @dataclass(frozen=True)
