@@ -224,8 +224,8 @@ class AnswerChecker:
             pages = await self.verifier.snapshots.of([source.number for source in sources])
             sources = await asyncio.to_thread(with_links, sources, review.proof.claims, pages)
         rating = await self._rate_answer(review)
-        if rating in ("yes", "likely") and NOTHING_ANSWERS in text:
-            rating = "no"
+        if rating in ("yes", "likely") and self._drops_repeats and NOTHING_ANSWERS in text:
+            rating = "no"  # a report
         if rating and self._find_open_reference():
             rating = "depends"
         return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, rating)

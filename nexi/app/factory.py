@@ -682,14 +682,15 @@ def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
 
 
 def rate_report(question: str, pages: Sequence[PageView]) -> Answered:
-    """Whether pages answer the parts of a question: all of them, some, or none."""
+    """Whether pages answer the parts of a question: all of them, some, or none; where none, its words as a whole decide."""
     from nexi.research.planner import split_question
 
-    parts = split_question(question)
-    ratings = {rate_pages(part, pages) for part in parts}
-    if len(ratings) == 1 or "depends" in ratings:
-        return "depends" if "depends" in ratings else ratings.pop()
-    return "likely"
+    ratings = {rate_pages(part, pages) for part in split_question(question)}
+    if "depends" in ratings:
+        return "depends"
+    if ratings == {"no"}:
+        return rate_pages(question, pages)
+    return ratings.pop() if len(ratings) == 1 else "likely"
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:

@@ -212,8 +212,13 @@ def split_question(question: str) -> list[str]:
 
 def _list_asking(question: str) -> list[str]:
     """The sentences of a prompt that ask for something, without their commands; a question of one sentence as it is."""
-    bounds = sentence_bounds(question, MAX_SENTENCE_CHARS)
-    sentences = [text for start, end in bounds if (text := question[start:end].strip())]
+    sentences: list[str] = []
+    for start, end in sentence_bounds(question, MAX_SENTENCE_CHARS):
+        text = question[start:end].strip()
+        if sentences and text.startswith("("):  # which of several things is meant
+            sentences[-1] = f"{sentences[-1]} {text}"
+        elif text:
+            sentences.append(text)
     if len(sentences) < 2:
         return [question]
     asking = [s for s in sentences if _COMMAND.match(s) or _QUESTION_WORD.search(s)]

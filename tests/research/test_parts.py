@@ -98,6 +98,10 @@ from nexi.research.planner import split_question
             ],
         ),
         (
+            "Describe the work and the death of John Moss. (John Moss (painter))",
+            ["Describe the work of John Moss. (John Moss (painter))", "Describe the death of John Moss. (John Moss (painter))"],
+        ),
+        (
             "I own a kiosk in Ohio. Which permits do I need? What do they cost?",
             ["Which permits do I need?", "What do permits cost?"],
         ),

@@ -88,6 +88,17 @@ _OR = re.compile(
 )
 
 
+# What people say around a question when they talk; it asks for nothing, and no page has to say it.
+_TALK = re.compile(
+    r"^\W*(?:(?:oh|ok|okay|so|well|hi|hello|hey|thanks|thank you|great|interesting|actually|sorry)\s?[,.!:-]+\s+"
+    r"|(?:oops|btw|by the way)\b[\s,.!:-]+)*"
+    r"(?:(?:(?:can|could|would|will) you (?:please )?|please )(?:explain|describe|(?:tell|give|provide|show)(?: (?:me|us))?"
+    r"(?: with)?(?: (?:some|any|more|further))*(?: (?:details?|information|info))?(?: (?:of|on|about|regarding))?)\s+"
+    r"|do you (?:know|think)(?: (?:that|if|whether|about))?\s+|tell (?:me|us)(?: more)? about\s+"
+    r"|i(?:'d|’d| would)? (?:like|love|want|need) to (?:know|learn|hear|understand)(?: more)?"
+    r"(?: (?:about|of|if|whether))?\s+)?",
+    re.I,
+)
 _VERSUS = re.compile(r"^(.+?)\s+(?:vs\.?|versus)\s+(.+?)\W*$|\bdifference between\s+(.+?)\s+and\s+(.+?)\W*$", re.I)
 _QUESTION_WORD = re.compile(r"\b(?:what|which|who|whom|whose|when|where|why|how)\b", re.I)
 _LISTED = re.compile(
@@ -149,7 +160,7 @@ class Question(Struct, frozen=True):
 
 def read_question(text: str, context: str = "") -> Question:
     """Read a question; `context` is what was asked before it, for words it leaves out."""
-    text = " ".join(text[:MAX_QUESTION_CHARS].split())
+    text = _strip_talk(" ".join(text[:MAX_QUESTION_CHARS].split()))
     language = code if (code := detect_language(text)) in LANGUAGES else ""
     words = ContentWords(language)
     stems = words.stems(strip_question_words(text, language)) or words.stems(text)
@@ -160,6 +171,12 @@ def read_question(text: str, context: str = "") -> Question:
         weights.setdefault(stem, little)
     wants = _WANTS_ABROAD[find_asked_kind(text, language)] if language else what_is_wanted(text)
     return Question(text, tuple(stems), weights, _find_choices(text), wants, language)
+
+
+def _strip_talk(text: str) -> str:
+    """A question without what is said around it; unchanged where nothing else is left."""
+    rest = _TALK.sub("", text, count=1)
+    return rest if ContentWords().stems(rest) else text
 
 
 def search_queries(question: Question) -> list[str]:
