@@ -152,12 +152,13 @@ def _find_disagreements(
         if n not in behind
         and (not periods or not scopes[n].periods or any(a.meets(b) for a in scopes[n].periods for b in periods))
     ]
+    least = min(MIN_SHARED, len(sentence.terms))
     near: list[Statement] = []  # the sentences of each page that share enough words with this one, the nearest first
     for n in others:
         counts: Counter[int] = Counter()
         for term in sentence.terms:
             counts.update(pages[n].places.get(term, ()))
-        places = [at for at, count in counts.most_common(MAX_NEAR) if count >= MIN_SHARED]
+        places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1]
         near += (Statement(n, pages[n].parse_between(at, at), about[n]) for at in places)
     for value in [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal), None]:
         mine = replace(ours, value=value)

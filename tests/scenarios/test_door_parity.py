@@ -19,6 +19,7 @@ from mcp import Client
 from msgspec.structs import replace
 
 from nexi.app import Nexi, RunLimits, RunRequest
+from nexi.app.open_question import OpenQuestion
 from nexi.app.owner_token import OwnerToken
 from nexi.app.resolve import LocalModelProbe, ResolvedRun, resolve
 from nexi.config import load_config
@@ -300,8 +301,12 @@ def ask_repl(monkeypatch: pytest.MonkeyPatch, line: str, *arguments: str) -> Non
                 raise EOFError
             return self.lines.pop()
 
+    async def find_nothing_open(*_: object) -> OpenQuestion:
+        return OpenQuestion()
+
     monkeypatch.setattr("nexi.cli.prompt.open_prompt", lambda *_, **__: Lines())
     monkeypatch.setattr("nexi.output.is_tty", lambda _: True)
+    monkeypatch.setattr("nexi.app.assembly.Nexi.find_open_question", find_nothing_open)  # it would search before the run
     with pytest.raises(SystemExit):
         main(list(arguments))
 
