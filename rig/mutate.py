@@ -91,7 +91,7 @@ CORES = (
 )
 
 
-UNSAVED = ("log", "log_format", "store")  # to be run by name; the table does not have them yet
+UNSAVED = ("guard", "resume", "log", "log_format", "store", "loop")  # to be run by name; the table does not have them yet
 
 
 @dataclass(frozen=True)
