@@ -30,8 +30,8 @@ RESULTS = Path(__file__).resolve().parent / "ramdocs.md"
 # The least and the most per cent of each half.
 FLOORS = {
     "all right, none wrong": (38.0, 100.0),
-    "disagreement shown, with misinformation": (35.0, 100.0),
-    "disagreement shown, without misinformation": (0.0, 9.0),
+    "disagreement shown, with misinformation": (28.0, 100.0),
+    "disagreement shown, without misinformation": (0.0, 8.0),
 }
 FILE = DATA.parent / "conflicts" / "ramdocs.jsonl.zst"
 _DISPUTE = re.compile(r"^(?:- .*?: )?(?:Sources disagree|Older sources differ)\b.*$", re.MULTILINE)

@@ -28,7 +28,7 @@ from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Value, list_dates
 from nexi.text.plain import fold_text
-from nexi.text.references import MAX_LEAD_CHARS, find_namesakes, name_subject
+from nexi.text.references import MAX_LEAD_CHARS, find_namesakes, may_be_same, name_subject
 from nexi.text.scope import DocumentScope, is_newer
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
@@ -92,11 +92,13 @@ def find_conflicts(
         about[number] = frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
-    leads = [(titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers]
-    namesakes = merge_copies(find_namesakes(question, leads), [pages[n].text for n in numbers])
+    leads = {n: (titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers}
+    namesakes = merge_copies(find_namesakes(question, list(leads.values())), [pages[n].text for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
     groups = [
-        group for claim in claims[:MAX_CLAIMS] for group in _find_disagreements(claim, pages, about, question_terms, scopes)
+        group
+        for claim in claims[:MAX_CLAIMS]
+        for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads)
     ]
     groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
     if not groups:
@@ -138,6 +140,7 @@ def _find_disagreements(
     about: Mapping[int, frozenset[str]],
     question_terms: frozenset[str],
     scopes: Mapping[int, DocumentScope],
+    leads: Mapping[int, tuple[str, str]],
 ) -> Iterator[Group]:
     supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
     behind = [e.number for e in supports if e.number in pages]
@@ -178,7 +181,9 @@ def _find_disagreements(
     exchanges = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
     if not exchanges:
         pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
-        exchanges = [(words, theirs) for words, theirs in pairs if are_copies(pages[behind[0]].text, pages[theirs.number].text)]
+        same = {n for _, theirs in pairs if may_be_same(leads[behind[0]], leads[n := theirs.number])}
+        copies = {n for n in same if are_copies(pages[behind[0]].text, pages[n].text)}
+        exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in copies]
     for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
         by_name: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
         for names, theirs in exchanges:
@@ -210,21 +215,25 @@ def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str]
 def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
     """The words that two sentences of copies have in one place, where they are the same word for word otherwise.
 
-    Articles count for nothing. Several places may differ where they hold names and values alone; the first one is shown.
+    Articles count for nothing. Several places may differ where they hold values alone; the first one is shown. A sentence that
+    begins with another name speaks of something else.
     """
     one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
     matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
     edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal" and (edit[0] == "replace" or edit[1])]
     common = sum(block.size for block in matcher.get_matching_blocks())
-    if common < MIN_COMMON_WORDS or common < MIN_SAME_WORDS * min(len(one), len(two)):
+    is_same = common >= MIN_COMMON_WORDS and common >= MIN_SAME_WORDS * min(len(one), len(two))
+    if not is_same or any(edit[1] == 0 or edit[3] == 0 for edit in edits):
         return None
     spans = [(one[a:b], two[c:d]) for tag, a, b, c, d in edits if tag == "replace"]
-    firm = [pair for pair in spans if all(all(w.is_name or w.value or w.flat in PARTICLES for w in span) for span in pair)]
-    most = MAX_NAME if firm else MAX_EXCHANGED_WORDS
-    for mine, other in firm or (spans if len(edits) == 1 else []):
+    if len(spans) > 1 and not all(any(w.value for w in span) for pair in spans for span in pair):
+        return None
+    for mine, other in spans:
         tells = all(any(w.term or w.value for w in span) and not any(map(is_negation, span)) for span in (mine, other))
+        is_firm = all(w.is_name or w.value or w.flat in PARTICLES for w in (*mine, *other))
+        is_short = max(len(mine), len(other)) <= (MAX_NAME if is_firm else MAX_EXCHANGED_WORDS) and (is_firm or len(edits) == 1)
         is_other = not {w.term or w.flat for w in mine} & {w.term or w.flat for w in other}
-        if tells and is_other and max(len(mine), len(other)) <= most:
+        if tells and is_short and is_other:
             return ours.text.text[mine[0].start : mine[-1].end], theirs.text.text[other[0].start : other[-1].end]
     return None
 

@@ -128,6 +128,12 @@ def name_subject(title: str, text: str = "") -> str:
     return re.sub(r"\s+(?=[,)])", "", re.sub(r"\(\s+", "(", subject))
 
 
+def may_be_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two pages, as title and text, may be about one thing: half of a name in common, or one of them has none."""
+    ours, theirs = (set(_bare_words(name_subject(*page))) for page in (one, other))
+    return not ours or not theirs or 2 * len(ours & theirs) >= min(len(ours), len(theirs))
+
+
 def _has_name(subject: str, name: str) -> bool:
     """Whether something may be called by a name: as it is, with what tells it from others, or with middle names."""
     bare, words = _bare_words(subject), _bare_words(name)

@@ -234,3 +234,15 @@ def test_two_things_of_one_name_do_not_disagree() -> None:
     }
     said = claim("Orsa School (Virginia) is a public school located in Orsa, Virginia [1].")
     assert find_conflicts("Where is Orsa School?", [said], pages) == ()
+
+
+def test_stubs_about_two_places_in_the_same_words_do_not_disagree() -> None:
+    text = "{} is a village in Zorbia county. The population was {} at the year 2000 census. It lies on the river Orsa."
+    pages: dict[int, Snapshot | None] = {
+        1: prepare(text.format("Aetna", 146), "https://one.org/aetna"),
+        2: prepare(text.format("Bijou", 464), "https://one.org/bijou"),
+        3: prepare(text.format("Aetna", 150), "https://two.org/aetna"),
+    }
+    titles = {1: "Aetna, Zorbia", 2: "Bijou, Zorbia", 3: "Aetna, Zorbia"}
+    conflicts = find_conflicts("", [claim("The population was 146 at the year 2000 census. [1]")], pages, titles)
+    assert [[r.value for r in conflict.readings] for conflict in conflicts] == [["146", "150"]]

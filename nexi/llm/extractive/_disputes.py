@@ -18,6 +18,7 @@ from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES
 from nexi.llm.extractive._outdated import has_same_subject
 from nexi.llm.extractive._quotation import quote_sentence
+from nexi.text.references import may_be_same
 
 __all__ = ["Settled", "settle_values"]
 
@@ -45,7 +46,8 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     for page, sentences in groupby(sorted(usable, key=lambda o: o.page), key=lambda o: o.page):
         if page == s.page:
             continue
-        is_copy = are_copies(ranking.pages[s.page].text, ranking.pages[page].text)
+        ours, theirs = ranking.pages[s.page], ranking.pages[page]
+        is_copy = may_be_same((ours.title, ours.text), (theirs.title, theirs.text)) and are_copies(ours.text, theirs.text)
         for other in _find_alike(ranking, s, sentences, is_copy=is_copy):
             if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
                 support |= {value: _count_pages(ranking, value) for value in values}
