@@ -4,8 +4,9 @@
 
 Each document of a question is a file without a title. A right answer counts where the text has it, case and space ignored; a
 wrong one where it stands outside the lines that report a disagreement, because those say that a value is disputed. Rules were
-written with the first half of the rows (`--half 0`) in view. Beside nexi stands the plainest method: of each document the
-sentence that is nearest to the question by the reading model. Fails where a share falls below its floor; a sample has none.
+written with the first half of the rows (`--half 0`) in view; totals of the second were seen when one of several rules was
+chosen, so that neither half is held out. Beside nexi stands the plainest method: of each document the sentence that is nearest
+to the question by the reading model. Fails where a share falls below its floor; a sample has none.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from nexi.testing import FakeClock
 from nexi.types import FetchLimits
 from nexi.web.fences import RUN_BY_PROGRAMS
 from nexi.web.guard import MAX_HEAD_BYTES
-from nexi.web.tavily import EXTRACT_BODY
+from nexi.web.tavily import MAX_EXTRACT_S
 
 SAFETY = " ".join((Path(__file__).resolve().parents[1] / "docs" / "safety.md").read_text().split())
 PACING = Settings(clock=FakeClock())
@@ -32,7 +32,7 @@ FIGURES = (
     f"ends after {FetchLimits().timeout_s:.0f} seconds in total, or after `fetch_timeout`",
     f"ends after {Config().fetch_timeout:.0f} seconds in total",
     f"`/v1/search` may allow up to {schema.MAX_REDIRECTS} redirects and {schema.MAX_TIME_MS / 1000:.0f} seconds",
-    f"`/tavily/extract` up to {EXTRACT_BODY['properties']['timeout']['maximum']} seconds",
+    f"`/tavily/extract` up to {MAX_EXTRACT_S} seconds",
     f"{worker.MAX_CPU_S} seconds of computing time",
     f"read {WORDS[MAX_WORKERS['web']]} at a time and your own files {WORDS[MAX_WORKERS['file']]} at a time",
     f"{containers.MAX_MEMBERS:,} parts, {containers.MAX_BYTES // 1_000_000} MB once unpacked",

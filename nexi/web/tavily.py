@@ -55,6 +55,7 @@ JOINED = " [...] "
 SEARCH_S = 20.0
 ANSWER_S = 45.0
 EXTRACT_S = {"basic": 10.0, "advanced": 30.0}
+MAX_EXTRACT_S = 60
 
 _CITATION = re.compile(r"\s?\[\d+\]")  # the numbers are of the engine's own sources, which Tavily has no place for
 Flag = bool | None  # accepted, and without effect
@@ -91,7 +92,7 @@ class TavilyExtract(Struct, frozen=True):
     urls: PageUrl | Annotated[tuple[PageUrl, ...], Meta(min_length=1, max_length=MAX_URLS)]
     extract_depth: Literal["basic", "advanced"] | None = "basic"
     format: Literal["markdown", "text"] | None = "markdown"
-    timeout: Annotated[float, Meta(ge=1, le=60)] | None = None
+    timeout: Annotated[float, Meta(ge=1, le=MAX_EXTRACT_S)] | None = None
     query: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)] | None = None
     chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = CHUNKS
     include_images: Flag = None
