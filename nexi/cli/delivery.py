@@ -80,7 +80,7 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     from nexi.exports import markdown_document
     from nexi.files import create_private_file
     from nexi.output import answer_json, clean_text, print_success
-    from nexi.output.controls import escape_json
+    from nexi.text.controls import escape_json
 
     if flags.is_references:
         text = _reference_text(result.answer.sources, flags.form)

@@ -5,13 +5,13 @@ The commands sit above; `nexi.app` finds what is open. In a pipe nothing is aske
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import EXIT_CANCELLED
+from nexi.cli.loop import run_with_nexi
 
 if TYPE_CHECKING:
     from nexi.app import RunRequest
@@ -27,7 +27,7 @@ def ask_back(config: Config, request: RunRequest) -> str:
     """The question as the user means it; unchanged where it is clear, or where the user wants all that it may mean."""
     from nexi.output import print_note, write
 
-    open_question = asyncio.run(_find_open_question(config, request))
+    open_question = run_with_nexi(lambda nexi: nexi.find_open_question(request), config)
     if not open_question:
         return request.question
     print_note(describe_choices(open_question), None)
@@ -41,16 +41,9 @@ def ask_back(config: Config, request: RunRequest) -> str:
     return narrow_by_reply(request.question, open_question, reply.strip())
 
 
-async def _find_open_question(config: Config, request: RunRequest) -> OpenQuestion:
-    from nexi.app import Nexi
-
-    async with Nexi(config) as nexi:
-        return await nexi.find_open_question(request)
-
-
 def describe_choices(open_question: OpenQuestion) -> str:
     """The question back, with the number of each reading."""
-    from nexi.output.controls import clean_line
+    from nexi.text.controls import clean_line
 
     if open_question.kind:
         return f"Which {open_question.kind} do you mean? Type its name, or {ALL} to research the question as it is."

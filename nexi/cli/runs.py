@@ -287,7 +287,7 @@ def _run_directory() -> RunDirectory:
 
 def _print_runs(runs: list[RunSummary], as_json: bool) -> None:
     from nexi.output import print_json, write
-    from nexi.output.controls import clean_line
+    from nexi.text.controls import clean_line
 
     if as_json:
         rows = [

@@ -14,8 +14,8 @@ from mcp.server.mcpserver import Context
 
 from nexi.events import Event
 from nexi.mcp_server._views import replace_surrogates
-from nexi.output.controls import clean_line
 from nexi.output.status import detail_of, progress_of, status_of
+from nexi.text.controls import clean_line
 
 T = TypeVar("T")
 MESSAGE_CHARS = 300

@@ -24,8 +24,8 @@ from nexi.output._messages import (
     print_success,
     print_warning,
 )
-from nexi.output.controls import clean_line, clean_text
 from nexi.output.streams import is_plain, is_tty, set_plain_mode, takes_colors, write
+from nexi.text.controls import clean_line, clean_text
 
 if TYPE_CHECKING:
     from nexi.output.screen import Screen as Screen

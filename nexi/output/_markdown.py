@@ -17,7 +17,7 @@ from rich.text import Text
 
 from nexi.output._sites import site_of
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean_line, clean_text
+from nexi.text.controls import clean_line, clean_text
 from nexi.types import Source
 from nexi.urls import is_note_link
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nexi.output.controls import clean_line, escape_json
 from nexi.output.streams import columns_of, open_console, takes_colors, write, write_raw
+from nexi.text.controls import clean_line, escape_json
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -168,8 +168,8 @@ def print_note(message: str, plain: bool | None = None, style: str = "") -> None
         return write(message + "\n", sys.stderr)
     from rich.text import Text
 
-    from nexi.output.controls import clean_text
     from nexi.output.wrapping import wrap_text
+    from nexi.text.controls import clean_text
 
     wrapped = wrap_text(clean_text(message), columns_of(sys.stderr))
     return open_console("stderr").print(Text(wrapped, style=style), soft_wrap=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.output._sites import site_of
 from nexi.output._sources import source_json
-from nexi.output.controls import clean_line
 from nexi.output.proof import GOOD, claim_json, describe_evidence, plain_passage, verdict_words
 from nexi.output.streams import columns_of, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
+from nexi.text.controls import clean_line
 from nexi.text.plain import strip_heading_marks
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ from nexi.events import (
 )
 from nexi.output._live import LiveDisplay
 from nexi.output._messages import cost_text, print_note
-from nexi.output.controls import clean_line
 from nexi.output.screen import ProgressDisplay, ProgressLines
 from nexi.output.status import detail_of
 from nexi.output.streams import open_console, takes_colors
+from nexi.text.controls import clean_line
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

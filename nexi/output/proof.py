@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nexi.answers.answered import describe_answered
-from nexi.output.controls import clean_line
 from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
+from nexi.text.controls import clean_line
 from nexi.types import STANDINGS
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
 from nexi.output._messages import cost_text, print_answer, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean_line, clean_text
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
 from nexi.output.status import RunTally, detail_of, progress_of
 from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write, write_raw
 from nexi.output.wrapping import WordWrapper
+from nexi.text.controls import clean_line, clean_text
 
 if TYPE_CHECKING:
     from nexi.app import RunResult

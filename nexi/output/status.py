@@ -22,7 +22,7 @@ from nexi.events import (
     ToolStarted,
 )
 from nexi.output._sites import site_of
-from nexi.output.controls import clean_line
+from nexi.text.controls import clean_line
 from nexi.urls import hit_key
 
 PURPOSE_STATUS = {

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
-from nexi.output.controls import clean_text
+from nexi.text.controls import clean_text
 
 if TYPE_CHECKING:
     from rich.console import Console

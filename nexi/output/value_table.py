@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-from nexi.output.controls import clean_line
 from nexi.tables.cells import NOT_STATED, Cell, Row, ValueTable
+from nexi.text.controls import clean_line
 from nexi.text.scope import find_periods
 
 __all__ = ["TABLE_SCHEMA", "render_table", "table_csv", "table_json", "table_markdown", "table_workbook"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from nexi.output.controls import clean_line
 from nexi.output.proof import GOOD, VERDICT_WORDS, claim_json, evidence_line, proof_json
+from nexi.text.controls import clean_line
 from nexi.types import STANDINGS
 
 if TYPE_CHECKING:

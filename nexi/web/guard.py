@@ -41,7 +41,6 @@ PRINCIPAL = "principal"  # in the state of a scope: who asks
 CROWDED = "crowded"  # in the state of a scope: its client, or the server, has too many connections
 MAX_CLIENTS = 10_000  # whose rates are remembered
 HEALTH_PATH = "/healthz"
-LOCAL_NAMES = ("localhost", "localhost.localdomain")
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),

@@ -56,7 +56,7 @@ async def search_web(request: Request, answer_timeout_s: float) -> Response:
     limits = Limits(results=count, total_s=answer_timeout_s, search_s=answer_timeout_s)
     outcome = await service_of(request).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
-    silent = [[f.provider, f.message] for f in outcome.failures if f.code not in ("empty", "filter_ignored")]
+    silent = [[f.provider, f.message] for f in outcome.failures if f.code not in ANSWERED]
     return json_reply(
         {
             "query": query.text,

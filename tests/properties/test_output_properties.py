@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean_text, escape_json
+from nexi.text.controls import clean_text, escape_json
 
 LINES = st.sampled_from(
     ["", "text", "# head", "- item", "  more", "1. one", "```", "```py", "~~~", "> quote", "| a | b |", "    code", "***", " "]

@@ -413,7 +413,7 @@ def _day(moment: Any) -> str:
 
 def _print_rows(rows: list[tuple[Any, ...]], otherwise: str = "") -> None:
     from nexi.output import write
-    from nexi.output.controls import clean_line
+    from nexi.text.controls import clean_line
 
     if not rows and otherwise:
         write(f"{otherwise}\n", sys.stderr)
