@@ -6,6 +6,7 @@ things of one name apart. Nothing here asks: a door without a person lets the ru
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["OpenQuestion", "find_open_question"]
 
 MAX_READINGS = 5
+MAX_NAME_CHARS = 80
+# Marks of code and markup, which a title may hold and a name does not.
+_NO_NAME = re.compile(r"[<>{}\[\]|`=;\\]|&\w+;|://")
 
 
 class OpenQuestion(Struct, frozen=True):
@@ -53,4 +57,5 @@ async def find_open_question(nexi: Nexi, request: RunRequest, earlier: str = "")
 def list_namesakes(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     """The things of one name that search results are about, in their order."""
     about = find_namesakes(question, [(hit.title, hit.snippet) for hit in hits])
-    return tuple(dict.fromkeys(about.values()))[:MAX_READINGS]
+    names = [name for name in dict.fromkeys(about.values()) if len(name) <= MAX_NAME_CHARS and not _NO_NAME.search(name)]
+    return tuple(names[:MAX_READINGS]) if len(names) > 1 else ()
