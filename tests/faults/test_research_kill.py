@@ -51,5 +51,6 @@ def test_nexi_stop_writes_the_report_from_what_there_is(tmp_path: Path) -> None:
         _, said = stop.communicate(timeout=PATIENCE_S)
         assert (stop.returncode, "Warning" in said) == (0, False), said
         out, err = child.communicate(timeout=PATIENCE_S)
-        assert (child.returncode, "Sources:" in out) == (0, True), err
+        # 6 where what was read until then does not answer the question yet
+        assert (child.returncode in {0, 6}, "Sources:" in out) == (True, True), err
         assert LimitReached(StopReason.CANCELLED) in at.facts(run_id)
