@@ -35,10 +35,28 @@ _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
 _URL = re.compile(r"https?://|\bfile:")
+# The head of a sentence that says what something is, and what stands in brackets after its name.
+_SAYS_WHAT = re.compile(
+    r"^([^.;:()]{1,80}?)\s*(?:\(([^)]*)\)[^.;:]{,40}?)?\b(?:(?:is|are|was|were)\s+(?:(?:an?|one|any|some|defined|when|where|how)\b"
+    r"|the (?:[\w-]+ ){1,3}(?:of|that|which|who|with|in|by|used|from|between)\b)|means|refers? to|consists? of)",
+    re.I,
+)
 
 
 def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
-    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages."""
+    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages.
+
+    A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at most
+    likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
+    """
+    rating = _rate_reading(ranking, best, lines)
+    thing = ranking.question.thing
+    if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
+        return rating
+    return "likely" if " " in thing or any(_mentions_meaning(thing, line) for line in lines) else "no"
+
+
+def _rate_reading(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
     question = ranking.question
     if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
         return rate_words(question, ranking)  # no one sentence answers a question of two parts
@@ -60,6 +78,29 @@ def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
         if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= weights["likely"]:
             return "likely"
     return "no"
+
+
+def _explains(thing: str, subject: str, lines: Sequence[str]) -> bool:
+    """Whether a page is about a thing, by its name or its initials, or whether a line says what the thing is."""
+    name = _name_one(thing)
+    initials = "".join(word[0] for word in _WORD.findall(subject) if word[0].isupper())
+    if name in {_name_one(subject), initials.lower()}:
+        return True
+    heads = [match for line in lines if (match := _SAYS_WHAT.match(line))]
+    return any(name in {_name_one(head[1].partition(",")[0]), _name_one(head[2] or "")} for head in heads)
+
+
+def _mentions_meaning(thing: str, line: str) -> bool:
+    """Whether a sentence about something else says in passing what a thing is."""
+    word = re.escape(thing)
+    passing = rf"\b{word}\b(?: \([^)]*\))?, (?:which|who|an?)\b|\b(?:called|termed|known as) (?:an? |the )?{word}\b"
+    return re.search(passing, line, re.I) is not None
+
+
+def _name_one(name: str) -> str:
+    """A name without its article, in lower case and in the singular."""
+    words = [re.sub(r"(?<=\w\w)s$", "", re.sub(r"ies$", "y", word)) for word in _WORD.findall(name.lower())]
+    return " ".join(words[1:] if words[:1] in (["a"], ["an"], ["the"]) else words)
 
 
 def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> dict[str, float]:

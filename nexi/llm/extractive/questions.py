@@ -109,6 +109,9 @@ _LISTED = re.compile(
 _DEFINITION = re.compile(
     r"^\W*(?:what|who)(?:'s| is| was) (?!the \w+ of\b)|\bwhat does .+ mean\b|\b(?:meaning|definition)\b", re.I
 )
+# One thing that is to be explained, in at most three words: "what is gold", "who was Ada Lovelace".
+_THING = re.compile(r"^\W*(?:what|who)(?:['’]s| is| was| are| were) (?:(?:an?|the) )?([\w.+#-]+(?: [\w.+#-]+){,2}?)\W*$", re.I)
+_RELATION = re.compile(r"\b(?:of|in|for|to|from|by|on|at|with|after|before|and|or|not|it|this|that|there|your?|my)\b", re.I)
 _PLURAL = re.compile(r"[^\Wsui]s$", re.I)
 _WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place": "place", "number": "number", "": ""}
 
@@ -139,6 +142,12 @@ class Question(Struct, frozen=True):
             return ""
         head = re.split(r"\s+(?:of|in|for)\s+", self.text.rstrip("?!. "))[0].split()[-1]
         return "list" if _PLURAL.search(head) else "topic"
+
+    @property
+    def thing(self) -> str:
+        """The one thing that is to be explained; "" where something else is asked."""
+        match = _THING.match(self.text) if self.form == "definition" and not self.language else None
+        return match[1] if match and not _RELATION.search(match[1]) else ""
 
     @property
     def sets_side_by_side(self) -> bool:
