@@ -101,6 +101,12 @@ def test_a_text_without_a_title_is_about_what_it_begins_with(text: str, subject:
         ("What are tides?", ""),
         ("What made Shen Kuo believe that the mountains were worn down?", ""),
         ("Who was responsible for the new building projects in Jacksonville?", ""),
+        ("What is the longest river?", ""),
+        ("Who was the first president?", ""),
+        ("Who wrote the origin of species?", ""),
+        ("what is the largest city in germany", ""),
+        ("who directed the movie jaws", ""),
+        ("what does this library do", "library"),
     ],
 )
 def test_a_thing_that_was_never_named_is_open(question: str, kind: str) -> None:

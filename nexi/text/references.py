@@ -54,8 +54,10 @@ _KIND = "|".join(sorted(_KINDS, key=len, reverse=True))
 _COMPOUND = (
     r"(?:industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|scene|world)"
 )
+# "The longest river" and "the first president" are told from others by their rank; "the origin of species" is no species.
+_RANKED = r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|present|world['’]s|of|in|for|on|and)"
 _OPEN = re.compile(
-    rf"\b(?P<lead>this|these|those|the)\s+(?:[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
+    rf"\b(?P<lead>this|these|those|the)\s+(?:(?!{_RANKED}\b)[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
     rf"(?!\s+{_COMPOUND}\b)(?=(?P<rest>[^?.!]*))",
     re.IGNORECASE,
 )
@@ -188,7 +190,8 @@ def _words(text: str) -> frozenset[str]:
 def find_open_reference(question: str, earlier: str = "") -> str:
     """The kind of thing that a question speaks of as known, but that neither it nor the conversation has named; "" for none.
 
-    A question with the name of anything is not open: what it speaks of belongs to that.
+    A question with the name of anything is not open: what it speaks of belongs to that. In one without a capital letter no name
+    can be seen ("the largest city in germany"), so there only "this", "these" and "those" leave something open.
     """
     if any(not _OF_PEOPLE.fullmatch(name) for name in find_names(question)):
         return ""
@@ -198,6 +201,7 @@ def find_open_reference(question: str, earlier: str = "") -> str:
         is_named = _NAME_BEFORE.search(question[: match.start("kind")]) or (
             match["lead"].lower() == "the" and _NAMED_BY.match(match["rest"])
         )
-        if not is_named and not re.search(rf"\b{kind.removesuffix('y')}(?:y|ies|s|es)?\b", before):
+        is_unseen = match["lead"] == "the" and question.islower()
+        if not is_named and not is_unseen and not re.search(rf"\b{kind.removesuffix('y')}(?:y|ies|s|es)?\b", before):
             return kind
     return ""
