@@ -224,10 +224,11 @@ class AnswerChecker:
             pages = await self.verifier.snapshots.of([source.number for source in sources])
             sources = await asyncio.to_thread(with_links, sources, review.proof.claims, pages)
         rating = await self._rate_answer(review)
-        if rating in ("yes", "likely") and self._drops_repeats and NOTHING_ANSWERS in text:
-            rating = "no"  # a report
         if rating and self._find_open_reference():
             rating = "depends"
+        # the text is what the reader sees; a report may say it further down
+        if rating and (text.startswith(NOTHING_ANSWERS) or (self._drops_repeats and NOTHING_ANSWERS in text)):
+            rating = "no"
         return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, rating)
 
     def _find_open_reference(self) -> str:
