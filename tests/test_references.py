@@ -117,6 +117,23 @@ def test_what_the_conversation_has_named_is_not_open() -> None:
     assert find_open_reference("When does the library open?", "Tell me about libraries in Ewell.") == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("Which came first, The Staten Island Catapult or Frida?", ("Staten Island", "St. George, Staten Island")),
+        ("Which park at Coney Island lasted longest?", ("Luna Park, Coney Island (1903)", "Luna Park, Coney Island (2010)")),
+        ("Who was Alfonso II of Aragon's father?", ("Alfonso II, Duke of Gandia", "Alfonso II, Count of Provence")),
+    ],
+)
+def test_a_name_within_a_longer_one_and_the_place_of_a_thing_are_not_its_name(question: str, titles: tuple[str, ...]) -> None:
+    assert find_namesakes(question, [(title, f"{title} is known.") for title in titles]) == {}
+
+
+def test_a_title_is_a_name_of_the_person_who_bears_it() -> None:
+    pages = [("Alfonso II, Duke of Gandia", ""), ("Alfonso the Elder, Duke of Gandia", "")]
+    assert len(find_namesakes("Who was the Duke of Gandia?", pages)) == 2
+
+
 def test_a_page_that_only_lists_things_of_one_name_is_none_of_them() -> None:
     pages = [
         ("Father Damien - Wikipedia", "Father Damien was a priest."),

@@ -55,7 +55,9 @@ _COMPOUND = (
     r"(?:industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|scene|world)"
 )
 # "The longest river" and "the first president" are told from others by their rank; "the origin of species" is no species.
-_RANKED = r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|present|world['’]s|of|in|for|on|and)"
+_RANKED = (
+    r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|world['’]s|of|in|for|on|and)"
+)
 _OPEN = re.compile(
     rf"\b(?P<lead>this|these|those|the)\s+(?:(?!{_RANKED}\b)[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
     rf"(?!\s+{_COMPOUND}\b)(?=(?P<rest>[^?.!]*))",
@@ -143,16 +145,19 @@ def _has_name(subject: str, name: str) -> bool:
         return len(bare) > 1 and bare[-1] == words[-1]
     if not bare or not words or _ORDER.sub("", " ".join(bare)).split() == words:
         return bool(bare)
-    if bare == words or (len(words) > 1 and _bare_words(subject.partition(", ")[2]) == words):
+    # "Duke of Gandia" is a title of "Alfonso II, Duke of Gandia"; of "Luna Park, Coney Island" it is only the place
+    if bare == words or ("of" in words and _bare_words(subject.partition(", ")[2]) == words):
         return True
     middle = bare[1:-1] if len(words) > 1 and (bare[0], bare[-1]) == (words[0], words[-1]) else []
     return 0 < len(bare) - len(words) <= MAX_MIDDLE and bool(middle) and set(words) <= set(bare)
 
 
 def _find_called(question: str, subjects: Sequence[str]) -> list[str]:
-    """The names of pages, without what tells them from others, that a question has word for word."""
+    """The names of pages, without what tells them from others, that a question has as they are and not within longer ones."""
     bare = [" ".join(_bare_words(subject)) for subject in subjects if subject[:1].isupper()]  # no command of a manual
-    return [name for name in dict.fromkeys(bare) if " " in name and _fold(name) in _fold(question)]
+    longer = [(_fold(name), " ".join(_bare_words(name))) for name in find_names(question)]
+    called = (name for name in dict.fromkeys(bare) if " " in name and _fold(name) in _fold(question))
+    return [name for name in called if all(name == whole or _fold(name) not in text for text, whole in longer)]
 
 
 def _has_name_within(subject: str, name: str, text: str) -> bool:
