@@ -95,8 +95,9 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
         return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
     draft = draft_answer(evidence, usable, compare)
-    rating = rate_answer(evidence, draft.best, [text for text, _ in draft.lines])
-    if rating != "no":
+    texts = [text for text, _ in draft.lines]
+    rating = rate_words(question, evidence) if draft.is_pair else rate_answer(evidence, draft.best, texts)
+    if rating != "no" or draft.is_pair:
         return ExtractiveAnswer(draft.lines, draft.short, rating)
     if draft.best.scored.last:
         return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=rating)
@@ -117,6 +118,7 @@ class AnswerDraft(Struct, frozen=True):
     best: Candidate
     lines: tuple[tuple[str, int], ...]
     short: str = ""
+    is_pair: bool = False  # of two pages, of which neither answers alone
 
 
 def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> AnswerDraft:
@@ -140,7 +142,7 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
     is_read = best.nearness > 0
     is_code = evidence.wants == "code"  # pages of a manual name one another everywhere, so that joins no two of them
     if not is_code and (pair := graph.linked_pair()) and not _says_less(evidence, pair, usable[0]):
-        return AnswerDraft(best, _fill_room(evidence, pair, usable))
+        return AnswerDraft(best, _fill_room(evidence, pair, usable), is_pair=True)
     if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
         return AnswerDraft(best, _fill_room(evidence, usable[:1], usable))
     sentences = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
@@ -376,15 +378,14 @@ class _Subjects:
 
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
-        best: tuple[tuple[bool, float], list[Scored]] = ((False, 0.0), [])
+        best: tuple[float, list[Scored]] = (0.0, [])
         pages = [n for n, is_named in enumerate(self.named) if is_named]
         best_page = self.usable[0].page
         for first in dict.fromkeys((*pages, best_page) if self.needs_another_page(best_page) else pages):
             for second in range(len(self.flat)):
                 pair = self._pair_pages(first, second)
-                rank = (self.named[first] and self.named[second], sum(s.score for s in pair))
-                if pair and rank > best[0]:
-                    best = (rank, pair)
+                if pair and (score := sum(s.score for s in pair)) > best[0]:
+                    best = (score, pair)
         return best[1]
 
     def needs_another_page(self, page: int) -> bool:
