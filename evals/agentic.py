@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from evals.retrieval import DATA, Silent
 from evals.tables import render_table
-from nexi.extract import extract
+from nexi.formats import extract
 from nexi.knowledge.agentic import Web, agentic_search
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.judge import AgenticJudge

@@ -25,7 +25,7 @@ from nexi.checking.conflicts import find_conflicts
 from nexi.checking.pages import Snapshot, prepare
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.values import Number
-from nexi.extract import extract
+from nexi.formats import extract
 from nexi.types import Claim, Evidence, Verdict
 from rig import miniweb
 

@@ -25,11 +25,11 @@ import pptx
 from odf import meta, opendocument, text
 
 from evals.extraction import corpus
-from nexi.extract import extract, to_text
-from tests.extract.archives import OPF, epub, zipped
-from tests.extract.binary_workbooks import a_binary_workbook, a_summary, an_excel_97_workbook
-from tests.extract.compound_files import a_word_97_document, an_outlook_message
-from tests.extract.documents import pdf
+from nexi.formats import extract, to_text
+from tests.formats.archives import OPF, epub, zipped
+from tests.formats.binary_workbooks import a_binary_workbook, a_summary, an_excel_97_workbook
+from tests.formats.compound_files import a_word_97_document, an_outlook_message
+from tests.formats.documents import pdf
 
 TABLE = Path(__file__).with_name("dates.md")
 FLOORS = {"pages": 88.0, "files": 95.0}  # per cent

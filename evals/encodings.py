@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.tables import render_table
-from nexi.extract import extract, to_text
+from nexi.formats import extract, to_text
 
 TABLE = Path(__file__).with_name("encodings.md")
 

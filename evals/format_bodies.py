@@ -11,7 +11,7 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping
 
-from nexi.extract.formats import type_of_name
+from nexi.formats import type_of_name
 
 M = 1_000_000
 Body = tuple[str, bytes, Mapping[str, str]]

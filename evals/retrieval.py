@@ -27,7 +27,7 @@ from typing import Any
 
 from nexi.errors import NexiError
 from nexi.events import Delta, Fact
-from nexi.extract import extract
+from nexi.formats import extract
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.retrieval import Retriever
 from nexi.ports import Embedder

@@ -27,9 +27,9 @@ from urllib.parse import quote
 from nexi import urls
 from nexi.app import SystemClock
 from nexi.errors import FetchError
-from nexi.extract import extract
 from nexi.fetchers.guard import AddressGuard, forbidden_reason
 from nexi.fetchers.http import HttpFetcher
+from nexi.formats import extract
 from nexi.types import FetchLimits
 
 ROOT = Path(__file__).resolve().parent.parent

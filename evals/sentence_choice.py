@@ -29,7 +29,7 @@ from unittest.mock import patch
 import numpy as np
 
 from evals.answers import DATA, ROOT, find_source
-from nexi.extract import extract
+from nexi.formats import extract
 from nexi.llm.extractive import _choice, model
 from nexi.llm.extractive._choice import describe_candidates
 from nexi.llm.extractive._evidence import SentenceRanking

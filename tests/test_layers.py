@@ -22,6 +22,7 @@ LAYER = {
             "prompts",
             "urls",
             "extract",
+            "formats",
             "runs.__init__",
             "runs.log_format",
             "answers",
@@ -204,14 +205,27 @@ def test_a_folder_of_several_layers_imports_nothing_by_itself() -> None:
     assert [module for module in modules if module.startswith("nexi")] == []
 
 
-def test_the_rest_enters_the_team_server_by_its_one_door() -> None:
-    entries = {
+def list_entries(folder: str) -> set[tuple[str, str]]:
+    """(file, module) for every import of a folder's modules from outside of it."""
+    return {
         (name_of(path), module)
         for path in sources()
         for module, _ in imports_of(path)
-        if noun_of(path).split(".")[0] != "team" and module.startswith("nexi.team")
+        if noun_of(path).split(".")[0] != folder and f"{module}.".startswith(f"nexi.{folder}.")
     }
-    assert entries == {("web/server.py", "nexi.team")}
+
+
+def test_the_rest_enters_the_team_server_by_its_one_door() -> None:
+    assert list_entries("team") == {("web/server.py", "nexi.team")}
+
+
+def test_the_rest_enters_the_formats_by_their_one_door() -> None:
+    insides = {entry for entry in list_entries("formats") if entry[1] != "nexi.formats"}
+    assert insides == {("fetchers/apart.py", "nexi.formats.worker")}  # the program that it starts
+
+
+def test_reading_pages_of_the_web_knows_no_format_of_documents() -> None:
+    assert [entry for entry in list_entries("formats") if entry[0].startswith("extract/")] == []
 
 
 def is_module(name: str) -> bool:
@@ -283,7 +297,7 @@ def test_only_config_reads_the_environment() -> None:
         for path in sources()
         if noun_of(path) != "config" and any(w in path.read_text(encoding="utf-8") for w in ("os.environ", "os.getenv"))
     ]
-    assert culprits == ["extract/ocr.py", "install.py"]  # the second switches off what libraries would report
+    assert culprits == ["formats/ocr.py", "install.py"]  # the second switches off what libraries would report
 
 
 CLIENTS = ("nexi.llm.openai.client", "nexi.llm.embeddings", "nexi.stores.embedders.library", "nexi.stores.embedders.static")

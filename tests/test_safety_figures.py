@@ -10,9 +10,9 @@ import pytest
 from evals import bodies, format_bodies
 from nexi.app.pages import MAX_LONG_PAGE_BYTES, MAX_LONG_PAGE_CHARS
 from nexi.config import Config
-from nexi.extract import containers, ocr, sheets, worker
 from nexi.fetchers import Settings
 from nexi.fetchers.apart import MAX_WORKERS
+from nexi.formats import containers, ocr, sheets, worker
 from nexi.runs.session import MAX_PAGES_PER_HOST
 from nexi.search_api import schema
 from nexi.testing import FakeClock

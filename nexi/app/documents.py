@@ -189,8 +189,7 @@ async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable)
 
 def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
     """A file and what it says; of a document, which is read apart, only its media type."""
-    from nexi.extract import find_type, to_text
-    from nexi.extract.formats import find_format, is_readable, refuse_format
+    from nexi.formats import find_format, find_type, is_readable, refuse_format, to_text
 
     data = _bytes_of(path)
     kind = find_type(data, path.name)

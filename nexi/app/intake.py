@@ -27,8 +27,8 @@ from nexi.app.zotero_api import TARGET, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
 from nexi.extract.dates import normalise_date
-from nexi.extract.libraries import render_item
 from nexi.files import is_existing_path
+from nexi.formats import render_item
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url, join
 

@@ -1,6 +1,6 @@
 """Vaults: the folders of notes that Obsidian and Logseq keep, and the addresses under which these programs open a note.
 
-Above, `intake` and `folders`; below, `nexi.extract.vaults`, which reads one note. A vault is known by the folder of settings
+Above, `intake` and `folders`; below, `nexi.formats.vaults`, which reads one note. A vault is known by the folder of settings
 that its program leaves in it.
 """
 
@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from nexi.app.documents import files_in
-from nexi.extract.vaults import find_blocks, read_note
+from nexi.formats import find_blocks, read_note
 from nexi.types import Page
 
 __all__ = ["Vault", "find_vault"]

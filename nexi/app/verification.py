@@ -130,7 +130,7 @@ def read_text(text: str) -> Document:
         except (ValueError, AttributeError, RecursionError):
             return read_markdown(text)
     if begin.startswith(("<!doctype html", "<html")):
-        from nexi.extract import extract
+        from nexi.formats import extract
 
         return read_markdown(extract(text, "text/html", "", cites_notes=True).text)
     return read_markdown(text)

@@ -1,7 +1,7 @@
 """A Zotero library as sources: items with their notes from `zotero.sqlite`, and where their attachments lie.
 
 Above, `intake`; below, a copy of the database. Zotero locks its file while it runs, so the copy is opened and the original
-never is. What an item says is rendered by `nexi.extract.libraries`.
+never is. What an item says is rendered by `nexi.formats.libraries`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from nexi.errors import NexiError
-from nexi.extract import to_text
-from nexi.extract.libraries import LibraryItem, parse_bibtex, parse_csl
 from nexi.extract.words import one_line
+from nexi.formats import LibraryItem, parse_bibtex, parse_csl, to_text
 
 __all__ = ["Library", "find_library", "note_text", "read_fields"]
 

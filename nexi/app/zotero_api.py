@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from nexi.app.zotero import Library, note_text, read_fields
 from nexi.errors import NexiError
-from nexi.extract.libraries import LibraryItem
+from nexi.formats import LibraryItem
 
 __all__ = ["TARGET", "read_running_library"]
 

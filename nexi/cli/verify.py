@@ -124,7 +124,7 @@ def _read_file(path: Path) -> str:
     """The text of a file; of a PDF, Word file or the like, what it says."""
     import asyncio
 
-    from nexi.extract.formats import find_format, sniff_type
+    from nexi.formats import find_format, sniff_type
 
     data = path.read_bytes()
     file_format = find_format(sniff_type(data))

@@ -1,6 +1,6 @@
 """Reading a document in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
-Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and an environment
+Above sit `http` and the reader of local files; below, `nexi.formats.worker`. The process gets the bytes and an environment
 without keys, has bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it and
 what it started. Documents from the web are read one at a time, so that a request for many costs no more memory than one for
 the worst of them; a page's time does not run while it waits for its turn.
@@ -24,9 +24,9 @@ import nexi
 from nexi.config import reader_environment
 from nexi.errors import FetchError
 from nexi.extract import Extracted
-from nexi.extract.formats import find_format
 from nexi.extract.words import Part
-from nexi.extract.worker import describe_lack_of_memory
+from nexi.formats import find_format
+from nexi.formats.worker import describe_lack_of_memory
 from nexi.tasks import FairPlaces, pause_timeout
 
 PIECE = 65_536
@@ -36,8 +36,8 @@ _FIND_NEXI = (
     "import sys; places = [n for n, path in enumerate(sys.path) if path.endswith('-packages')] or [len(sys.path)];"
     " sys.path.insert(places[0], sys.argv.pop()); "
 )
-WORKER_PROGRAM = f"{_FIND_NEXI}from nexi.extract.worker import main; main()"
-CONFINEMENT_PROGRAM = f"{_FIND_NEXI}from nexi.extract.confinement import confine_process; print(*confine_process())"
+WORKER_PROGRAM = f"{_FIND_NEXI}from nexi.formats.worker import main; main()"
+CONFINEMENT_PROGRAM = f"{_FIND_NEXI}from nexi.formats.confinement import confine_process; print(*confine_process())"
 # What Python, its libraries and tesseract need to be found; keys and addresses of services are not among it.
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
 _workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, FairPlaces]] = WeakKeyDictionary()

@@ -21,8 +21,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from nexi import urls
-from nexi.extract.formats import find_format
 from nexi.files import make_private_directory, replace_file
+from nexi.formats import find_format
 from nexi.ports import Clock, ContentFetcher
 from nexi.types import FetchLimits, Page, Picture
 

@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from nexi.errors import FetchError
-from nexi.extract import extract, media_type, page_of
+from nexi.extract import page_of
 from nexi.fetchers import obstacles, statuses
 from nexi.fetchers.browser import PageRenderer, RenderedPage
 from nexi.fetchers.guard import AddressGuard
+from nexi.formats import extract, media_type
 from nexi.ports import Clock
 from nexi.tasks import pause_timeout
 from nexi.types import FetchLimits, Page

@@ -20,14 +20,14 @@ from msgspec.structs import replace
 import nexi
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.extract import Extracted, extract, media_type, page_of, sniff_type
-from nexi.extract.formats import canonical_type, find_format, is_readable, refuse_format, type_of_name
+from nexi.extract import Extracted, page_of
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from nexi.fetchers.robots import Robots, RobotsFile
 from nexi.fetchers.transport import Transport, TransportAnswer
+from nexi.formats import canonical_type, extract, find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryPolicy, call_with_retries
 from nexi.net.trust import MACHINE, Trust

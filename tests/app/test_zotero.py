@@ -14,7 +14,7 @@ from nexi.app.zotero_api import read_running_library
 from nexi.checking.links import link_to
 from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.extract.libraries import LibraryItem, parse_bibtex, parse_csl, render_item
+from nexi.formats.libraries import LibraryItem, parse_bibtex, parse_csl, render_item
 from tests.app.test_vaults import find_titles, stored_sources, take
 from tests.app.zotero_library import write_library
 from tests.stub import serving

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from nexi.checking.links import link_to
-from nexi.extract import extract
+from nexi.formats import extract
 from tests.browser.scene import Watched
 
 Look = Callable[..., Watched]

@@ -13,7 +13,7 @@ import pytest
 
 from rig import miniweb
 from tests.cli.command import PAGES, QUESTION, Command
-from tests.extract.test_ocr import install, picture
+from tests.formats.test_ocr import install, picture
 
 NO_NETWORK = """
 import sys

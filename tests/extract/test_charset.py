@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evals.encodings import PAGES, WAYS, LegacyPage
-from nexi.extract import charset, extract
+from nexi.extract import charset
+from nexi.formats import extract
 
 KOREAN = "서울은 대한민국의 수도이자 최대 도시이다. 한강을 끼고 있으며 인구는 약 천만 명이다."
 JAPANESE = "高橋さんは東京の会社で働いています。日本語の文章です。これはテストです。"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.extract import Extracted, extract
+from nexi.extract import Extracted
 from nexi.extract.dates import find_dates, normalise_date
+from nexi.formats import extract
 
 PARAGRAPH = "<p>The ferry crosses the sound four times a day, and it is often full in the summer months.</p>"
 

@@ -7,9 +7,10 @@ import zipfile
 
 import pytest
 
-from nexi.extract import extract, to_markdown, to_text
+from nexi.extract import to_markdown
 from nexi.extract.formulas import reveal_tex_scripts
 from nexi.extract.notation import write_lowered, write_raised
+from nexi.formats import extract, to_text
 from nexi.text.plain import fold_text
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.extract import extract
+from nexi.formats import extract
 
 WORDS = "This paragraph is long enough to be the main part of a page that has little else to say about anything at all."
 

@@ -6,8 +6,9 @@ import pytest
 
 from evals.table_cells import count_right_cells, parse_tables
 from evals.table_documents import SHEET_TABLES, SampleTable, table_sheet
-from nexi.extract import to_markdown, to_text
+from nexi.extract import to_markdown
 from nexi.extract.writer import MarkdownWriter
+from nexi.formats import to_text
 
 STORY = "<p>" + "Some words of a page about tables, of which there are enough to make an article of it. " * 6 + "</p>"
 

@@ -20,9 +20,9 @@ from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits
-from tests.extract.documents import encrypted_pdf, pdf, pdf_of
 from tests.fetchers.leaks import no_leaks
 from tests.fetchers.site import Answer, Writer, response, serving
+from tests.formats.documents import encrypted_pdf, pdf, pdf_of
 
 DEADLINE_S = 1.0
 LIMITS = FetchLimits(max_bytes=200_000, max_chars=50_000, timeout_s=DEADLINE_S)

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from evals import format_bodies
 from nexi.errors import FetchError
-from nexi.extract import DOCX, EPUB, PDF, Extracted, archives, wordml
+from nexi.extract import Extracted
 from nexi.fetchers import apart
-from tests.extract.archives import CONTAINER, docx, epub, paragraph, zipped
-from tests.extract.documents import encrypted_pdf, pdf, pdf_of
-from tests.extract.test_costs import XLSX
+from nexi.formats import DOCX, EPUB, PDF, archives, wordml
 from tests.fetchers.site import response
 from tests.fetchers.test_http import LIMITS, failure, fetching
+from tests.formats.archives import CONTAINER, docx, epub, paragraph, zipped
+from tests.formats.documents import encrypted_pdf, pdf, pdf_of
+from tests.formats.test_costs import XLSX
 
 
 async def test_a_document_comes_back_with_its_metadata() -> None:
@@ -120,7 +121,10 @@ async def test_a_presentation_of_700_000_shapes_is_too_large_although_no_memory_
 
 
 async def test_a_text_that_its_process_has_no_memory_to_hand_over_is_too_large() -> None:
-    reads = "from nexi.extract import Extracted, worker; worker.extract = lambda *_, **__: Extracted(chr(0) * 8_000_000); "
+    reads = (
+        "from nexi.extract import Extracted; from nexi.formats import worker; "
+        "worker.extract = lambda *_, **__: Extracted(chr(0) * 8_000_000); "
+    )
     with pytest.raises(FetchError) as caught:
         await apart.read_apart(b"", EPUB, 1_000, origin="web", program=f"{apart._FIND_NEXI}{reads}worker.main()")
     assert (caught.value.reason, caught.value.cause) == ("too_large", "it needs more memory than a page may take")

@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 from nexi.config._environment import READER_VARIABLES
-from nexi.extract.worker import MAX_CPU_S, main
 from nexi.fetchers import apart
+from nexi.formats.worker import MAX_CPU_S, main
 from nexi.tasks import FairPlaces
 from nexi.types import FetchLimits
-from tests.extract.documents import pdf
 from tests.fetchers.site import response
 from tests.fetchers.test_http import fetching
+from tests.formats.documents import pdf
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's protections are Linux's")
 TRIES = """
 import sys; sys.path.insert(0, sys.argv.pop())
 import json, os, socket
-from nexi.extract.confinement import confine_process
+from nexi.formats.confinement import confine_process
 out = {"confined": sorted(confine_process())}
 def attempt(name, act):
     try:
@@ -61,10 +61,10 @@ async def test_the_reader_reaches_no_network_and_no_file_of_the_user(tmp_path: P
 @linux_only
 async def test_the_program_of_the_reader_is_confined_before_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
-    monkeypatch.setattr("nexi.extract.worker.die_with_parent", lambda: steps.append("die with parent"))
-    monkeypatch.setattr("nexi.extract.worker.confine_process", lambda files: steps.append("confine"))
-    monkeypatch.setattr("nexi.extract.worker._limit_resources", lambda room: steps.append("limit"))
-    monkeypatch.setattr("nexi.extract.worker.extract", lambda *_, **__: steps.append("parse") or 1 / 0)  # type: ignore[func-returns-value]
+    monkeypatch.setattr("nexi.formats.worker.die_with_parent", lambda: steps.append("die with parent"))
+    monkeypatch.setattr("nexi.formats.worker.confine_process", lambda files: steps.append("confine"))
+    monkeypatch.setattr("nexi.formats.worker._limit_resources", lambda room: steps.append("limit"))
+    monkeypatch.setattr("nexi.formats.worker.extract", lambda *_, **__: steps.append("parse") or 1 / 0)  # type: ignore[func-returns-value]
     monkeypatch.setattr(sys, "argv", ["worker", "text/csv", "0", "10", "web", ""])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     with pytest.raises(ZeroDivisionError):
@@ -75,7 +75,7 @@ async def test_the_program_of_the_reader_is_confined_before_it_reads(monkeypatch
 @linux_only
 async def test_the_reader_has_its_limit_of_computing_time_and_of_memory() -> None:
     limits = (
-        "import json, resource; from nexi.extract import worker; worker._limit_resources(1_000_000);"
+        "import json, resource; from nexi.formats import worker; worker._limit_resources(1_000_000);"
         "found = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_CORE, resource.RLIMIT_AS)];"
         "print(json.dumps({'read': {'text': json.dumps(found)}}))"
     )
@@ -95,7 +95,7 @@ async def test_the_reader_has_its_limit_of_computing_time_and_of_memory() -> Non
 )
 async def test_a_system_that_lacks_a_limit_keeps_the_others(lack: str, limits: list[bool]) -> None:
     program = (
-        f"{apart._FIND_NEXI}import json, pathlib, resource; from nexi.extract import worker; known = resource;"
+        f"{apart._FIND_NEXI}import json, pathlib, resource; from nexi.formats import worker; known = resource;"
         "find = lambda: [known.getrlimit(kind)[0] for kind in (known.RLIMIT_CPU, known.RLIMIT_AS)]; before = find();"
         f"{lack}; worker._limit_resources(1_000_000);"
         "changes = [old != new for old, new in zip(before, find(), strict=True)];"

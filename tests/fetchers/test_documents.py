@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nexi.types import FetchLimits
-from tests.extract.archives import docx, epub, paragraph, zipped
 from tests.fetchers.site import response
 from tests.fetchers.test_http import failure, fetching
+from tests.formats.archives import docx, epub, paragraph, zipped
 
 EPUB = "application/epub+zip"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

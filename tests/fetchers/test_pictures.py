@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import extract
 from nexi.fetchers.cache import CachedFetcher, PageCache
 from nexi.fetchers.http import PICTURE_LIMITS
+from nexi.formats import extract
 from nexi.testing import FakeClock
 from nexi.types import Picture, PictureFile
 from tests.fetchers.site import page, response

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
 from nexi.errors import FetchError
-from nexi.extract import classifier, extract, to_markdown
+from nexi.extract import classifier, to_markdown
 from nexi.extract.invisible import remove_invisible
 from nexi.extract.layout import Layout
+from nexi.formats import extract
 from nexi.urls import is_web_url
-from tests.extract.archives import docx
+from tests.formats.archives import docx
 
 TYPES = st.sampled_from(["text/html", "text/plain", "application/json", "application/rss+xml", "", "text/html; charset=koi8-r"])
 TAGS = st.sampled_from(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from tests.extract.documents import pdf
+from tests.formats.documents import pdf
 from tests.stories.visit import PHONE, Visit, axe, browser, printed_link, visit
 from tests.stories.world import QUESTION, World
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from rig.terminal import CTRL_C
-from tests.extract.documents import pdf
+from tests.formats.documents import pdf
 from tests.stories.world import FACT, PAGES, QUESTION, Screen, World, make_world, page
 
 ANSWER = "The Moon is 384,400 km from Earth on average. [1]\n\nSources:\n[1] Moon facts - http://WEB/moon.test/facts"

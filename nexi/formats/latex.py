@@ -1,0 +1,278 @@
+r"""LaTeX to Markdown: headings, lists, tables, code and links; formulas stay as they are written.
+
+Above sits `extract`; below, `writer`. The source is read from front to back once; no macro is expanded and no file that it
+names is opened.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from contextlib import suppress
+
+from nexi.extract import charset, notation
+from nexi.extract.dates import normalise_date
+from nexi.extract.words import Extracted, one_line
+from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.formats.containers import build_extracted
+
+__all__ = ["read_latex"]
+
+MAX_DEPTH = 50
+MAX_ARGUMENT_CHARS = 20_000
+
+_BRACE = re.compile(r"(?<!\\)[{}]")
+_TOKEN = re.compile(
+    r"\\(begin|end)\s*\{([A-Za-z*]{1,40})\}|\\([A-Za-z]+)\*?[ \t]*|\\(.)|(\$\$?)|([{}&~])|(\n[ \t]*\n\s*)|([^\\${}&~\n]+|\n)",
+    re.DOTALL,
+)
+_HEADINGS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_DROPPED = {
+    "label": 1, "includegraphics": 1, "bibliography": 1, "bibliographystyle": 1, "input": 1, "include": 1, "vspace": 1,
+    "hspace": 1, "usepackage": 1, "documentclass": 1, "pagestyle": 1, "thispagestyle": 1, "setlength": 2, "newcommand": 2,
+    "renewcommand": 2, "title": 1, "author": 1, "date": 1, "setcounter": 2, "addtocounter": 2, "index": 1, "color": 1,
+    "write": 1, "immediate": 0, "cline": 1, "cmidrule": 1, "multirow": 2, "centering": 0, "maketitle": 0, "hline": 0,
+}  # fmt: skip
+_CODE = frozenset(("verbatim", "lstlisting", "minted", "Verbatim"))
+_FORMULAS = frozenset(("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math"))
+_TABLES = frozenset(("tabular", "tabularx", "longtable", "array"))
+_SIGNS = {"ldots": "…", "dots": "…", "textbackslash": "\\", "LaTeX": "LaTeX", "TeX": "TeX", "quad": " ", "qquad": " ",
+          "newline": " ", "ss": "ß", "ae": "æ", "oe": "œ", "o": "ø", "aa": "å", "textasciitilde": "~", "S": "§"}  # fmt: skip
+_ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "=": "\u0304", ".": "\u0307"}
+_LANGUAGE = re.compile(r"\s*(?:\[[^\]]{0,200}?language=\{?(\w+)[^\]]{0,200}\]|\[[^\]]{0,200}\])?(?:\{(\w+)\})?")
+
+
+_DEFINITION = re.compile(r"\\def\s?\\[A-Za-z]{1,40}[^{}\n]{0,20}\{(?:[^{}]|\{[^{}]{0,200}\}){0,2000}\}")
+
+
+def read_latex(data: bytes, max_chars: int) -> Extracted:
+    """The text of a source. Raises FetchError."""
+    source = _DEFINITION.sub("", charset.decode_body(data).replace("\r\n", "\n"))
+    writer = MarkdownWriter(max_chars)
+    head, begin, body = source.partition(r"\begin{document}")
+    about = {name: one_line(plain_latex(_find_argument(source, name))) for name in ("title", "author")}
+    with suppress(EnoughText):
+        _Source(writer, body if begin else head).read()
+    return build_extracted(writer, {**about, "published": normalise_date(plain_latex(_find_argument(source, "date")))})
+
+
+def _find_argument(source: str, command: str) -> str:
+    place = source.find(f"\\{command}{{")
+    start = place + len(command) + 2
+    piece = source[start - 1 : start + MAX_ARGUMENT_CHARS] if place >= 0 else ""
+    return piece[1 : _match_braces(piece).get(0, 1)]
+
+
+def _match_braces(source: str) -> dict[int, int]:
+    """Where each brace that opens is closed."""
+    ends: dict[int, int] = {}
+    starts: list[int] = []
+    for brace in _BRACE.finditer(source):
+        if brace[0] == "{":
+            starts.append(brace.start())
+        elif starts:
+            ends[starts.pop()] = brace.start()
+    return ends
+
+
+def plain_latex(source: str) -> str:
+    """An argument as one line, as deep as anybody writes."""
+    return _read_line(source.replace(r"\and", ", "), 1)
+
+
+def _read_line(source: str, depth: int) -> str:
+    if depth > MAX_DEPTH:
+        return ""
+    writer = MarkdownWriter(MAX_ARGUMENT_CHARS)
+    with suppress(EnoughText):
+        _Source(writer, source[:MAX_ARGUMENT_CHARS], depth).read()
+    return " ".join(writer.markdown().split())
+
+
+class _Source:
+    def __init__(self, writer: MarkdownWriter, source: str, depth: int = 0) -> None:
+        self._writer, self._source, self._depth = writer, source, depth
+        self._braces = _match_braces(source)
+        self._text: list[str] = []
+        self._lists: list[int] = []  # the number of the last item, or -1 for bullets
+        self._item = ""
+        self._row: list[str] | None = None
+        self._formula = ""
+        self._accent = ""
+
+    def read(self) -> None:
+        source, place = self._source, 0
+        while token := _TOKEN.match(source, place):
+            place = token.end()
+            change, name, command, sign, dollars, mark, gap, plain = token.groups()
+            if self._formula:
+                self._add(token[0])
+                ends = (dollars or f"\\{sign or ''}") == self._formula or (change, name) == ("end", self._formula)
+                self._formula = "" if ends else self._formula
+            elif change == "begin":
+                place = self._begin(name, source, place)
+            elif change == "end":
+                self._end(name)
+            elif command:
+                place = self._read_command(command, source, place)
+            elif sign:
+                self._read_sign(sign)
+            elif dollars:
+                self._formula = dollars
+                self._add(dollars)
+            elif mark == "&" and self._row is not None:
+                self._row.append(self._take_text())
+            elif mark:
+                self._add(" " if mark == "~" else "&" if mark == "&" else "")
+            elif gap:
+                self._end_paragraph()
+            else:
+                place = self._read_plain(plain, source, place)
+        self._end_paragraph()
+
+    def _read_plain(self, plain: str, source: str, place: int) -> int:
+        comment = plain.find("%")
+        if comment < 0:
+            self._add(plain)
+            return place
+        self._add(plain[:comment])
+        end = source.find("\n", place - len(plain) + comment)
+        return end + 1 if end >= 0 else len(source)
+
+    def _add(self, text: str) -> None:
+        if self._accent and text.strip():
+            text, self._accent = unicodedata.normalize("NFC", text[:1] + self._accent) + text[1:], ""
+        self._writer.count_text(text)
+        self._text.append(text)
+
+    def _take_text(self) -> str:
+        text, self._text = " ".join("".join(self._text).split()), []
+        return text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”")
+
+    def _end_paragraph(self) -> None:
+        if self._row is not None:
+            return
+        if text := self._take_text():
+            if self._item:
+                self._writer.add_item(text, max(len(self._lists) - 1, 0), self._item)
+            else:
+                self._writer.add_paragraph(text)
+        self._item = ""
+
+    def _begin(self, name: str, source: str, place: int) -> int:
+        base = name.rstrip("*")
+        if base in _CODE:
+            self._end_paragraph()
+            about = _LANGUAGE.match(source, place)
+            start = about.end() if about else place
+            end = source.find(f"\\end{{{name}}}", start)
+            language = ((about[1] or about[2] or "") if about else "").lower()
+            self._writer.add_code(source[start : end if end >= 0 else len(source)], language)
+            return end + len(name) + 6 if end >= 0 else len(source)
+        if base in _FORMULAS:
+            self._formula = name
+            self._add(f"\\begin{{{name}}}")
+            return place
+        if base in ("itemize", "enumerate", "description"):
+            self._end_paragraph()
+            self._lists.append(0 if base == "enumerate" else -1)
+        elif base in _TABLES:
+            self._end_paragraph()
+            self._row = []
+            if base == "tabularx":
+                place = self._argument(place)[1]
+            place = self._argument(_skip_option(source, place))[1]
+        elif base == "abstract":
+            self._writer.add_heading(2, "Abstract")
+        return _skip_option(source, place)
+
+    def _end(self, name: str) -> None:
+        base = name.rstrip("*")
+        if base in _TABLES and self._row is not None:
+            self._end_row()
+            self._row = None
+            self._writer.end_table()
+        else:
+            self._end_paragraph()
+            if base in ("itemize", "enumerate", "description") and self._lists:
+                self._lists.pop()
+
+    def _end_row(self) -> None:
+        if self._row is not None:
+            row = [*self._row, self._take_text()]
+            if any(row):
+                self._writer.add_row(row)
+            self._row = []
+
+    def _read_command(self, command: str, source: str, place: int) -> int:
+        if command in _HEADINGS:
+            title, place = self._argument(_skip_option(source, place))
+            self._end_paragraph()
+            self._writer.add_heading(_HEADINGS[command], self._inner(title))
+        elif command == "item":
+            self._end_paragraph()
+            self._item = "-"
+            if self._lists and self._lists[-1] >= 0:
+                self._lists[-1] += 1
+                self._item = f"{self._lists[-1]}."
+            if source[place : place + 1] == "[":
+                end = _skip_option(source, place)
+                self._add(self._inner(source[place + 1 : end - 1]) + ": ")
+                place = end
+        elif command in ("href", "url"):
+            address, place = self._argument(place)
+            words, place = self._argument(place) if command == "href" else ("", place)
+            self._add(f"[{self._inner(words)}]({address})" if command == "href" else address)
+        elif command in ("cite", "citep", "citet", "ref", "eqref", "autoref"):
+            key, place = self._argument(_skip_option(source, place))
+            self._add(f"[{key}]" if command.startswith("cite") else key)
+        elif command in ("footnote", "caption"):
+            note, place = self._argument(_skip_option(source, place))
+            self._add(f" ({self._inner(note)})" if command == "footnote" else f"{self._inner(note)} ")
+        elif command in ("textsuperscript", "textsubscript"):
+            script, place = self._argument(place)
+            write = notation.write_raised if command == "textsuperscript" else notation.write_lowered
+            self._add(write("".join(self._text[-8:])[-notation.MAX_BEFORE :], self._inner(script)))
+        elif command in _DROPPED:
+            place = _skip_option(source, place)
+            for _ in range(_DROPPED[command]):
+                place = self._argument(_skip_option(source, place))[1]
+        elif command in ("tabularnewline", "par"):
+            self._end_row() if self._row is not None else self._end_paragraph()
+        elif command == "multicolumn":
+            for _ in range(2):
+                place = self._argument(place)[1]
+        else:
+            self._add(_SIGNS.get(command, ""))
+        return place
+
+    def _argument(self, place: int) -> tuple[str, int]:
+        """The text of the braces that open at a place, and where they end; nothing where none open."""
+        end = self._braces.get(place)
+        if end is None:
+            return "", place + (self._source[place : place + 1] == "{")
+        return self._source[place + 1 : min(end, place + MAX_ARGUMENT_CHARS)], end + 1
+
+    def _inner(self, source: str) -> str:
+        return _read_line(source, self._depth + 1)
+
+    def _read_sign(self, sign: str) -> None:
+        if sign == "\\":
+            self._end_row() if self._row is not None else self._add(" ")
+        elif sign in "[(":
+            self._formula = "\\]" if sign == "[" else "\\)"
+            self._add(f"\\{sign}")
+        elif sign in _ACCENTS:
+            self._accent = _ACCENTS[sign]
+        elif sign in "%&$#_{}":
+            self._add(sign)
+        else:
+            self._add(" " if sign in " ,;:!\n" else "")
+
+
+def _skip_option(source: str, place: int) -> int:
+    """Where an argument in square brackets ends, if there is one."""
+    if source[place : place + 1] != "[":
+        return place
+    end = source.find("]", place, place + 1_000)
+    return end + 1 if end >= 0 else place

@@ -1,0 +1,160 @@
+"""E-mail to Markdown: single messages, mailboxes, and web pages saved as MHTML, which are e-mails of a page.
+
+Above sits `extract`; below, the standard library's e-mail parser and `markup`. Attachments are named and not opened, and
+nothing that a message links to is fetched.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import EmailPolicy
+from email.utils import parsedate_to_datetime
+from itertools import pairwise
+from typing import cast
+
+from msgspec.structs import replace
+
+from nexi.extract import charset, markup
+from nexi.extract.words import Extracted, Part, one_line
+from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.formats.containers import broken_error, build_extracted
+
+__all__ = ["read_eml", "read_mbox", "read_mhtml"]
+
+NO_SUBJECT = "(no subject)"
+MAX_PARTS = 1_000
+MAX_DEPTH = 20
+MAX_HEADER_CHARS = 4_000  # of one header; the library takes quadratic time for lists of addresses and parameters
+MAX_ENCODED_LINES = 8_000  # of one attachment, which are some 600 kB; the rest of it is not looked at
+
+_ENCODED = re.compile(rb"^(?:[A-Za-z0-9+/]{40,}+\r?\n)++", re.MULTILINE)  # from the start of a line, and without a way back
+_FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{3,200}\n")
+_PARSER_FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, IndexError)
+
+
+class _ShortHeaders(EmailPolicy):
+    """Cuts a header before it is taken apart."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:MAX_HEADER_CHARS]
+
+
+def read_eml(data: bytes, max_chars: int) -> Extracted:
+    """One message: who wrote it to whom, its text, and the names of its attachments. Raises FetchError."""
+    message = _parse_message(data)
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        _write_message(message, writer, 1)
+    return build_extracted(
+        writer,
+        {"title": _header(message, "subject"), "author": _header(message, "from"), "published": _date_of(message)},
+    )
+
+
+def read_mbox(data: bytes, max_chars: int) -> Extracted:
+    """The messages of a mailbox, one after the other. Raises FetchError."""
+    writer, parts = MarkdownWriter(max_chars), list[Part]()
+    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    if starts[:1] != [0]:
+        raise broken_error("it has no messages")
+    with suppress(EnoughText):
+        for start, end in pairwise([*starts, len(data)]):
+            message = _parse_message(data[data.find(b"\n", start + 2) + 1 : end])
+            subject = _header(message, "subject") or NO_SUBJECT
+            parts.append(Part(writer.begin_part(), subject, _header(message, "from"), _date_of(message)))
+            _write_message(message, writer, 2)
+    page = build_extracted(writer, {"published": max((part.published for part in parts), default="")})
+    return replace(page, parts=tuple(part for part in parts if part.start < len(page.text)))
+
+
+def read_mhtml(data: bytes, max_chars: int) -> Extracted:
+    """The page that was saved. Raises FetchError."""
+    message = _parse_message(data)
+    page = next((part for part in _parts_of(message) if part.get_content_type() == "text/html"), None)
+    if page is None:
+        raise broken_error("there is no page in it")
+    url = _header(page, "content-location") or _header(message, "snapshot-content-location")
+    return markup.read_html(_text_of(page), url if url.startswith(("http://", "https://")) else "")
+
+
+def _parse_message(data: bytes) -> EmailMessage:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16", "replace").encode()
+    try:
+        parser = BytesParser(EmailMessage, policy=_ShortHeaders())
+        data = _ENCODED.sub(lambda match: b"".join(match[0].splitlines(keepends=True)[:MAX_ENCODED_LINES]), data)
+        message = cast(EmailMessage, parser.parsebytes(data))
+    except _PARSER_FAULTS as error:
+        raise broken_error(str(error)[:200]) from error
+    if not message.keys():
+        raise broken_error("it has no header")
+    return message
+
+
+def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) -> None:
+    writer.add_heading(level, _header(message, "subject") or NO_SUBJECT)
+    lines = [(name.title(), _header(message, name)) for name in ("from", "to", "cc", "date")]
+    writer.add_block("  \n".join(f"{name}: {value}" for name, value in lines if value))
+    attachments: list[str] = []
+    parts = list(_parts_of(message))
+    has_plain = any(_is_text(part, "text/plain") and _text_of(part).strip() for part in parts)
+    for part in parts:
+        if _is_text(part, "text/plain"):
+            writer.add_block(_text_of(part).replace("\r\n", "\n"))
+        elif _is_text(part, "text/html"):
+            if not has_plain:
+                writer.add_block(markup.whole_text(_text_of(part), ""))
+        elif not part.is_multipart():
+            name = ""
+            with suppress(*_PARSER_FAULTS):
+                name = one_line(part.get_filename() or "")[:200]
+            attachments.append(f"{name or 'without a name'} ({part.get_content_type()})")
+    if attachments:
+        writer.add_paragraph(f"[attachments, not read: {', '.join(attachments)[:2_000]}]")
+
+
+def _parts_of(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:
+    """The parts that hold something, at most `MAX_PARTS`."""
+    if depth > MAX_DEPTH:
+        return
+    payload = message.get_payload() if message.is_multipart() else None
+    if not isinstance(payload, list):
+        yield message
+        return
+    for part in payload[:MAX_PARTS]:
+        if isinstance(part, EmailMessage):
+            yield from _parts_of(part, depth + 1)
+
+
+def _is_text(part: EmailMessage, kind: str) -> bool:
+    return part.get_content_type() == kind and part.get_content_disposition() != "attachment"
+
+
+def _text_of(part: EmailMessage) -> str:
+    content_type = part.get("content-type", "")
+    del part["content-type"]  # the library would decode with any codec of Python, and some take quadratic time
+    payload = part.get_payload(decode=True)
+    if content_type:
+        part["content-type"] = content_type
+    return charset.decode_body(payload, content_type) if isinstance(payload, bytes) else ""
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """A header on one line; one that makes the parser fail is as good as none."""
+    try:
+        return one_line(str(message.get(name, "")))
+    except _PARSER_FAULTS:
+        return ""
+
+
+def _date_of(message: EmailMessage) -> str:
+    try:
+        return parsedate_to_datetime(_header(message, "date")).isoformat()
+    except _PARSER_FAULTS:
+        return ""

@@ -1,0 +1,112 @@
+"""Text of pictures and scanned pages, recognised by tesseract where it is installed.
+
+Above sit `extract` and `pdf`; below, the program `tesseract`, which gets a picture on its standard input and nothing else. It
+runs inside the worker's bounds, with one thread and a deadline.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from nexi.errors import FetchError
+from nexi.extract.words import Extracted
+from nexi.formats.confinement import die_with_parent
+
+__all__ = ["Recognition", "can_recognise", "find_language", "read_picture", "recognise_text", "recognition_files"]
+
+MAX_PAGE_S = 15.0
+MAX_DOCUMENT_S = {"web": 15.0, "file": 900.0}  # by where it comes from: somebody waits for a page of the web
+PROGRAM = "tesseract"
+# What the program calls the languages that documents name by ISO 639-1.
+_NAMES = {
+    "af": "afr", "ar": "ara", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu",
+    "el": "ell", "en": "eng", "es": "spa", "et": "est", "fa": "fas", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin",
+    "hr": "hrv", "hu": "hun", "hy": "hye", "id": "ind", "is": "isl", "it": "ita", "ja": "jpn", "ka": "kat", "ko": "kor",
+    "lt": "lit", "lv": "lav", "mk": "mkd", "ms": "msa", "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por",
+    "ro": "ron", "ru": "rus", "sk": "slk", "sl": "slv", "sq": "sqi", "sr": "srp", "sv": "swe", "ta": "tam", "te": "tel",
+    "th": "tha", "tr": "tur", "uk": "ukr", "ur": "urd", "vi": "vie", "zh": "chi_sim",
+}  # fmt: skip
+_TRADITIONAL = re.compile(r"zh-(?:hant|tw|hk|mo)", re.IGNORECASE)
+
+
+class Recognition(Struct, frozen=True):
+    """How a document is recognised: in which languages ("" leaves them to it or the program), and for how long."""
+
+    languages: str = ""
+    seconds: float = MAX_DOCUMENT_S["web"]
+
+
+def can_recognise() -> bool:
+    """Whether the program is installed."""
+    return shutil.which(PROGRAM) is not None
+
+
+def recognition_files() -> tuple[str, ...]:
+    """What the program needs to read beside the files of the system: itself, its libraries and its languages."""
+    program = shutil.which(PROGRAM)
+    folders = [Path(program).parent, Path(program).resolve().parent.parent] if program else []
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - one that cannot be known is no error here
+    readable = [str(folder) for folder in folders if not home.is_relative_to(folder)]
+    return (*readable, *filter(None, [os.environ.get("TESSDATA_PREFIX", "")]))
+
+
+def read_picture(data: bytes, max_chars: int, recognition: Recognition = Recognition()) -> Extracted:  # noqa: B008 - frozen
+    """The words in a picture. Raises FetchError."""
+    text = recognise_text(data, time.monotonic() + MAX_PAGE_S, recognition.languages)
+    if not text:
+        raise FetchError("the picture has no text", reason="content_type", cause="no words were recognised in it")
+    return Extracted(text=text[:max_chars], truncated=len(text) > max_chars)
+
+
+def find_language(code: str) -> str:
+    """The installed language of a document that says "de-AT" of itself; "" where there is none."""
+    name = "chi_tra" if _TRADITIONAL.match(code) else _NAMES.get(code[:2].lower(), "")
+    program = shutil.which(PROGRAM)
+    if not name or program is None:
+        return ""
+    try:
+        process = subprocess.run(  # noqa: S603 - a program of the user's
+            [program, "--list-langs"], capture_output=True, check=False, timeout=MAX_PAGE_S, preexec_fn=_prepare_recognition
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return name if name in process.stdout.decode("utf-8", "replace").split() else ""
+
+
+def _prepare_recognition() -> None:
+    """End with the worker, and use the memory that the worker may not take itself."""
+    die_with_parent()
+    try:
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    except (ImportError, OSError, ValueError):
+        return  # a system without such limits
+
+
+def recognise_text(picture: bytes, deadline: float, languages: str = "") -> str:
+    """What the program reads in a picture, in languages such as "deu+eng"; "" for nothing, or where it takes too long."""
+    program, setter = shutil.which(PROGRAM), shutil.which("env")
+    if program is None:
+        return ""
+    one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
+    try:
+        process = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
+            [*one_thread, program, "stdin", "stdout", "--psm", "3", *(("-l", languages) if languages else ())],
+            input=picture,
+            capture_output=True,
+            check=False,
+            timeout=max(deadline - time.monotonic(), 0.1),
+            preexec_fn=_prepare_recognition,  # the worker has one thread
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return process.stdout.decode("utf-8", "replace").replace("\f", "").strip()

@@ -1,0 +1,242 @@
+"""The formats of files: what they are called, how they are known, who reads them, and what to do about the others.
+
+Above sit `extract`, the fetchers and the reader of local files; below, nothing. A format is known by the type a server names,
+by what a name ends with, and by its bytes; the bytes of a document win over both.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from contextlib import suppress
+
+from msgspec import Struct
+
+from nexi.errors import FetchError
+from nexi.extract import charset
+from nexi.formats.ocr import can_recognise
+
+__all__ = [
+    "Format",
+    "canonical_type",
+    "find_format",
+    "is_readable",
+    "media_type",
+    "refuse_format",
+    "sniff_type",
+    "type_of_name",
+]
+
+UNKNOWN = "application/octet-stream"
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OPEN = "application/vnd.oasis.opendocument."
+_XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+
+
+class Format(Struct, frozen=True):
+    """One format: `reader` is a function of a module of this folder; `advice` is for the owner of what is not read.
+
+    A `whole` one cannot be read from its beginning alone; the bytes of a text format do not tell what it is, its name does.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    extensions: tuple[str, ...] = ()
+    reader: str = ""
+    whole: bool = False
+    is_text: bool = False
+    advice: str = ""
+
+    @property
+    def recognises(self) -> bool:
+        """Whether words in pictures may be part of it."""
+        return self.reader in ("pdf.read_pdf", "ocr.read_picture", "bundles.read_zip")
+
+
+_UNPACK = "unpack it and give nexi the files inside"
+_RECOGNISE = "install tesseract, and nexi reads the words in pictures"
+_FORMATS = (
+    Format("PDF", ("application/pdf", "application/x-pdf"), ("pdf",), "pdf.read_pdf", whole=True),
+    Format("EPUB book", ("application/epub+zip",), ("epub",), "archives.read_epub", whole=True),
+    Format("Word document", (f"{_OFFICE}wordprocessingml.document",), ("docx", "docm", "dotx"), "wordml.read_docx", whole=True),
+    Format("Excel workbook", (f"{_OFFICE}spreadsheetml.sheet",), ("xlsx", "xlsm", "xltx"), "sheets.read_xlsx", whole=True),
+    Format(
+        "PowerPoint presentation",
+        (f"{_OFFICE}presentationml.presentation", f"{_OFFICE}presentationml.slideshow"),
+        ("pptx", "pptm", "ppsx"),
+        "slides.read_pptx",
+        whole=True,
+    ),
+    Format("OpenDocument text", (f"{_OPEN}text", f"{_OPEN}text-template"), ("odt", "ott"), "opendocument.read_odf", whole=True),
+    Format("OpenDocument spreadsheet", (f"{_OPEN}spreadsheet",), ("ods", "ots"), "opendocument.read_odf", whole=True),
+    Format("OpenDocument presentation", (f"{_OPEN}presentation",), ("odp", "otp"), "opendocument.read_odf", whole=True),
+    Format("CSV table", ("text/csv", "application/csv"), ("csv",), "delimited.read_csv", is_text=True),
+    Format("TSV table", ("text/tab-separated-values",), ("tsv", "tab"), "delimited.read_tsv", is_text=True),
+    Format("e-mail message", ("message/rfc822",), ("eml",), "mail.read_eml", is_text=True),
+    Format("mailbox", ("application/mbox",), ("mbox",), "mail.read_mbox", is_text=True),
+    Format("Jupyter notebook", ("application/x-ipynb+json",), ("ipynb",), "notebooks.read_ipynb", whole=True, is_text=True),
+    Format("RTF document", ("application/rtf", "text/rtf", "text/richtext"), ("rtf",), "rtf.read_rtf"),
+    Format("SRT subtitles", ("application/x-subrip", "text/srt"), ("srt",), "subtitles.read_subtitles", is_text=True),
+    Format("WebVTT subtitles", ("text/vtt",), ("vtt",), "subtitles.read_subtitles", is_text=True),
+    Format("LaTeX source", ("application/x-tex", "text/x-tex"), ("tex", "latex"), "latex.read_latex", is_text=True),
+    Format("MHTML page", ("multipart/related",), ("mhtml", "mht"), "mail.read_mhtml", whole=True, is_text=True),
+    Format("web archive", ("application/warc", "application/x-warc"), ("warc",), "webarchives.read_warc"),
+    Format("Word 97 document", ("application/msword",), ("doc", "dot"), "word97.read_doc", whole=True),
+    Format("Excel 97 workbook", ("application/vnd.ms-excel",), ("xls", "xlt"), "binary_sheets.read_workbook", whole=True),
+    Format("binary Excel workbook", (_XLSB,), ("xlsb",), "binary_sheets.read_workbook", whole=True),
+    Format("Outlook message", ("application/vnd.ms-outlook",), ("msg",), "outlook.read_msg", whole=True),
+    Format("PowerPoint 97 presentation", ("application/vnd.ms-powerpoint",), ("ppt", "pps"), advice="save it as .pptx"),
+    Format("encrypted Office document", ("application/encrypted",), advice="save it without a password"),
+    Format("old Office document", ("application/x-ole-storage",), advice="save it as .docx, .xlsx or .pptx"),
+    Format("Apple iWork document", ("application/vnd.apple.iwork",), ("pages", "numbers", "key"), advice="export it as PDF"),
+    Format("MOBI book", ("application/x-mobipocket-ebook",), ("mobi", "azw", "azw3"), advice="convert it to EPUB"),
+    Format("DjVu document", ("image/vnd.djvu", "image/x-djvu"), ("djvu",), advice="convert it to PDF"),
+    Format("zip archive", ("application/zip", "application/x-zip-compressed"), ("zip",), "bundles.read_zip", whole=True),
+    Format("gzip archive", ("application/gzip", "application/x-gzip"), ("gz", "tgz"), advice=_UNPACK),
+    Format("7z archive", ("application/x-7z-compressed",), ("7z",), advice=_UNPACK),
+    Format("RAR archive", ("application/vnd.rar", "application/x-rar-compressed"), ("rar",), advice=_UNPACK),
+    Format("xz archive", ("application/x-xz",), ("xz",), advice=_UNPACK),
+    Format("bzip2 archive", ("application/x-bzip2",), ("bz2",), advice=_UNPACK),
+    Format("zstd archive", ("application/zstd",), ("zst",), advice=_UNPACK),
+    Format("tar archive", ("application/x-tar",), ("tar",), advice=_UNPACK),
+    Format("PNG picture", ("image/png",), ("png",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("JPEG picture", ("image/jpeg",), ("jpg", "jpeg"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("GIF picture", ("image/gif",), ("gif",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("TIFF picture", ("image/tiff",), ("tif", "tiff"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("WebP picture", ("image/webp",), ("webp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("BMP picture", ("image/bmp",), ("bmp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("HEIC picture", ("image/heic", "image/avif"), ("heic", "heif", "avif"), advice="save it as JPEG or PNG"),
+    Format("sound recording", ("audio/mpeg", "audio/ogg", "audio/wav", "audio/flac"), ("mp3", "ogg", "wav", "flac"),
+           advice="give nexi a transcript of it, such as an SRT file"),
+    Format("video", ("video/mp4", "video/webm", "video/x-matroska", "video/quicktime"), ("mp4", "webm", "mkv", "mov"),
+           advice="give nexi its subtitles, an SRT or VTT file"),
+    Format("SQLite database", ("application/vnd.sqlite3",), ("sqlite", "db"), advice="export its tables as CSV"),
+    Format("Parquet table", ("application/vnd.apache.parquet",), ("parquet",), advice="export it as CSV"),
+    Format("program", ("application/x-executable",), ("exe", "so", "dll"), advice="nexi reads documents and text"),
+)  # fmt: skip
+_TEXT_TYPES = frozenset((
+    "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "application/json", "application/xml", "text/xml",
+    "application/rss+xml", "application/atom+xml",
+))  # fmt: skip
+_BY_TYPE = {kind: known for known in _FORMATS for kind in known.types}
+_BY_EXTENSION = {ending: known.types[0] for known in _FORMATS for ending in known.extensions} | {
+    "htm": "text/html", "html": "text/html", "xhtml": "application/xhtml+xml", "md": "text/markdown", "txt": "text/plain",
+    "rst": "text/plain", "json": "application/json", "xml": "application/xml", "rss": "application/rss+xml",
+    "atom": "application/atom+xml",
+}  # fmt: skip
+_MAGIC = (
+    (b"\x89PNG\r\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"BM", "image/bmp"),
+    (b"II*\0", "image/tiff"), (b"MM\0*", "image/tiff"), (b"AT&TFORM", "image/vnd.djvu"), (b"\x1f\x8b", "application/gzip"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"), (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"\xfd7zXZ\0", "application/x-xz"), (b"BZh", "application/x-bzip2"), (b"\x28\xb5\x2f\xfd", "application/zstd"),
+    (b"ID3", "audio/mpeg"), (b"OggS", "audio/ogg"), (b"fLaC", "audio/flac"), (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"SQLite format 3\0", "application/vnd.sqlite3"), (b"PAR1", "application/vnd.apache.parquet"),
+    (b"\x7fELF", "application/x-executable"), (b"MZ", "application/x-executable"),
+)  # fmt: skip
+_MARKS = (
+    (b"{\\rtf", "application/rtf"), (b"WEBVTT", "text/vtt"), (b"\xef\xbb\xbfWEBVTT", "text/vtt"),
+    (b"WARC/1.", "application/warc"), (b"From: <Saved by ", "multipart/related"),
+)  # fmt: skip
+_INSIDE = (  # what a member of a zip is called, and what such a zip is
+    (b"word/document.xml", f"{_OFFICE}wordprocessingml.document"), (b"xl/workbook.xml", f"{_OFFICE}spreadsheetml.sheet"),
+    (b"ppt/presentation.xml", f"{_OFFICE}presentationml.presentation"),
+    (b"xl/workbook.bin", _XLSB), (b".iwa", "application/vnd.apple.iwork"),
+)  # fmt: skip
+_OLE_STREAMS = (
+    ("EncryptedPackage", "application/encrypted"), ("WordDocument", "application/msword"),
+    ("Workbook", "application/vnd.ms-excel"),
+    ("__properties_version1.0", "application/vnd.ms-outlook"), ("PowerPoint Document", "application/vnd.ms-powerpoint"),
+)  # fmt: skip
+_DECLARED = re.compile(rb"mimetype(application/[a-z.+-]+)")
+_HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b", re.I | re.S)
+
+
+def media_type(content_type: str) -> str:
+    """`text/html` of `Text/HTML; charset=utf-8`."""
+    return content_type.partition(";")[0].partition(",")[0].strip().lower()
+
+
+def find_format(kind: str) -> Format | None:
+    """The format of a media type; None for text and for what is not known."""
+    return _BY_TYPE.get(kind)
+
+
+def canonical_type(kind: str) -> str:
+    """The first of the media types of a format, for any of them."""
+    return document_format.types[0] if (document_format := find_format(kind)) else kind
+
+
+def is_readable(kind: str) -> bool:
+    """Whether there is a reader for a media type."""
+    if document_format := find_format(kind):
+        return bool(document_format.reader) and (not document_format.advice or can_recognise())
+    return kind in _TEXT_TYPES or (kind.startswith("application/") and kind.endswith(("+json", "+xml")))
+
+
+def type_of_name(name: str) -> str:
+    """The media type that the end of a file's name stands for, or "" for one that stands for none."""
+    return _BY_EXTENSION.get(name.rpartition(".")[2].lower(), "")
+
+
+def sniff_type(data: bytes) -> str:
+    """The type of a body that came without one; what is neither a document, HTML nor text is called so."""
+    if b"%PDF-" in data[:1_024]:
+        return "application/pdf"
+    if data.startswith(b"PK\x03\x04"):
+        # By the type that it declares in its first member, else by the names in its directory, which stands at the end.
+        if declaration := _DECLARED.search(data[:200]):
+            return canonical_type(declaration[1].decode("ascii"))
+        end = data.rfind(b"PK\x05\x06")
+        place = int.from_bytes(data[end + 16 : end + 20], "little") if end >= 0 else 0
+        directory = data[place:] if data[place : place + 4] == b"PK\x01\x02" else data
+        return next((kind for name, kind in _INSIDE if name in directory), "application/zip")
+    if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return next((kind for name, kind in _OLE_STREAMS if name.encode("utf-16-le") in data), "application/x-ole-storage")
+    if _HTML_START.match(data):
+        return "text/html"
+    start = data[:1_024]
+    if type_by_mark := next((kind for magic, kind in _MARKS if start.startswith(magic)), ""):
+        return type_by_mark
+    if b"\0" not in start and _is_text(start):
+        has_cells = b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
+        return "application/x-ipynb+json" if data[:200].lstrip()[:1] == b"{" and has_cells else "text/plain"
+    return _type_of_bytes(data) or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether the beginning of a body could be text; two letters that begin some format are no proof of it."""
+    return not any(start.startswith(magic) for magic, _ in _MAGIC if len(magic) > 3 or not magic.isalnum())
+
+
+def _type_of_bytes(data: bytes) -> str:
+    if data.startswith(b"\x1f\x8b"):
+        with suppress(zlib.error):
+            if zlib.decompressobj(31).decompress(data[:4_096], 16).startswith(b"WARC/"):
+                return "application/warc"
+        return "application/gzip"
+    if data[4:8] == b"ftyp":
+        return "image/heic" if data[8:12] in (b"heic", b"heix", b"heim", b"mif1", b"msf1", b"avif") else "video/mp4"
+    if data.startswith(b"RIFF"):
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], UNKNOWN)
+    if data[257:262] == b"ustar":
+        return "application/x-tar"
+    if data[60:68] == b"BOOKMOBI":
+        return "application/x-mobipocket-ebook"
+    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
+
+
+def refuse_format(kind: str, name: str = "") -> FetchError:
+    """Why what is of this type is not read; `name` is its address, or "" where the reader knows which file it is."""
+    document_format = find_format(kind)
+    if document_format is None:
+        description, fix = "not a format nexi reads", "give it as text, HTML, PDF or an Office document"
+    else:
+        article = "an" if document_format.name.startswith(("A", "E", "O", "RTF", "SRT", "MHTML", "e", "old")) else "a"
+        description, fix = f"{article} {document_format.name}, which nexi does not read", document_format.advice
+    return FetchError(
+        f"{name[:200]} is {description}" if name else description,
+        reason="content_type",
+        cause=f"its type is {kind[:100] or 'unknown'}" if name else "",
+        content_type=kind[:100],
+        fix=fix,
+    )

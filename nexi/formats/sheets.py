@@ -1,0 +1,244 @@
+"""Excel workbooks to Markdown: a heading for each sheet and its rows as tables.
+
+Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the rows. Formulas are not
+computed: the value that the program stored is shown, or the formula where it stored none. Macros and data connections are not
+looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from nexi.extract.words import Extracted
+from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
+from nexi.formats.containers import (
+    Attributes,
+    BoundedArchive,
+    Elements,
+    broken_error,
+    build_extracted,
+    parse_xml,
+    read_office_properties,
+)
+from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
+
+__all__ = ["read_xlsx"]
+
+MAX_SHEETS = 500
+MAX_STRINGS = 150_000
+MAX_STRING_CHARS = 8_000_000  # of all that cells share
+MAX_SHEET_ELEMENTS = 4_000_000
+MAX_FORMATS = 20_000
+MAX_SHOWN_NUMBER = 1e15  # a greater one is shown as it is stored
+MAX_CELLS = 600_000  # of a workbook; each costs time, however little text it ends in
+MAX_UNSHOWN_CELLS = 150_000  # of a sheet: empty, or beyond the last column; they cost time and end in no text
+
+_ShownAs: TypeAlias = Literal["date", "percent"] | NumberFormat | None
+_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+_PERCENT_FORMATS = frozenset((9, 10))
+_NOT_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_COLUMN = re.compile(r"([A-Z]{1,3})\d")
+
+
+def read_xlsx(data: bytes, max_chars: int) -> Extracted:
+    """The sheets of a workbook in their order. Raises FetchError."""
+    archive = BoundedArchive(data)
+    if "xl/workbook.xml" not in archive:
+        raise broken_error("it has no list of sheets")
+    parts = Elements("sheet", "workbookPr").of(archive.read("xl/workbook.xml"))
+    targets = archive.relationships("xl/workbook.xml")
+    since_1904 = any(a.get("date1904") in ("1", "true") for name, a, _ in parts if name == "workbookPr")
+    strings = _SharedStrings()
+    with suppress(EnoughText):
+        parse_xml(archive.stream("xl/sharedStrings.xml"), strings, max_elements=MAX_SHEET_ELEMENTS)
+    values = _Values(strings, _NumberFormats(archive.read("xl/styles.xml")), since_1904=since_1904)
+    writer = MarkdownWriter(max_chars)
+    sheets = [(a, targets.get(a.get("id", ""), {}).get("Target", "")) for name, a, _ in parts if name == "sheet"]
+    writer.truncated = len(sheets) > MAX_SHEETS
+    with suppress(EnoughText):
+        for about, path in sheets[:MAX_SHEETS]:
+            is_hidden = about.get("state") in ("hidden", "veryHidden")
+            writer.add_heading(2, f"{about.get('name', '')}{' (hidden)' * is_hidden}")
+            parse_xml(archive.stream(path), _Rows(writer, values), max_elements=MAX_SHEET_ELEMENTS)
+            writer.end_table()
+    writer.truncated = writer.truncated or values.is_cut
+    return build_extracted(writer, read_office_properties(archive))
+
+
+class _SharedStrings:
+    """The texts that cells refer to by number; `is_cut` says that not all of them were kept."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.is_cut = False
+        self._parts: list[str] | None = None
+        self._in_text = False
+        self._silent = 0
+        self._left = MAX_STRING_CHARS
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name == "si":
+            self._parts = []
+        self._silent += name == "rPh"  # how a Japanese word is read
+        self._in_text = name == "t" and not self._silent
+
+    def text(self, text: str) -> None:
+        if self._in_text and self._parts is not None and self._left > 0:
+            self._left -= len(text)
+            self._parts.append(text)
+
+    def end(self, name: str) -> None:
+        self._in_text = False
+        self._silent -= name == "rPh"
+        if name == "si" and self._parts is not None:
+            self.is_cut = self._left <= 0 or len(self.texts) >= MAX_STRINGS
+            if self.is_cut:
+                raise EnoughText
+            self.texts.append("".join(self._parts)[:MAX_CELL_CHARS])
+            self._parts = None
+
+
+class _NumberFormats:
+    """Which styles of cells show dates, which show percentages, and how others show their numbers."""
+
+    def __init__(self, styles: bytes) -> None:
+        self._kinds: list[_ShownAs] = []
+        self._own: dict[int, _ShownAs] = {}
+        self._in_cells = False
+        parse_xml((styles,), self)
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name == "numFmt" and len(self._own) < MAX_FORMATS:
+            number, code = _parse_number(attributes.get("numFmtId", "")), attributes.get("formatCode", "")
+            letters = _NOT_LETTERS.sub("", code[:500]).lower()
+            if "%" in letters:
+                self._own[number] = "percent"
+            elif any(letter in letters for letter in "ymdhs") and "general" not in letters:
+                self._own[number] = "date"
+            else:
+                self._own[number] = parse_number_format(code)
+        elif name == "cellXfs":
+            self._in_cells = True
+        elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
+            number = _parse_number(attributes.get("numFmtId", ""))
+            if number not in self._own:  # the workbook does not describe it
+                self._own[number] = parse_number_format(BUILT_IN_FORMATS.get(number, ""))
+                if number in _DATE_FORMATS or number in _PERCENT_FORMATS:
+                    self._own[number] = "date" if number in _DATE_FORMATS else "percent"
+            self._kinds.append(self._own[number])
+
+    def end(self, name: str) -> None:
+        self._in_cells = self._in_cells and name != "cellXfs"
+
+    def text(self, text: str) -> None:
+        """Its text says nothing."""
+
+    def kind_of(self, style: str) -> _ShownAs:
+        number = _parse_number(style)
+        return self._kinds[number] if number < len(self._kinds) else None
+
+
+class _Values:
+    """What the cells show, as text."""
+
+    def __init__(self, strings: _SharedStrings, formats: _NumberFormats, *, since_1904: bool) -> None:
+        self.is_cut = False
+        self.cells_left = MAX_CELLS
+        self._strings, self._formats = strings, formats
+        self._day_zero = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
+
+    def show(self, kind: str, style: str, value: str, formula: str) -> str:
+        if not value and formula:
+            return f"={formula}"
+        if kind == "s":
+            number = _parse_number(value)
+            self.is_cut = self.is_cut or (number >= len(self._strings.texts) and self._strings.is_cut)
+            return self._strings.texts[number] if number < len(self._strings.texts) else ""
+        if kind == "b":
+            return {"1": "TRUE", "0": "FALSE"}.get(value, value)
+        return value if kind in ("str", "inlineStr", "e", "d") else self._show_number(value, self._formats.kind_of(style))
+
+    def _show_number(self, value: str, kind: _ShownAs) -> str:
+        try:
+            number = float(value[:100])
+            if kind == "date":
+                moment = self._day_zero + timedelta(seconds=round(number * 86_400))
+                if 0 <= number < 1:
+                    return moment.strftime("%H:%M:%S").removesuffix(":00")
+                if not number % 1:
+                    return moment.date().isoformat()
+                return moment.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
+            if kind == "percent":
+                return f"{number * 100:.12g}%"
+            if abs(number) >= MAX_SHOWN_NUMBER:
+                return value
+            return kind.show(number) if isinstance(kind, NumberFormat) else f"{number:.15g}"
+        except (ValueError, OverflowError):
+            return value
+
+
+class _Rows:
+    """Writes the rows of one sheet."""
+
+    def __init__(self, writer: MarkdownWriter, values: _Values) -> None:
+        self._writer, self._values = writer, values
+        self._row: list[str] = []
+        self._last_row = 0
+        self._column = 0
+        self._cell: Attributes = {}
+        self._value: list[str] = []
+        self._formula: list[str] = []
+        self._into: list[str] | None = None
+        self._silent = 0
+        self._unshown = 0
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name == "row":
+            here = _parse_number(attributes.get("r", "")) or self._last_row + 1
+            if here > self._last_row + 1 or not any(self._row):
+                self._writer.end_table()  # a row that is left out ends a table
+            self._last_row, self._row, self._column = here, [], 0
+        elif name == "c":
+            self._cell, self._value, self._formula = attributes, [], []
+            if match := _COLUMN.match(attributes.get("r", "")):  # 27 of `AB5`; the next one where it does not say
+                number = 0
+                for letter in match[1]:
+                    number = number * 26 + ord(letter) - 64
+                self._column = number - 1
+        elif name in ("v", "t") and not self._silent:
+            self._into = self._value
+        elif name == "f":
+            self._into = self._formula
+        self._silent += name == "rPh"
+
+    def text(self, text: str) -> None:
+        if self._into is not None:
+            self._into.append(text[:MAX_CELL_CHARS])
+
+    def end(self, name: str) -> None:
+        self._silent -= name == "rPh"
+        if name in ("v", "t", "f"):
+            self._into = None
+        elif name == "c":
+            kind, style = self._cell.get("t", ""), self._cell.get("s", "")
+            text = self._values.show(kind, style, "".join(self._value), "".join(self._formula))
+            if text and self._column < MAX_COLUMNS:
+                self._row += [""] * (self._column + 1 - len(self._row))
+                self._row[self._column] = text
+            else:
+                self._values.is_cut = self._values.is_cut or bool(text)
+                self._unshown += 1
+            self._column += 1
+            self._values.cells_left -= 1
+            if self._values.cells_left < 0 or self._unshown > MAX_UNSHOWN_CELLS:
+                self._values.is_cut = True
+                raise EnoughText
+        elif name == "row" and self._row:
+            self._writer.add_row(self._row)
+
+
+def _parse_number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

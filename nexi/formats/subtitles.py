@@ -1,0 +1,80 @@
+"""Subtitles (SRT and WebVTT) to paragraphs, each with the time at which it begins.
+
+Above sits `extract`; below, `writer`. Cues that follow one another are one paragraph until a sentence ends or a pause comes.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from nexi.extract import charset
+from nexi.extract.words import Extracted
+from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.formats.containers import broken_error, build_extracted
+
+__all__ = ["read_subtitles"]
+
+PARAGRAPH_CHARS = 400
+PAUSE_S = 4
+
+_TIMES = re.compile(r"\s*(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s+-->\s+(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}")
+_TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
+_VOICE = re.compile(r"<v(?:\.[^\s>]{0,50})?\s+([^<>]{1,100})>")
+
+
+def read_subtitles(data: bytes, max_chars: int) -> Extracted:
+    """What is said, with times. Raises FetchError."""
+    writer = MarkdownWriter(max_chars)
+    speech = _Speech(writer)
+    with suppress(EnoughText):
+        for block in re.split(r"\n[ \t]*\n", charset.decode_body(data).replace("\r\n", "\n").replace("\r", "\n")):
+            lines = block.strip().split("\n")
+            place = next((at for at, line in enumerate(lines[:3]) if _TIMES.match(line)), -1)
+            if place >= 0:
+                speech.add_cue(_TIMES.match(lines[place]), " ".join(lines[place + 1 :]))
+        speech.end_paragraph()
+    if not speech.has_cues:
+        raise broken_error("it has no times")
+    return build_extracted(writer, {})
+
+
+class _Speech:
+    def __init__(self, writer: MarkdownWriter) -> None:
+        self.has_cues = False
+        self._writer = writer
+        self._words: list[str] = []
+        self._chars = self._begins = self._ends = 0
+
+    def add_cue(self, times: re.Match[str] | None, text: str) -> None:
+        assert times is not None  # noqa: S101 - the caller looked for the line
+        self.has_cues = True
+        begins, ends = _to_seconds(*times.group(1, 2, 3)), _to_seconds(*times.group(4, 5, 6))
+        words = " ".join(_TAG.sub("", _VOICE.sub(r"\1: ", text)).split())
+        if begins - self._ends > PAUSE_S or (
+            self._chars > PARAGRAPH_CHARS and self._words[-1:] and _ends_sentence(self._words[-1])
+        ):
+            self.end_paragraph()
+        self._ends = ends
+        if not words or self._words[-1:] == [words]:  # a line that stays while the next one comes is written twice
+            return
+        if not self._words:
+            self._begins = begins
+        self._words.append(words)
+        self._chars += len(words)
+        if self._chars > 4 * PARAGRAPH_CHARS:
+            self.end_paragraph()
+
+    def end_paragraph(self) -> None:
+        words, self._words, self._chars = self._words, [], 0
+        if words:
+            hours, minutes, seconds = self._begins // 3600, self._begins // 60 % 60, self._begins % 60
+            self._writer.add_paragraph(f"[{hours:02}:{minutes:02}:{seconds:02}] {' '.join(words)}")
+
+
+def _to_seconds(hours: str | None, minutes: str, seconds: str) -> int:
+    return int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
+
+
+def _ends_sentence(text: str) -> bool:
+    return text.endswith((".", "!", "?", "…", "。", "！", "？", '."', '?"', '!"'))

@@ -1,0 +1,144 @@
+"""Web archives (WARC) to Markdown: the pages that were recorded, each under its title with its address.
+
+Above sits `extract`; below, the standard library and `markup`. Requests, pictures and scripts are passed over; nothing is
+fetched again, and what a record says of its length is a bound and no promise.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import BinaryIO
+
+from nexi.extract import charset, markup
+from nexi.extract.words import Extracted, one_line
+from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.formats.containers import broken_error, build_extracted
+from nexi.formats.registry import media_type
+
+__all__ = ["read_warc"]
+
+MAX_RECORDS = 20_000
+MAX_RECORD_BYTES = 2_000_000
+MAX_BYTES = 100_000_000  # of all that is unpacked
+MAX_HEADER_LINES = 200
+MAX_LINE_BYTES = 8_192
+_PIECE_BYTES = 65_536
+_READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+
+Headers = dict[str, str]
+
+
+def read_warc(data: bytes, max_chars: int) -> Extracted:
+    """The pages in their order. Raises FetchError."""
+    is_packed = data.startswith(b"\x1f\x8b")
+    records = _Records(gzip.GzipFile(fileobj=io.BytesIO(data)) if is_packed else io.BytesIO(data))  # type: ignore[arg-type]
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        for headers, body in records.read_all():
+            _write_record(headers, body, writer)
+    if not records.count:
+        raise broken_error("it has no records")
+    writer.truncated = writer.truncated or records.is_cut
+    return build_extracted(writer, {})
+
+
+class _Records:
+    """The records of an archive, one at a time; `is_cut` says that not all of it was read."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.count = 0
+        self.is_cut = False
+        self._stream = stream
+        self._left = MAX_BYTES
+
+    def read_all(self) -> Iterator[tuple[Headers, bytes]]:
+        try:
+            while True:
+                for _ in range(MAX_HEADER_LINES):
+                    line = self._stream.readline(MAX_LINE_BYTES)
+                    if line.strip() or not line:
+                        break
+                headers = _parse_headers(self._stream) if line.startswith(b"WARC/") else {}
+                if not headers:
+                    return  # its end, or something else stands here
+                self.count += 1
+                text = headers.get("content-length", "")
+                length = int(text) if text.isdecimal() and len(text) < 12 else 0
+                body = self._stream.read(min(length, MAX_RECORD_BYTES))
+                self._left -= len(body)
+                rest = length - len(body)
+                while rest > 0 and self._left > 0 and (piece := self._stream.read(min(rest, _PIECE_BYTES))):
+                    rest -= len(piece)
+                    self._left -= len(piece)
+                yield headers, body
+                if self.count >= MAX_RECORDS or self._left <= 0:
+                    self.is_cut = True
+                    return
+        except (OSError, EOFError, zlib.error):
+            self.is_cut = True  # it ends inside a record
+
+
+def _parse_headers(stream: BinaryIO) -> Headers:
+    headers: Headers = {}
+    for _ in range(MAX_HEADER_LINES):
+        line = stream.readline(MAX_LINE_BYTES)
+        if not line.strip():
+            break
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return headers
+
+
+def _write_record(headers: Headers, body: bytes, writer: MarkdownWriter) -> None:
+    kind = headers.get("content-type", "")
+    if headers.get("warc-type") not in ("response", "resource", "conversion"):
+        return
+    is_cut = len(body) == MAX_RECORD_BYTES
+    if media_type(kind) == "application/http":
+        stream = io.BytesIO(body)
+        if b" 200" not in stream.readline(MAX_LINE_BYTES):
+            return
+        answer = _parse_headers(stream)
+        kind, body = answer.get("content-type", ""), _decode_body(stream, answer)
+    if media_type(kind) not in _READ_TYPES:
+        return
+    text, url = charset.decode_body(body, kind), one_line(headers.get("warc-target-uri", ""))
+    page = markup.read_html(text, url) if "html" in kind else Extracted(text=text)
+    writer.truncated = writer.truncated or page.truncated or is_cut
+    if page.text.strip():
+        writer.add_heading(1, page.title or url)
+        writer.add_paragraph(url)
+        writer.add_block(page.text)
+
+
+def _decode_body(stream: BinaryIO, headers: Headers) -> bytes:
+    """Without the chunks it was sent in and without its compression; b"" for one that is not known."""
+    body = _join_chunks(stream) if "chunked" in headers.get("transfer-encoding", "").lower() else stream.read()
+    match headers.get("content-encoding", "").lower():
+        case "" | "identity":
+            return body
+        case "gzip" | "x-gzip" | "deflate":
+            try:
+                return zlib.decompressobj(47).decompress(body, MAX_RECORD_BYTES)
+            except zlib.error:
+                return b""
+        case _:
+            return b""
+
+
+def _join_chunks(stream: BinaryIO) -> bytes:
+    parts: list[bytes] = []
+    while line := stream.readline(MAX_LINE_BYTES):
+        try:
+            size = int(line.partition(b";")[0].strip() or b"0", 16)
+        except ValueError:
+            return b"".join([*parts, line, stream.read()])  # it was recorded without its chunks
+        if size <= 0:
+            break
+        parts.append(stream.read(size))
+        stream.readline(4)
+    return b"".join(parts)

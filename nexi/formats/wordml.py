@@ -1,0 +1,300 @@
+"""Word documents to Markdown: headings, paragraphs, lists with their bullets and numbers, tables and links.
+
+Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the blocks. Fonts, pictures,
+fields, deleted text and the second forms of drawings are not text and are left out. No tree is kept.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from msgspec import Struct
+
+from nexi.extract import notation
+from nexi.extract.words import Extracted
+from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.formats.containers import Attributes, BoundedArchive, broken_error, build_extracted, parse_xml, read_office_properties
+
+__all__ = ["read_docx"]
+
+MAX_LEVEL = 8
+MAX_STYLES = 5_000
+MAX_STYLE_DEPTH = 10  # styles based on one another
+
+_PROPERTIES = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
+MAX_NOTE_CHARS = 5_000
+_SILENT = ("Fallback", "moveFrom")  # a second form of a drawing; text that stands elsewhere now
+_WRITE_POSITION = {"superscript": notation.write_raised, "subscript": notation.write_lowered}
+_NO_NUMBER = ("", "bullet", "none")
+
+
+def read_docx(data: bytes, max_chars: int) -> Extracted:
+    """The paragraphs, lists and tables of a document. Raises FetchError."""
+    archive = BoundedArchive(data)
+    if "word/document.xml" not in archive:
+        raise broken_error("it has no text part")
+    external = {key: a for key, a in archive.relationships("word/document.xml").items() if a.get("TargetMode") == "External"}
+    links = {key: attributes.get("Target", "") for key, attributes in external.items()}
+    styles, numbering = _Styles(), _Numbering()
+    parse_xml(archive.stream("word/styles.xml"), styles)
+    parse_xml(archive.stream("word/numbering.xml"), numbering)
+    notes = _Notes()
+    for part in ("word/footnotes.xml", "word/endnotes.xml"):
+        parse_xml(archive.stream(part), notes)
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        parse_xml(archive.stream("word/document.xml"), _Paragraphs(writer, links, styles, numbering, notes))
+    return build_extracted(writer, read_office_properties(archive))
+
+
+class _Style(Struct):
+    """What a style says of its paragraphs."""
+
+    name: str = ""
+    base: str = ""
+    number: str = ""
+    level: str = ""
+    outline: str = ""
+
+
+class _Styles:
+    """The styles by id; one says what it does not say itself through the style it is based on."""
+
+    def __init__(self) -> None:
+        self._styles: dict[str, _Style] = {}
+        self._open = _Style()
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        value = attributes.get("val", "")[:200]
+        match name:
+            case "style":
+                self._open = _Style()
+                if len(self._styles) < MAX_STYLES:
+                    self._styles[attributes.get("styleId", "")[:200]] = self._open
+            case "name":
+                self._open.name = value
+            case "basedOn":
+                self._open.base = value
+            case "numId":
+                self._open.number = value
+            case "ilvl":
+                self._open.level = value
+            case "outlineLvl":
+                self._open.outline = value
+
+    def end(self, name: str) -> None:
+        """The end of a style says nothing."""
+
+    def text(self, text: str) -> None:
+        """Its text says nothing."""
+
+    def resolve(self, style_id: str) -> _Style:
+        result = _Style()
+        for _ in range(MAX_STYLE_DEPTH):
+            style = self._styles.get(style_id)
+            if style is None:
+                break
+            result = _Style(
+                result.name or style.name,
+                style.base,
+                result.number or style.number,
+                result.level or style.level,
+                result.outline or style.outline,
+            )
+            style_id = style.base
+        return result
+
+
+class _Numbering:
+    """Which lists are numbered, level by level."""
+
+    def __init__(self) -> None:
+        self._formats: dict[tuple[str, str], str] = {}
+        self._levels: dict[tuple[str, str], str] = {}  # by the style of the paragraph
+        self._abstract: dict[str, str] = {}
+        self._in_abstract = self._in_number = self._in_level = ""
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        value = attributes.get("val", "")
+        if name == "abstractNum":
+            self._in_abstract = attributes.get("abstractNumId", "")
+        elif name == "num":
+            self._in_number = attributes.get("numId", "")
+        elif name == "lvl":
+            self._in_level = attributes.get("ilvl", "0")
+        elif name == "numFmt" and self._in_abstract:
+            self._formats.setdefault((self._in_abstract, self._in_level or "0"), value)
+        elif name == "pStyle" and self._in_abstract:
+            self._levels.setdefault((self._in_abstract, value), self._in_level)
+        elif name == "abstractNumId" and self._in_number:
+            self._abstract[self._in_number] = value
+
+    def end(self, name: str) -> None:
+        if name == "abstractNum":
+            self._in_abstract = self._in_level = ""
+        elif name == "num":
+            self._in_number = ""
+
+    def text(self, text: str) -> None:
+        """Its text says nothing."""
+
+    def is_ordered(self, number: str, level: int) -> bool:
+        abstract = self._abstract.get(number, "")
+        form = self._formats.get((abstract, str(level))) or self._formats.get((abstract, "0"), "")
+        return form not in _NO_NUMBER
+
+    def level_of_style(self, number: str, style: str) -> str:
+        return self._levels.get((self._abstract.get(number, ""), style), "")
+
+
+class _Notes:
+    """Footnotes and endnotes by kind and id."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str], list[str]] = {}
+        self._open: list[str] = []
+        self._in_text = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name in ("footnote", "endnote"):
+            self._open = self._texts.setdefault((name, attributes.get("id", "")), [])
+        elif name in ("p", "tab", "br") and self._open:
+            self._open.append(" ")
+        self._in_text = name == "t"
+
+    def text(self, text: str) -> None:
+        if self._in_text:
+            self._open.append(text[:MAX_NOTE_CHARS])
+
+    def end(self, name: str) -> None:
+        self._in_text = False
+
+    def text_of(self, kind: str, number: str) -> str:
+        return " ".join("".join(self._texts.get((kind, number), ())).split())[:MAX_NOTE_CHARS]
+
+
+class _Paragraphs:
+    """Writes the blocks; `links` are addresses by their ids."""
+
+    def __init__(
+        self, writer: MarkdownWriter, links: dict[str, str], styles: _Styles, numbering: _Numbering, notes: _Notes
+    ) -> None:
+        self._writer, self._links, self._styles, self._numbering = writer, links, styles, numbering
+        self._notes = notes
+        self._formula = notation.FormulaBuilder()
+        self._position = ""  # of the open run: superscript, subscript
+        self._run_start = 0
+        self._paragraphs: list[list[str]] = []  # open ones; a text box stands inside another
+        self._about: dict[str, str] = {}
+        self._link = ""
+        self._silent = self._tables = 0
+        self._in_text = False
+        self._row: list[str] = []
+        self._cell: list[str] = []
+        self._counts: dict[str, list[int]] = {}
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name in _SILENT or self._silent:
+            self._silent += name in _SILENT
+        elif name == "oMath" or self._formula.is_open:
+            self._formula.start(name)
+        elif name == "p":
+            self._paragraphs.append([])
+            self._about = {}
+        elif name in _PROPERTIES:
+            self._about.setdefault(_PROPERTIES[name], attributes.get("val", ""))
+        elif name == "t":
+            self._in_text = True
+        elif name == "r" and self._paragraphs:
+            self._position, self._run_start = "", len(self._paragraphs[-1])
+        elif name == "vertAlign":
+            self._position = attributes.get("val", "")
+        elif name in ("footnoteReference", "endnoteReference") and self._paragraphs:
+            note = self._notes.text_of(name.removesuffix("Reference"), attributes.get("id", ""))
+            self._position = ""
+            self._paragraphs[-1].append(f" ({note})" if note else "")
+        elif name in ("tab", "br", "cr") and self._paragraphs:
+            self._paragraphs[-1].append(" ")
+        elif name == "hyperlink" and self._paragraphs:
+            self._link = self._links.get(attributes.get("id", ""), "")
+            self._paragraphs[-1].append("[" if self._link else "")
+        elif name == "tbl":
+            if not self._tables:  # a table inside a table is text of its cell
+                self._writer.end_table()
+            self._tables += 1
+
+    def end(self, name: str) -> None:
+        if self._silent:
+            self._silent -= name in _SILENT
+        elif self._formula.is_open:
+            if (formula := self._formula.end()) is not None and self._paragraphs:
+                self._writer.count_text(formula)
+                self._paragraphs[-1].append(formula)
+        elif name == "r" and self._paragraphs and self._position in _WRITE_POSITION:
+            paragraph = self._paragraphs[-1]
+            before, script = "".join(paragraph[: self._run_start]), "".join(paragraph[self._run_start :])
+            paragraph[self._run_start :] = [_WRITE_POSITION[self._position](before[-notation.MAX_BEFORE :], script)]
+        elif name == "t":
+            self._in_text = False
+        elif name == "hyperlink" and self._paragraphs:
+            self._paragraphs[-1].append(f"]({self._link})" if self._link else "")
+            self._link = ""
+        elif name == "p" and self._paragraphs:
+            self._add_paragraph("".join(self._paragraphs.pop()))
+        elif name == "tc" and self._tables == 1:
+            self._row.append(" ".join(self._cell))
+            self._cell = []
+        elif name == "tr" and self._tables == 1:
+            self._writer.add_row(self._row)
+            self._row = []
+        elif name == "tbl":
+            self._tables -= 1
+            if not self._tables:
+                self._writer.end_table()
+
+    def text(self, text: str) -> None:
+        if self._formula.is_open:
+            self._formula.text(text)
+        elif self._in_text and not self._silent and self._paragraphs:
+            self._writer.count_text(text)
+            self._paragraphs[-1].append(text)
+
+    def _add_paragraph(self, text: str) -> None:
+        if not text.strip():
+            return
+        if self._tables:
+            self._cell.append(text)
+            return
+        style = self._styles.resolve(self._about.get("style", ""))
+        number = self._about.get("number", style.number)
+        if level := _heading_level(self._about, style):
+            self._writer.add_heading(level, text)
+        elif number not in ("", "0"):
+            words = style.name.split()  # `List Bullet 2`: Word has a list of its own for each depth
+            is_deep = words[:1] == ["List"] and len(words) == 3 and words[2] in "2345"
+            depth_level = self._about.get("level") or style.level or (str(int(words[2]) - 1) if is_deep else "")
+            depth_level = depth_level or self._numbering.level_of_style(number, self._about.get("style", ""))
+            depth = min(_parse_number(depth_level), MAX_LEVEL)
+            counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
+            counts[depth] += 1
+            counts[depth + 1 :] = [0] * (MAX_LEVEL - depth)
+            marker = f"{counts[depth]}." if self._numbering.is_ordered(number, depth) else "-"
+            self._writer.add_item(text, depth, marker)
+        else:
+            self._writer.add_paragraph(text)
+
+
+def _heading_level(about: Attributes, style: _Style) -> int:
+    """The level of a heading, 0 for none; styles are called so in English whatever the language of the program."""
+    for name in (about.get("style", ""), style.name):
+        name = name.lower().replace(" ", "")
+        if name == "title":
+            return 1
+        if name.startswith("heading") and name[7:8].isdecimal():
+            return min(int(name[7:8]) or 1, 6)
+    outline = about.get("outline", style.outline)
+    return _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
+
+
+def _parse_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 3 else 0

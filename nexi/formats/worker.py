@@ -1,0 +1,77 @@
+"""The program that reads one document in a process of its own.
+
+Above sits `fetchers.apart`, which starts it, sends the bytes and kills it at a deadline; below, `extract`. Parsers of formats
+that strangers fill may hang, crash, take all the memory they get or be taken over, so this process has little to lose: no keys,
+no network, no files of the user.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+from msgspec.structs import asdict
+
+from nexi.errors import FetchError
+from nexi.formats import PDF, ZIP, extract, ocr
+from nexi.formats.confinement import confine_process, die_with_parent
+from nexi.formats.registry import find_format
+
+__all__ = ["describe_lack_of_memory", "main"]
+
+MAX_CPU_S = 30
+ROOM_BYTES = 36_000_000  # address space for more than the document, beyond what the program has taken at the start
+RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recognises words in pictures may take
+
+
+def main() -> None:
+    """A document on standard input, JSON on standard output: {"read": …} or {"error": …}.
+
+    Arguments: type, size, max_chars, origin, languages of pictures.
+    """
+    die_with_parent()
+    kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
+    recognition = ocr.Recognition(sys.argv[5], ocr.MAX_DOCUMENT_S[sys.argv[4]])
+    # Loaded before the limit, so that the limit is what a document may take.
+    if document_format := find_format(kind):
+        import_module(f"nexi.formats.{document_format.reader.partition('.')[0]}")
+    if kind in (PDF, ZIP):  # an archive may hold any document
+        import_module("pypdfium2")
+    if kind != PDF:
+        import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
+    _limit_resources(ROOM_BYTES + size)
+    confine_process(ocr.recognition_files())
+    try:
+        extracted = extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars, recognition=recognition)
+        answer = json.dumps({"read": asdict(extracted)}).encode("ascii")
+    except FetchError as error:
+        problem = {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
+        answer = json.dumps({"error": problem}).encode("ascii")
+    except MemoryError:
+        answer = lack_of_memory
+    sys.stdout.buffer.write(answer)  # bytes: they are written as they are, without memory for a copy
+
+
+def describe_lack_of_memory() -> dict[str, str]:
+    return {
+        "message": "the document is too large",
+        "reason": "too_large",
+        "cause": "it needs more memory than a page may take",
+        "fix": "look for another version of it",
+    }
+
+
+def _limit_resources(room: int) -> None:
+    try:
+        import resource
+        from pathlib import Path
+
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        most = pages * resource.getpagesize() + room
+        resource.setrlimit(resource.RLIMIT_AS, (most, most + RECOGNITION_BYTES))
+    except (ImportError, OSError, ValueError):
+        return  # a system without such limits; the deadline still holds
