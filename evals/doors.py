@@ -32,7 +32,7 @@ import httpx2
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from nexi.web import SHAPES
+from nexi.web import list_error_shapes
 from nexi.web.problems import Problem, own_shape
 from nexi.web.verify import VerifyBody
 from tests.web.world import Served, serving
@@ -197,7 +197,7 @@ def problems_of(path: str, method: str, reply: httpx2.Response, seconds: float) 
 
 
 def _is_in_shape(path: str, reply: httpx2.Response) -> bool:
-    shape = next((s for prefix, s in SHAPES.items() if path.startswith(prefix)), own_shape)
+    shape = next((s for prefix, s in list_error_shapes().items() if path.startswith(prefix)), own_shape)
     try:
         told = set(reply.json())
     except (ValueError, TypeError):

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from evals import bodies, format_bodies
+from nexi.apis.search import schema
+from nexi.apis.tavily.search import MAX_EXTRACT_S
 from nexi.app.pages import MAX_LONG_PAGE_BYTES, MAX_LONG_PAGE_CHARS
 from nexi.config import Config
 from nexi.fetchers import Settings
 from nexi.fetchers.apart import MAX_WORKERS
 from nexi.formats import containers, ocr, sheets, worker
 from nexi.runs.session import MAX_PAGES_PER_HOST
-from nexi.search_api import schema
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits
 from nexi.web.fences import RUN_BY_PROGRAMS
 from nexi.web.guard import MAX_HEAD_BYTES
-from nexi.web.tavily import MAX_EXTRACT_S
 
 SAFETY = " ".join((Path(__file__).resolve().parents[1] / "docs" / "safety.md").read_text().split())
 PACING = Settings(clock=FakeClock())

@@ -50,6 +50,7 @@ from nexi.types import Page, PictureFile, Query, SearchOutcome, ToolCall, ToolRe
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
+    from nexi.apis.search import SearchService
     from nexi.app.intake import Step
     from nexi.app.knowledge import Knowledge
     from nexi.app.open_question import OpenQuestion
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from nexi.app.value_table import TableRequest
     from nexi.app.verification import Target, VerifyRequest
     from nexi.checking.recheck import Verification
-    from nexi.search_api import SearchService
     from nexi.tables.cells import ValueTable
 
 __all__ = ["Nexi"]
@@ -425,7 +425,7 @@ class Nexi:
     def search_api(self, settings: Path | None = None, *, emit: Emit | None = None) -> SearchService:
         """The stateless search service, built once; the first caller may name its searcher.yaml. Raises ConfigError."""
         if self._search_service is None:
-            from nexi.app.search_service import build_search_service, settings_of
+            from nexi.apis.search import build_search_service, settings_of
 
             self._search_service = build_search_service(
                 self.ports, settings_of(self.config.root, settings), emit or QuietEmit()

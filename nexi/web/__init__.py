@@ -2,8 +2,6 @@
 
     guard       what every request must pass; access knows the owner, guests answers everybody else
     runs        runs over HTTP: start, follow, stop, fetch; streams sends events; `app.hosting` keeps the runs
-    openai      passes as OpenAI; openai_responses, openai_stored and openai_legacy too, with openai_shapes and chat_tasks below
-    search      the Search API; searxng, tavily and openwebui pass as others
     verify      texts checked, and reports audited
     table       values of documents by columns
     spaces      questions and files that belong together
@@ -12,7 +10,8 @@
     page        the web page
     server      sockets, workers, signals
 
-Contracts parse, call the app and show what it says; each gives its errors its own shape.
+The interfaces that programs of others know are in `nexi.apis`. Contracts parse, call the app and show what it says; each gives
+its errors its own shape.
 """
 
 from __future__ import annotations
@@ -40,66 +39,32 @@ from nexi.app.intake import keep_vault_indexed
 from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.web import (
-    openai,
-    openai_legacy,
-    openai_responses,
-    openai_stored,
-    openwebui,
-    operations,
-    page,
-    runs,
-    search,
-    searxng,
-    spaces,
-    table,
-    tavily,
-    tavily_crawl,
-    tavily_research,
-    verify,
-)
+from nexi.web import operations, page, runs, spaces, table, verify
 from nexi.web.access import OwnerAccess
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.guests import GuestDoor
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
-from nexi.web.openai_shapes import openai_error
 from nexi.web.problems import Problem, Refused, Shape, own_shape
 
 log = logging.getLogger("nexi.web")
-CONTRACTS: tuple[ModuleType, ...] = (
-    runs,
-    openai,
-    openai_responses,
-    openai_stored,
-    openai_legacy,
-    search,
-    searxng,
-    tavily,
-    tavily_crawl,
-    tavily_research,
-    openwebui,
-    verify,
-    table,
-    spaces,
-    operations,
+OWN_SHAPES: Mapping[str, Shape] = dict.fromkeys(
+    ("/v1/runs", "/v1/schedules", "/v1/spaces", "/v1/knowledge", "/v1/shared-", "/v1/verify", "/v1/table"), own_shape
 )
-SHAPES: Mapping[str, Shape] = {
-    "/v1/": openai_error,  # clients of OpenAI try paths that are not there; nexi's own follow
-    "/v1/runs": own_shape,
-    "/v1/schedules": own_shape,
-    "/v1/spaces": own_shape,
-    "/v1/knowledge": own_shape,
-    "/v1/shared-": own_shape,
-    "/v1/search": own_shape,
-    "/v1/cache": own_shape,
-    "/v1/snippet_rank": own_shape,
-    "/v1/verify": own_shape,
-    "/v1/table": own_shape,
-    "/searxng": searxng.searxng_error,
-    "/tavily": tavily.tavily_error,
-    "/openwebui": openwebui.openwebui_error,
-}
+
+
+def list_contracts() -> tuple[ModuleType, ...]:
+    """The modules whose paths this server has; `nexi.apis` is loaded here, because its modules use those of this package."""
+    from nexi.apis import CONTRACTS
+
+    return (runs, *CONTRACTS, verify, table, spaces, operations)
+
+
+def list_error_shapes() -> Mapping[str, Shape]:
+    """The shape of an error by the start of a path; the longest one counts."""
+    from nexi.apis import ERROR_SHAPES
+
+    return {**ERROR_SHAPES, **OWN_SHAPES}
 
 
 def create_app(
@@ -119,7 +84,9 @@ def create_app(
     rules = rules if rules.token else replace(rules, token=config.token)
     metrics = Metrics()
     host = RunHost(shared, metrics, max_runs=most_runs)
-    guard = functools.partial(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
+    guard = functools.partial(
+        RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=list_error_shapes(), host=host
+    )
     if rules.token:
         app = build_personal_app(host, more=more, middleware=[Middleware(guard)])
     else:
@@ -149,7 +116,9 @@ def build_personal_app(
     is_open: Callable[[str, str], bool] = lambda _method, _path: False,
 ) -> Starlette:
     """Every door over the runs of one person. Whoever lets requests in has a guard in front of it."""
-    shared, metrics, mcp = host.nexi, host.metrics, McpDoor(host.nexi)
+    from nexi.apis import sweep_cache
+
+    shared, metrics, mcp, contracts = host.nexi, host.metrics, McpDoor(host.nexi), list_contracts()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -157,7 +126,7 @@ def build_personal_app(
             host.open()
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    behind = [tasks.create_task(search.sweep_cache(app.state), name="sweep the page cache")]
+                    behind = [tasks.create_task(sweep_cache(app.state), name="sweep the page cache")]
                     if getattr(app.state, "watches_vault", False):
                         behind.append(tasks.create_task(keep_vault_indexed(shared, _log_vault_failure), name="watch the vault"))
                     yield
@@ -169,7 +138,7 @@ def build_personal_app(
                 if guests:
                     await guests.close()
 
-    routes: list[BaseRoute] = [route for contract in CONTRACTS for route in contract.routes()]
+    routes: list[BaseRoute] = [route for contract in contracts for route in contract.routes()]
     app = Starlette(
         routes=[*routes, *page.routes(), *mcp.routes(), *more],
         middleware=list(middleware),
@@ -180,7 +149,7 @@ def build_personal_app(
     app.state.nexi, app.state.host, app.state.metrics, app.state.guests = shared, host, metrics, guests
     app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
-    app.state.openapi = operations.assemble_document((contract.openapi() for contract in CONTRACTS), is_open=is_open)
+    app.state.openapi = operations.assemble_document((contract.openapi() for contract in contracts), is_open=is_open)
     return app
 
 

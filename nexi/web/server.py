@@ -28,9 +28,9 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
+from nexi.apis import settings_of
 from nexi.app.hosting import MAX_RUNS
 from nexi.app.owner_token import OwnerToken
-from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexi.web.chat_tasks import is_chat_task
+from nexi.apis.openai.chat_tasks import is_chat_task
 from nexi.web.guard import GuardRules
 from tests.web.world import MOON, PAGES, QUESTION, serving
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nexi.web.guard import GuardRules
+from tests.apis.test_tavily_sites import linked_web
 from tests.clients.programs import needs_clients, run
-from tests.web.test_tavily_sites import linked_web
 from tests.web.world import MARS, MOON, PAGES, QUESTION, serving
 
 TOKEN = "a-token-for-clients"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nexi.apis.search.excerpt import best_paragraphs, cut_at_word, excerpt_text
+from nexi.apis.search.render import CLOSING, OPENING, RULES, RenderedItem, render_items
+from nexi.apis.search.schema import MAX_CONTEXT_CHARS, MAX_ITEMS, MAX_TIME_MS, pick_ids, read_request
+from nexi.apis.search.settings import read_settings
 from nexi.errors import ConfigError, QuestionError
-from nexi.search_api.excerpt import best_paragraphs, cut_at_word, excerpt_text
-from nexi.search_api.render import CLOSING, OPENING, RULES, RenderedItem, render_items
-from nexi.search_api.schema import MAX_CONTEXT_CHARS, MAX_ITEMS, MAX_TIME_MS, pick_ids, read_request
-from nexi.search_api.settings import read_settings
 
 LINE = st.text(max_size=60) | st.sampled_from(["[/CONTEXT_PACK]", "Rules:\n- x", "[CONTEXT_PACK ucp-1]", "a\n\nb\u2028c"])
 PAGE = st.lists(LINE, max_size=12).map("\n\n".join)

@@ -8,9 +8,9 @@ from pathlib import Path
 from nexi.fetchers.cache import CachedFetcher, PageCache
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
 from nexi.types import FetchLimits
+from tests.apis.search.support import Backend, nexi
 from tests.integrations.conftest import Stub, stub  # noqa: F401 - a fixture
 from tests.integrations.test_text_generation_webui import TODAY, loaded, said
-from tests.search_api.support import Backend, nexi
 
 
 async def test_a_search_over_the_api_calls_no_model(tmp_path: Path) -> None:

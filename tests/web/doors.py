@@ -10,9 +10,11 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from nexi.apis import openwebui, searxng
+from nexi.apis.search import routes as search
+from nexi.apis.tavily import search as tavily
 from nexi.app import Nexi
-from nexi.web import openwebui, search, searxng, tavily
-from tests.search_api.support import nexi
+from tests.apis.search.support import nexi
 
 MODULES = (search, searxng, tavily, openwebui)
 

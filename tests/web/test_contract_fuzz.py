@@ -13,12 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from nexi.apis import openwebui
+from nexi.apis.search import routes as search
+from nexi.apis.tavily import search as tavily
 from nexi.structured.bodies import schema_of
 from nexi.structured.schema_check import check_schema
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
-from nexi.web import openwebui, search, tavily, verify
-from tests.search_api.support import HITS, Fetcher
+from nexi.web import verify
+from tests.apis.search.support import HITS, Fetcher
 from tests.web.doors import MODULES, application
 from tests.web.doors import nexi as world
 

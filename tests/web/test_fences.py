@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from nexi.apis.openai.shapes import progress_line
 from nexi.config import Config
 from nexi.events import AgendaSet, Event, PageFetched, ResearcherStarted, SearchFinished
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.openai_shapes import progress_line
 from tests.web.world import MOON, QUESTION, serving
 
 RENAMED = [

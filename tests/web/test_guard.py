@@ -25,7 +25,7 @@ from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
 from nexi.testing import FakeClock
 from nexi.types import Principal
-from nexi.web import SHAPES, logs
+from nexi.web import list_error_shapes, logs
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Shape, own_shape
@@ -33,6 +33,8 @@ from nexi.web.server import ServerOptions, SlowClientTimeoutProtocol, require_to
 from nexi.web.streams import EventStream
 from tests.raising import has_code
 from tests.web.world import MANY, QUESTION, GatedWeb, serving
+
+SHAPES = list_error_shapes()
 
 PATHS = [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("POST", "/v1/runs"), ("POST", "/v1/search")]
 PATHS += [("GET", "/searxng/search?q=x"), ("POST", "/tavily/search"), ("POST", "/openwebui/search"), ("GET", "/metrics")]

@@ -34,7 +34,7 @@ from nexi.team.web.account import AccountDoor
 from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
 from nexi.team.web.login import COOKIE, LoginDoor
 from nexi.types import Principal
-from nexi.web import SHAPES, UNROUTED, build_personal_app
+from nexi.web import UNROUTED, build_personal_app, list_error_shapes
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.metrics import Metrics
 from nexi.web.page import PANELS
@@ -62,7 +62,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
         rules=rules,
         metrics=metrics,
         clock=team.clock,
-        shapes=SHAPES,
+        shapes=list_error_shapes(),
         host=apps,
         identify=_Identification(people, pacing).identify,
     )

@@ -1,0 +1,8 @@
+"""Passes as OpenAI.
+
+chat        chat completions and the list of models
+responses   the Responses API; stored gives its responses again
+legacy      completions of a prompt, and embeddings
+shapes      what they share: requests, errors, events of a stream
+chat_tasks  what a chat program asks about a conversation, answered without a search
+"""

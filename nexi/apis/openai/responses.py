@@ -1,0 +1,505 @@
+"""Passes as OpenAI's Responses API: `POST /v1/responses`, whole or streamed.
+
+Every search and every page that was read is a `web_search_call` item, the progress of research is a `reasoning` item, and the
+answer is a message whose `[n]` have `url_citation` annotations. `previous_response_id` names an earlier response, whose
+conversation and sources go on. A response ends with its request, unless it was asked for in the background. Above is
+`openai_stored`, which gives responses again; below are `openai_shapes` and `hosting`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.answers.streaming import find_rest
+from nexi.apis.openai.chat import wait_while_connected
+from nexi.apis.openai.shapes import (
+    BEAT_S,
+    ERROR,
+    TAG,
+    ClientTools,
+    ListsSources,
+    MessageContent,
+    ModelName,
+    ModelRequest,
+    OutputTokens,
+    ReplacedModelNote,
+    ToolChoice,
+    build_run,
+    citations_in,
+    content_to_text,
+    earlier_messages,
+    format_comment,
+    format_event,
+    has_function_tools,
+    join_instructions,
+    nexi_field,
+    openai_error,
+    parse_forced_function,
+    parse_schema,
+    progress_line,
+)
+from nexi.app import Nexi, RunResult, Session, check_run_id, error_of
+from nexi.app.feeds import FeedItem, Mark
+from nexi.app.hosting import DOOR, HostedRun, RunHost
+from nexi.errors import NexiError
+from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
+from nexi.types import Reply, Source, StopReason, Usage
+from nexi.web.fences import FenceRenamer
+from nexi.web.payload import build_operation, json_reply, parse_body, read_json, with_error_shape
+from nexi.web.problems import bad_request, build_refusal, problem_of
+from nexi.web.runs import follow_log
+from nexi.web.streams import EventStream
+
+PREFIX = "resp_"
+NO_RUN = "none"  # in the id of a response that no run gave and that followed none
+LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+ECHOED: Mapping[str, Any] = {  # what a response repeats of its body, and what it says where that has nothing
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+    "truncation": "disabled",
+}
+SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
+
+
+class InputItem(Struct, frozen=True):
+    """A message, or another item of an earlier response."""
+
+    type: str | None = None
+    role: Literal["system", "developer", "user", "assistant"] | None = None
+    content: MessageContent = None
+
+
+class TextForm(Struct, frozen=True):
+    """The form of the text."""
+
+    format: dict[str, Any] | None = None
+
+
+class ResponseBody(Struct, frozen=True, kw_only=True):
+    """What a response is asked for with."""
+
+    model: ModelName
+    input: Annotated[str, Meta(min_length=1)] | Annotated[tuple[InputItem, ...], Meta(min_length=1, max_length=2000)]
+    instructions: Annotated[str, Meta(max_length=100_000)] | None = None
+    previous_response_id: Annotated[str, Meta(max_length=100)] | None = None
+    max_output_tokens: OutputTokens = None
+    stream: bool | None = None
+    background: bool | None = None
+    store: bool | None = None
+    conversation: str | dict[str, Any] | None = None
+    text: TextForm | None = None
+    tools: ClientTools = None
+    tool_choice: ToolChoice = None
+    include: tuple[str, ...] | None = None
+    metadata: dict[str, Any] | None = None
+    sources: ListsSources = None
+
+
+def routes() -> list[Route]:
+    return [Route("/v1/responses", create_response, methods=["POST"])]
+
+
+# what is asked
+
+
+class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
+    """A response as a client asks for it; `echoed` are the fields that a response repeats."""
+
+    streams: bool
+    is_background: bool
+    includes_sources: bool
+    turns: tuple[tuple[str, str], ...]  # roles and texts, as they were sent
+    echoed: Mapping[str, Any]
+
+
+@with_error_shape(openai_error)
+async def create_response(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    question = parse_response_request(await read_json(request))
+    created = int(host.nexi.clock.now().timestamp())
+    if not question.is_background and (reply := await question.reply_without_search(host.nexi)):
+        return _reply_at_once(reply, question, created)
+    question.require_writer(host.nexi)
+    if question.is_background:
+        run = await host.submit(question.run)
+        output = ResponseOutput(run.id, question, created)
+        if question.streams:
+            items = follow_log(host.nexi.runs(), run.id, Mark(), host)
+            return EventStream(format_frames(host.nexi, items, output, question))
+        return json_reply(output.body("queued"))
+    hosted = await host.start(question.run, None if question.run.continues else question.session)
+    if question.streams:
+        return EventStream(_stream_events(host.nexi, hosted, question, created))
+    result = await wait_while_connected(request, hosted)
+    return json_reply(await _build_response(host.nexi, result, question, created))
+
+
+def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
+    """The run and the conversation that a body stands for. Raises Refused."""
+    body = parse_body(raw, ResponseBody)
+    if body.conversation:
+        raise bad_request("conversation is not supported", fix="use previous_response_id", parameter="conversation")
+    turns = parse_input(body.input)
+    instructions = "\n\n".join(part for part in (body.instructions or "", join_instructions(turns)) if part.strip())
+    talk = [turn for turn in turns if turn[0] in ("user", "assistant")]
+    run = build_run(
+        body.model,
+        talk[-1][1] if talk else "",
+        instructions=instructions,
+        max_output_tokens=body.max_output_tokens,
+        sites=_parse_sites(body.tools),
+    )
+    if not talk or talk[-1][0] != "user":
+        raise bad_request("the last message must be the user's", parameter="input")
+    function, parameters = parse_forced_function(body.tools, body.tool_choice)
+    schema = parameters if function else parse_schema(body.text.format if body.text else None, "text.format")
+    is_background, is_stored = bool(body.background), body.store is not False
+    if is_background:
+        _check_background(len(talk), schema is not None, is_stored)
+    run = replace(
+        run,
+        continues=_parse_previous(body.previous_response_id),
+        door=DOOR if is_background else run.door,  # a server that starts again goes on with it
+        client_body=raw,
+        keeps_history=is_stored,
+        keeps_log=is_stored,
+    )
+    return ResponseRequest(
+        body.model,
+        run,
+        Session(earlier_messages(talk[:-1])),
+        schema,
+        bool(body.sources),
+        function=function,
+        ignores_tools=not function and has_function_tools(body.tools),
+        max_tokens=body.max_output_tokens,
+        streams=bool(body.stream),
+        is_background=is_background,
+        includes_sources="web_search_call.action.sources" in (body.include or ()),
+        turns=tuple(turns),
+        echoed={name: value if raw.get(name) is None else raw[name] for name, value in ECHOED.items()},
+    )
+
+
+def _check_background(turns: int, has_schema: bool, is_stored: bool) -> None:
+    """Refuse what a response without a waiting client cannot have: all it leaves is the log of its run. Raises Refused."""
+    if not is_stored:
+        raise bad_request("a response in the background is stored", fix="leave store out", parameter="store")
+    if has_schema:
+        fix = "ask in the foreground, or leave the format out"
+        raise bad_request("a response in the background is text", fix=fix, parameter="background")
+    if turns > 1:
+        fix = "name the response before it with previous_response_id"
+        raise bad_request("a response in the background takes one message", fix=fix, parameter="input")
+
+
+def parse_input(items: str | Sequence[InputItem]) -> list[tuple[str, str]]:
+    """Roles and texts. Items that are not messages, such as earlier searches of ours, say nothing to the next answer."""
+    if isinstance(items, str):
+        return [("user", items)]
+    messages = [item for item in items if (item.type or "message") == "message"]
+    return [(item.role, content_to_text(item.content, "input")) for item in messages if item.role]
+
+
+def _parse_sites(tools: ClientTools) -> list[str]:
+    """The domains to which a search tool restricts the search."""
+    filters = [tool.filters for tool in tools or () if tool.type in SEARCH_TOOLS and tool.filters]
+    return [site for one in filters for site in one.allowed_domains or ()]
+
+
+def _parse_previous(name: str | None) -> str:
+    run_id = (name or "").removeprefix(PREFIX).partition("_")[0]
+    if not name or run_id == NO_RUN:
+        return ""
+    try:
+        return check_run_id(run_id)
+    except NexiError as error:
+        message = f"there is no response {name[:100]!r}"
+        raise build_refusal(404, "previous_response_not_found", message, parameter="previous_response_id") from error
+
+
+# what is answered
+
+
+class ResponseOutput:
+    """The items of one response, and the events that announce them, from the events of its run."""
+
+    def __init__(self, run_id: str, question: ResponseRequest, created: int, *, after: int = -1) -> None:
+        """Of the events, those up to the number `after` are empty: the reader has them. The last is never."""
+        self._asked, self._created, self._after = question, created, after
+        self._run_id = run_id
+        self.id = f"{PREFIX}{run_id}"
+        self.items: list[dict[str, Any]] = []
+        self._sequence = 0
+        self._opened: set[str] = set()
+        self._has_begun = False
+        self._reasoning: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+        self._said = ""
+        self._shown = ""
+        self._fences = FenceRenamer()
+        self._limit = question.open_limit()
+        self.final: dict[str, Any] = {}
+        self._note = ReplacedModelNote()
+
+    def body(self, status: str, usage: Usage | None = None, **more: Any) -> dict[str, Any]:
+        """The response as a whole, as far as it has come."""
+        return {
+            "id": self.id,
+            "object": "response",
+            "created_at": self._created,
+            "status": status,
+            "background": self._asked.is_background,
+            "error": None,
+            "incomplete_details": None,
+            "model": self._asked.model,
+            "output": self.items,
+            "reasoning": {"effort": None, "summary": None},
+            "usage": usage
+            and {
+                "input_tokens": usage.input_tokens,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens": usage.output_tokens,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": usage.total,
+            },
+            **self._asked.echoed,
+            **more,
+        }
+
+    def event(self, kind: str, **fields: Any) -> bytes:
+        data = {"type": kind, "sequence_number": self._sequence, **fields}
+        self._sequence += 1
+        is_seen = data["sequence_number"] <= self._after and kind not in LAST_EVENTS
+        return b"" if is_seen else format_event(data, kind)
+
+    def begin(self) -> Iterator[bytes]:
+        yield self.event("response.created", response=self.body("in_progress"))
+        yield self.event("response.in_progress", response=self.body("in_progress"))
+
+    def observe(self, event: Event) -> Iterator[bytes]:
+        """The events that follow from one of the run's."""
+        self._note.observe(event)
+        match event:
+            case ModelAsked():
+                self._has_begun = True
+            case SearchFinished(query=query, hits=hits):
+                action: dict[str, Any] = {"type": "search", "query": query, "queries": [query]}
+                if self._asked.includes_sources:
+                    action["sources"] = [{"type": "url", "url": hit.url} for hit in hits]
+                yield from self._add_search(action)
+            case SourceNumbered(source=source) if self._has_begun and source.url not in self._opened:
+                self._opened.add(source.url)
+                yield from self._add_search({"type": "open_page", "url": source.url})
+            case TextDelta(text=text) if self._asked.schema is None:
+                yield from self.add_text(text)
+            case _:
+                pass
+        if self._asked.run.mode == "research" and (line := progress_line(event)):
+            yield from self._add_reasoning(line)
+
+    def _add_search(self, action: Mapping[str, Any]) -> Iterator[bytes]:
+        index, item_id = len(self.items), self._new_id("ws")
+        item = {"id": item_id, "type": "web_search_call", "status": "completed", "action": dict(action)}
+        self.items.append(item)
+        yield self.event("response.output_item.added", output_index=index, item={**item, "status": "in_progress"})
+        for step in ("in_progress", "searching", "completed"):
+            yield self.event(f"response.web_search_call.{step}", output_index=index, item_id=item_id)
+        yield self.event("response.output_item.done", output_index=index, item=item)
+
+    def _add_reasoning(self, line: str) -> Iterator[bytes]:
+        """A line of the summary; all lines are in one item, which is closed when the answer begins."""
+        if self._message:
+            return
+        if not self._reasoning:
+            self._reasoning = {"id": self._new_id("rs"), "type": "reasoning", "summary": [{"type": "summary_text", "text": ""}]}
+            self.items.append(self._reasoning)
+            item, part = {**self._reasoning, "summary": []}, {"type": "summary_text", "text": ""}
+            yield self.event("response.output_item.added", output_index=self._index_of(self._reasoning), item=item)
+            yield self.event("response.reasoning_summary_part.added", **self._reasoning_place(), part=part)
+        self._reasoning["summary"][0]["text"] += f"{line}\n"
+        yield self.event("response.reasoning_summary_text.delta", **self._reasoning_place(), delta=f"{line}\n")
+
+    def _close_reasoning(self) -> Iterator[bytes]:
+        if self._reasoning:
+            part, place = self._reasoning["summary"][0], self._reasoning_place()
+            yield self.event("response.reasoning_summary_text.done", **place, text=part["text"])
+            yield self.event("response.reasoning_summary_part.done", **place, part=part)
+            index = self._index_of(self._reasoning)
+            yield self.event("response.output_item.done", output_index=index, item=self._reasoning)
+
+    def _reasoning_place(self) -> dict[str, Any]:
+        item = self._reasoning
+        return {"item_id": item["id"], "output_index": self._index_of(item), "summary_index": 0}
+
+    def add_text(self, text: str) -> Iterator[bytes]:
+        self._said += text
+        yield from self._show_text(text if self._asked.schema is not None else self._fences.feed(text))
+
+    def _show_text(self, text: str) -> Iterator[bytes]:
+        if text := self._limit.feed(text):
+            yield from self._open_message()
+            self._shown += text
+            yield self.event("response.output_text.delta", **self._text_place(), delta=text, logprobs=[])
+
+    def _open_message(self) -> Iterator[bytes]:
+        if not self._message:
+            yield from self._close_reasoning()
+            head = {"id": self._new_id("msg"), "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+            self._message.update(head)
+            self.items.append(self._message)
+            index = self._index_of(self._message)
+            yield self.event("response.output_item.added", output_index=index, item=dict(self._message))
+            yield self.event("response.content_part.added", **self._text_place(), part=_text_part("", []))
+
+    def finish(
+        self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage, end: RunFinished | None = None
+    ) -> Iterator[bytes]:
+        """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
+        yield from self._add_call(text) if self._asked.function else self._finish_message(text, sources)
+        is_cut = stop is StopReason.CONTEXT_LIMIT or self._limit.is_cut
+        more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if is_cut else {}
+        if end:
+            more["nexi"] = nexi_field(end, self._asked)
+        status = "incomplete" if is_cut else "completed"
+        self.final = self.body(status, usage, **more)
+        yield self.event(f"response.{status}", response=self.final)
+
+    def _add_call(self, arguments: str) -> Iterator[bytes]:
+        """The forced function with the answer as its arguments, in the place of a message."""
+        yield from self._close_reasoning()
+        head = {"type": "function_call", "call_id": self._new_id("call"), "name": self._asked.function}
+        item = {"id": self._new_id("fc"), **head, "arguments": arguments, "status": "completed"}
+        self.items.append(item)
+        index = self._index_of(item)
+        place = {"item_id": item["id"], "output_index": index}
+        yield self.event(
+            "response.output_item.added", output_index=index, item={**item, "arguments": "", "status": "in_progress"}
+        )
+        yield self.event("response.function_call_arguments.delta", **place, delta=arguments)
+        yield self.event("response.function_call_arguments.done", **place, name=self._asked.function, arguments=arguments)
+        yield self.event("response.output_item.done", output_index=index, item=item)
+
+    def _finish_message(self, text: str, sources: Sequence[Source]) -> Iterator[bytes]:
+        yield from self._open_message()
+        yield from self.add_text(find_rest(self._said, text))
+        yield from self._show_text(self._fences.finish())
+        marks = [{"type": "url_citation", **mark} for mark in citations_in(self._shown, sources)]
+        if not self._limit.is_cut:
+            yield from self._show_text(self._asked.closing_text(sources, self._note.text))
+        place, part = self._text_place(), _text_part(self._shown, marks)
+        for number, mark in enumerate(marks):
+            yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
+        yield self.event("response.output_text.done", **place, text=self._shown, logprobs=[])
+        yield self.event("response.content_part.done", **place, part=part)
+        self._message.update(status="completed", content=[part])
+        yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
+
+    def fail(self, error: Mapping[str, Any]) -> bytes:
+        detail = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
+        self.final = self.body("failed", error=detail)
+        return self.event("response.failed", response=self.final)
+
+    def _new_id(self, kind: str) -> str:
+        """The id of the next item: the same one whenever the response is given again."""
+        return f"{kind}_{self._run_id}_{len(self.items)}"
+
+    def _text_place(self) -> dict[str, Any]:
+        item = self._message
+        return {"item_id": item["id"], "output_index": self._index_of(item), "content_index": 0}
+
+    def _index_of(self, item: Mapping[str, Any]) -> int:
+        return next((index for index, other in enumerate(self.items) if other is item), 0)
+
+
+def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
+
+
+async def _build_response(nexi: Nexi, result: RunResult, question: ResponseRequest, created: int) -> dict[str, Any]:
+    """The response of a finished run, through the same events as a stream. Raises LLMError where its JSON failed."""
+    output, answer = ResponseOutput(result.id, question, created), result.answer
+    reply = await question.finish_text(nexi, answer.text, result.finished)
+    for fact in result.facts:
+        list(output.observe(fact))
+    sources = answer.sources if question.schema is None else ()
+    end = result.finished
+    list(output.finish(reply.text, sources, answer.stop, end.usage + reply.usage, end))
+    return output.final
+
+
+def _reply_at_once(reply: Reply, question: ResponseRequest, created: int) -> Response:
+    """The response to a message that needed no run; its id leads to the conversation before it."""
+    output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
+    frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
+    return EventStream(_send_frames(frames)) if question.streams else json_reply(output.final)
+
+
+async def _send_frames(frames: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
+    for frame in frames:
+        yield frame
+
+
+async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
+    """The events of a response that ends with its request."""
+    output = ResponseOutput(hosted.id, question, created)
+    try:
+        async for frame in format_frames(nexi, hosted.feed.follow(beat_s=BEAT_S), output, question):
+            yield frame
+    finally:
+        await hosted.cancel()
+
+
+async def format_frames(
+    nexi: Nexi, items: AsyncIterator[FeedItem | None], output: ResponseOutput, question: ResponseRequest
+) -> AsyncGenerator[bytes, None]:
+    """The events of a response from those of its run, which are sent as they come."""
+    for frame in output.begin():
+        yield frame
+    async for item in items:
+        match item.event if item else None:
+            case None:
+                yield format_comment("working")
+            case RunFinished() as end:
+                for frame in await _last_frames(nexi, output, end, question):
+                    yield frame
+            case RunFailed() as end:
+                yield output.fail(openai_error(problem_of(error_of(end)))["error"])
+            case event:
+                for frame in output.observe(event):
+                    yield frame
+
+
+async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, question: ResponseRequest) -> list[bytes]:
+    try:
+        reply = await question.finish_text(nexi, end.answer, end)
+    except NexiError as error:
+        return [output.fail(openai_error(problem_of(error))["error"])]
+    sources = end.sources if question.schema is None else ()
+    return list(output.finish(reply.text, sources, end.stop, end.usage + reply.usage, end))
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
+    operation = build_operation(
+        "Answer, as the Responses API does.", TAG, body=ResponseBody, ok=whole, error=ERROR, streams=True
+    )
+    return {"/v1/responses": {"post": operation}}

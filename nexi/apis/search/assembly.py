@@ -1,0 +1,128 @@
+"""The search service of one `Nexi`: its ports, joined, and the file that may change its cache and its backends.
+
+Doors ask `Nexi.search_api()` for it. What a request means is decided in `service` and the modules below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nexi.apis.search.schema import Limits
+from nexi.apis.search.service import Ports, SearchService
+from nexi.apis.search.settings import FILE, SearcherSettings, read_settings
+from nexi.app.gate import open_gate
+from nexi.app.pages import read_page
+from nexi.budget import Budget
+from nexi.errors import ConfigError
+from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache
+from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
+from nexi.searcher import SearchPatience
+from nexi.types import FetchLimits, Page, Query, SearchOutcome
+
+if TYPE_CHECKING:
+    from nexi.app.factory import PortFactory
+
+__all__ = ["build_search_service", "settings_of"]
+
+
+OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
+
+
+def settings_of(folder: Path, file: Path | None = None) -> SearcherSettings:
+    """What searcher.yaml says: the given file, which must be there, or the one in nexi's folder. Raises ConfigError."""
+    path = file or folder / FILE
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        if file is None:
+            return SearcherSettings()
+        raise ConfigError(f"{path} is not there", fix="name a file that exists, or leave the option out") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read", cause=str(error), fix="make it a readable file in UTF-8") from error
+    return read_settings(text, str(path))
+
+
+def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:
+    """The service over the ports of one `Nexi`."""
+    wish, config = settings.cache, ports.config
+    folder = Path(wish.dir).expanduser() if wish.dir and not config.is_for_guests else config.page_cache_dir
+    keep_expired_s = KEPT_EXPIRED_S if wish.ttl_s is None else 0.0  # a time that the operator names is the end of a page
+    cache = PageCache(folder, clock=ports.clock, ttl_s=wish.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
+    fetchers = _choose_fetchers(ports, settings, cache)
+
+    async def search(query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome:
+        patience = SearchPatience(limits.search_s, limits.total_s)
+        return await ports.searcher(emit, backends=lambda: chain, retries=limits.retries, patience=patience).search(query)
+
+    async def read(url: str, limits: FetchLimits) -> Page:
+        return await read_page(ports, url, limits, fetchers=fetchers, emit=emit)
+
+    def open_judge() -> LLM | None:
+        """The model for one call; None where there is none but the built-in one, which ranks nothing."""
+        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
+        return open_gate(ports, budget=budget, emit=emit).open_judge()
+
+    return SearchService(
+        Ports(
+            search,
+            Chains(ports, settings).get,
+            read,
+            open_judge,
+            ports.clock,
+            emit,
+            cache,
+            wish.sweep_interval_s,
+            config.prompts_dir,
+        )
+    )
+
+
+class Chains:
+    """The backends for a wanted name: that one first, then the others where a fallback is allowed."""
+
+    def __init__(self, ports: PortFactory, settings: SearcherSettings) -> None:
+        self._ports = ports
+        self._settings = settings
+
+    def get(self, name: str) -> tuple[SearchBackend, ...]:
+        usual = self._ports.backends()
+        if names := self._settings.backends:
+            backends = {b.name: b for b in usual}
+            usual = tuple(b for n in names if (b := backends.get(n) or self._extra_backend(n)))
+        if name:
+            first = next((b for b in usual if b.name == name), None)
+            if first is None and name in OFFERED and not names:
+                first = self._extra_backend(name)
+        else:
+            first = usual[0] if usual else None
+        others = tuple(b for b in usual if b.name != name) if name else usual[1:]
+        if first is None:
+            return others if self._settings.fallback else ()
+        return (first, *others) if self._settings.fallback else (first,)
+
+    def _extra_backend(self, name: str) -> SearchBackend | None:
+        """A backend outside the chain; None where it is not set up."""
+        try:
+            return self._ports.extra_backend(name)
+        except ConfigError:
+            return None
+
+
+def _choose_fetchers(
+    ports: PortFactory, settings: SearcherSettings, cache: PageCache
+) -> Callable[[], Sequence[ContentFetcher]]:
+    """Nexi's own fetchers, unless the file has another word on caching."""
+    wish = settings.cache
+    if wish.enabled is None and not wish.dir and wish.ttl_s is None:
+        return ports.fetchers
+    fetchers: list[ContentFetcher] = []
+
+    def chain() -> Sequence[ContentFetcher]:
+        if not fetchers:
+            bare = ports.uncached_fetchers()
+            fetchers.extend(bare if wish.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare))
+        return fetchers
+
+    return chain

@@ -1,0 +1,154 @@
+"""Passes as Tavily: `POST /tavily/crawl` reads a site from one page on, `POST /tavily/map` lists its URLs.
+
+With `instructions`, a page is given as the paragraphs that fit them best. Below are `nexi.apis.search.crawl` and the shapes of
+`search`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.apis.search.crawl import CrawlRequest, crawl_site, map_site
+from nexi.apis.search.routes import service_of
+from nexi.apis.search.schema import MAX_QUERY_CHARS
+from nexi.apis.tavily.search import (
+    CHUNKS,
+    TAG,
+    Flag,
+    PageUrl,
+    closing_fields,
+    error_schema,
+    extract_text,
+    monotonic,
+    object_schema,
+    tavily_error,
+)
+from nexi.errors import FetchError
+from nexi.types import FetchLimits, Page
+from nexi.urls import is_web_url
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.problems import bad_request
+
+MAX_DEPTH = 5
+MAX_BREADTH = 500
+MAX_PAGES = 500
+CRAWL_S = 150.0
+PAGE_S = 20.0
+
+Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] | None
+
+
+class TavilyMap(Struct, frozen=True):
+    """A site whose URLs are wanted, as Tavily's clients ask for it."""
+
+    url: PageUrl
+    max_depth: Annotated[int, Meta(ge=1, le=MAX_DEPTH)] | None = 1
+    max_breadth: Annotated[int, Meta(ge=1, le=MAX_BREADTH)] | None = 20
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGES)] | None = 50
+    instructions: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)] | None = None
+    select_paths: Patterns = None
+    select_domains: Patterns = None
+    exclude_paths: Patterns = None
+    exclude_domains: Patterns = None
+    allow_external: bool | None = True
+    timeout: Annotated[float, Meta(ge=10, le=150)] | None = CRAWL_S
+    include_images: Flag = None
+    include_usage: Flag = None
+
+
+class TavilyCrawl(TavilyMap, frozen=True):
+    """A site whose pages are wanted."""
+
+    extract_depth: Literal["basic", "advanced"] | None = "basic"
+    format: Literal["markdown", "text"] | None = "markdown"
+    chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = CHUNKS
+    include_favicon: Flag = None
+
+
+def routes(_state: object = None) -> list[Route]:
+    return [Route("/tavily/crawl", crawl_pages, methods=["POST"]), Route("/tavily/map", map_pages, methods=["POST"])]
+
+
+@with_error_shape(tavily_error)
+async def crawl_pages(request: Request) -> Response:
+    body = await read_body(request, TavilyCrawl)
+    started, site = monotonic(request), parse_crawl(body)
+    with _refuse_unreadable(site.url):
+        pages = await crawl_site(site, _reader(request, body))
+    texts = [extract_text(crawled_page.page, body.instructions, body.chunks_per_source) for crawled_page in pages]
+    results = [{"url": c.url, "raw_content": text, "images": []} for c, text in zip(pages, texts, strict=True)]
+    return json_reply({"base_url": site.url, "results": results, **closing_fields(request, started)})
+
+
+@with_error_shape(tavily_error)
+async def map_pages(request: Request) -> Response:
+    body = await read_body(request, TavilyMap)
+    started, site = monotonic(request), parse_crawl(body)
+    with _refuse_unreadable(site.url):
+        urls = await map_site(site, _reader(request, body))
+    return json_reply({"base_url": site.url, "results": urls, **closing_fields(request, started)})
+
+
+@contextmanager
+def _refuse_unreadable(url: str) -> Iterator[None]:
+    """Make a first page that cannot be read a bad request."""
+    try:
+        yield
+    except FetchError as error:
+        raise bad_request(f"{url[:200]} cannot be read: {error}", parameter="url") from error
+
+
+def parse_crawl(body: TavilyMap) -> CrawlRequest:
+    """What to crawl. Raises a bad request for what is no address of the web."""
+    url = body.url.strip()
+    url = url if "://" in url else f"https://{url}"
+    if not is_web_url(url):
+        raise bad_request(f"{url[:200]!r} is not a web address", parameter="url")
+    usual = CrawlRequest(url)
+    return CrawlRequest(
+        url,
+        body.max_depth or usual.max_depth,
+        body.max_breadth or usual.max_breadth,
+        body.limit or usual.limit,
+        select_paths=body.select_paths or (),
+        exclude_paths=body.exclude_paths or (),
+        select_domains=body.select_domains or (),
+        exclude_domains=body.exclude_domains or (),
+        allow_external=body.allow_external is not False,
+    )
+
+
+def _reader(request: Request, body: TavilyMap) -> Callable[[Sequence[str]], Awaitable[Sequence[Page | FetchError]]]:
+    """What reads the pages of a level, all levels within the time of the request."""
+    deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9
+    service, limits = service_of(request), FetchLimits(timeout_s=PAGE_S)
+
+    async def read(urls: Sequence[str]) -> Sequence[Page | FetchError]:
+        return await service.read_all(urls, limits, deadline)
+
+    return read
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    text, closing = {"type": "string"}, {"response_time": {"type": "number"}, "request_id": {"type": "string"}}
+    page = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
+    crawled = object_schema({"base_url": text, "results": {"type": "array", "items": page}, **closing})
+    mapped = object_schema({"base_url": text, "results": {"type": "array", "items": text}, **closing})
+    error = error_schema()
+    return {
+        "/tavily/crawl": {
+            "post": build_operation("Read a site as Tavily does.", TAG, body=TavilyCrawl, ok=crawled, error=error)
+        },
+        "/tavily/map": {
+            "post": build_operation("List the URLs of a site as Tavily does.", TAG, body=TavilyMap, ok=mapped, error=error)
+        },
+    }

@@ -1,0 +1,286 @@
+"""Passes as Tavily: `POST /tavily/search` and `/tavily/extract`, in the shapes its own client knows.
+
+`tavily_crawl` and `tavily_research` above have its other paths.
+
+A request may hold anything Tavily documents; what nexi has no counterpart for (images, a country, usage in credits) is
+accepted and changes nothing. `include_answer` asks nexi's engine for a short answer beside the results. Errors are
+`{"detail": {"error": ...}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import date
+from functools import partial
+from itertools import accumulate
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.apis.openwebui import require_answer
+from nexi.apis.search.excerpt import best_paragraphs
+from nexi.apis.search.pack import RankedHit
+from nexi.apis.search.relevance import Relevance
+from nexi.apis.search.routes import service_of
+from nexi.apis.search.schema import MAX_QUERY_CHARS, Limits, QueryText, SearchRequest, clean_query
+from nexi.app import RunLimits, RunRequest
+from nexi.errors import FetchError, NexiError
+from nexi.ports import Clock
+from nexi.types import FetchLimits, Page, Query
+from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.problems import Problem, bad_request
+
+__all__ = ["closing_fields", "error_schema", "extract_text", "monotonic", "object_schema", "tavily_error"]
+
+
+TAG = "Tavily"
+MAX_RESULTS = 20
+DEFAULT_RESULTS = 5
+MAX_URLS = 20
+CHUNK_CHARS = 500
+CHUNKS = 3
+JOINED = " [...] "
+SEARCH_S = 20.0
+ANSWER_S = 45.0
+EXTRACT_S = {"basic": 10.0, "advanced": 30.0}
+MAX_EXTRACT_S = 60
+
+_CITATION = re.compile(r"\s?\[\d+\]")  # the numbers are of the engine's own sources, which Tavily has no place for
+Flag = bool | None  # accepted, and without effect
+Domains = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=300)], ...], Meta(max_length=300)] | None
+PageUrl = Annotated[str, Meta(min_length=1, max_length=8192)]
+Day = Annotated[str, Meta(extra_json_schema={"format": "date"})] | None
+
+
+class TavilySearch(Struct, frozen=True):
+    """A search as Tavily's clients ask for it."""
+
+    query: QueryText
+    search_depth: Literal["basic", "advanced", "fast", "ultra-fast"] | None = "basic"
+    topic: Literal["general", "news", "finance"] | None = "general"
+    max_results: Annotated[int, Meta(ge=0, le=MAX_RESULTS)] | None = DEFAULT_RESULTS
+    chunks_per_source: Annotated[int, Meta(ge=1, le=CHUNKS)] | None = CHUNKS
+    time_range: Literal["day", "week", "month", "year", "d", "w", "m", "y"] | None = None
+    days: Annotated[int, Meta(ge=1)] | None = None
+    start_date: Day = None
+    end_date: Day = None
+    include_answer: bool | Literal["basic", "advanced"] | None = False
+    include_raw_content: bool | Literal["markdown", "text"] | None = False
+    include_domains: Domains = None
+    exclude_domains: Domains = None
+    include_images: Flag = None
+    include_image_descriptions: Flag = None
+    include_favicon: Flag = None
+    include_usage: Flag = None
+
+
+class TavilyExtract(Struct, frozen=True):
+    """Pages to read, as Tavily's clients ask for them."""
+
+    urls: PageUrl | Annotated[tuple[PageUrl, ...], Meta(min_length=1, max_length=MAX_URLS)]
+    extract_depth: Literal["basic", "advanced"] | None = "basic"
+    format: Literal["markdown", "text"] | None = "markdown"
+    timeout: Annotated[float, Meta(ge=1, le=MAX_EXTRACT_S)] | None = None
+    query: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)] | None = None
+    chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = CHUNKS
+    include_images: Flag = None
+    include_favicon: Flag = None
+    include_usage: Flag = None
+
+
+def tavily_error(problem: Problem) -> dict[str, Any]:
+    return {"detail": {"error": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}}
+
+
+@with_error_shape(tavily_error)
+async def search_web(request: Request) -> Response:
+    body = await read_body(request, TavilySearch)
+    started = monotonic(request)
+    query, days = _parse_query(body), _day_range(body)
+    async with asyncio.TaskGroup() as tasks:
+        answering = tasks.create_task(_answer_question(request, query.text, body.include_answer))
+        searching = tasks.create_task(_find_results(request, query, body, days))
+    results = searching.result()
+    if isinstance(results, NexiError):
+        raise results
+    return json_reply(
+        {
+            "query": body.query,
+            "follow_up_questions": None,
+            "answer": answering.result(),
+            "images": [],
+            "results": results,
+            **closing_fields(request, started),
+        }
+    )
+
+
+async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
+    body = await read_body(request, TavilyExtract)
+    started = monotonic(request)
+    urls = list(dict.fromkeys([body.urls] if isinstance(body.urls, str) else body.urls))
+    patience = body.timeout or timeouts_s[body.extract_depth or "basic"]
+    limits = FetchLimits(timeout_s=patience)
+    deadline = asyncio.get_running_loop().time() + patience
+    outcomes = await service_of(request).read_all(urls, limits, deadline)
+    read = [(url, page) for url, page in zip(urls, outcomes, strict=True) if isinstance(page, Page)]
+    failures = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
+    return json_reply(
+        {
+            "results": [
+                {"url": url, "raw_content": extract_text(page, body.query, body.chunks_per_source), "images": []}
+                for url, page in read
+            ],
+            "failed_results": [{"url": url, "error": str(error)} for url, error in failures],
+            **closing_fields(request, started),
+        }
+    )
+
+
+def routes(_state: object = None, *, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
+    extract = with_error_shape(tavily_error)(partial(_extract_pages, timeouts_s=extract_timeouts_s))
+    return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
+
+
+async def _find_results(
+    request: Request, query: Query, body: TavilySearch, days: tuple[str, str]
+) -> list[dict[str, Any]] | NexiError:
+    """The results, or why there are none: an error raised here would reach the caller in a bundle."""
+    count = DEFAULT_RESULTS if body.max_results is None else body.max_results
+    reads = bool(body.include_raw_content) or body.search_depth == "advanced"
+    limits = Limits(results=count, pages=count if reads else 0, total_s=SEARCH_S)
+    try:
+        outcome = await service_of(request).run(SearchRequest(query.text, limits=limits), query)
+        require_answer(outcome)
+    except NexiError as error:
+        return error
+    ranked_hits = [f for f in outcome.results if days[0] <= (f.hit.published[:10] or days[0]) <= days[1]]
+    # From 0 to 1 by what a result holds of the query and by its place; never more than the one before it.
+    relevance = Relevance(query.text)
+    own_scores = ((1 + 3 * relevance.of(f.hit) + 1 / (f.place + 1)) / 5 for f in ranked_hits)
+    scores = [round(score, 4) for score in accumulate(own_scores, min)]
+    return [_build_result(ranked_hit, score, query.text, body) for ranked_hit, score in zip(ranked_hits, scores, strict=True)]
+
+
+def _build_result(ranked_hit: RankedHit, score: float, query: str, body: TavilySearch) -> dict[str, Any]:
+    hit, page = ranked_hit.hit, ranked_hit.page
+    result: dict[str, Any] = {
+        "url": hit.url,
+        "title": hit.title,
+        "content": hit.snippet,
+        "score": score,
+        "raw_content": None,
+    }
+    if isinstance(page, Page):
+        if body.search_depth == "advanced":
+            chunks = best_paragraphs(page.text, query, body.chunks_per_source or CHUNKS, CHUNK_CHARS)
+            result["content"] = JOINED.join(chunks) or hit.snippet
+        if body.include_raw_content:
+            result["raw_content"] = page.text
+    if hit.published:
+        result["published_date"] = hit.published
+    return result
+
+
+async def _answer_question(request: Request, question: str, depth: object) -> str | None:
+    """A short answer by the engine; None where none is wanted or there is none in time."""
+    if not depth:
+        return None
+    nexi = request.app.state.nexi
+    effort = "m" if depth == "advanced" else "s"
+    limits = RunLimits(time_target=ANSWER_S / 2)
+    run = RunRequest(question, effort=effort, limits=limits, door="tavily", keeps_history=False, keeps_log=False)
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            result = await nexi.answer(run)
+    except (NexiError, TimeoutError):
+        return None
+    return _CITATION.sub("", result.answer.text)
+
+
+def extract_text(page: Page, query: str | None, chunks: int | None) -> str:
+    """The whole text, or its best paragraphs where a query says for what."""
+    words = " ".join((query or "").split())
+    return JOINED.join(best_paragraphs(page.text, words, chunks or CHUNKS, CHUNK_CHARS)) if words else page.text
+
+
+def _parse_query(body: TavilySearch) -> Query:
+    periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
+    shortest = next((name for name, days in periods if body.days and body.days <= days), "")
+    time_range = body.time_range[:1] if body.time_range else shortest
+    return Query(
+        clean_query(body.query),
+        sites=body.include_domains or (),
+        excluded_sites=body.exclude_domains or (),
+        time_range=time_range,
+    )
+
+
+def _day_range(body: TavilySearch) -> tuple[str, str]:
+    """The first and the last day a result may be of, where its day is known."""
+    first, last = _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
+    if first and last and first > last:
+        raise bad_request("start_date must not be after end_date")
+    return first or "0001-01-01", last or "9999-12-31"
+
+
+def _parse_day(text: str | None, name: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat() if text else ""
+    except ValueError as error:
+        raise bad_request(f"{name} must be a day like 2026-01-31", parameter=name) from error
+
+
+def monotonic(request: Request) -> float:
+    clock: Clock = request.app.state.nexi.clock
+    return clock.monotonic()
+
+
+def closing_fields(request: Request, started: float) -> dict[str, Any]:
+    return {"response_time": round(monotonic(request) - started, 2), "request_id": str(uuid.uuid4())}
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    error = error_schema()
+    text, maybe, number = {"type": "string"}, {"type": ["string", "null"]}, {"type": "number"}
+    result = {
+        "type": "object",
+        "properties": {"url": text, "title": text, "content": text, "score": number, "raw_content": maybe},
+        "required": ["url", "title", "content", "score", "raw_content"],
+    }
+    closing = {"response_time": number, "request_id": text}
+    answer = {
+        "query": text,
+        "follow_up_questions": {"type": "null"},
+        "answer": maybe,
+        "images": {"type": "array"},
+        "results": {"type": "array", "items": result},
+        **closing,
+    }
+    read = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
+    failure = {"type": "object", "properties": {"url": text, "error": text}}
+    pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failure}, **closing}
+    return {
+        "/tavily/search": {
+            "post": build_operation("Search as Tavily does.", TAG, body=TavilySearch, ok=object_schema(answer), error=error)
+        },
+        "/tavily/extract": {
+            "post": build_operation("Read pages as Tavily does.", TAG, body=TavilyExtract, ok=object_schema(pages), error=error)
+        },
+    }
+
+
+def error_schema() -> dict[str, Any]:
+    detail = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    return {"type": "object", "properties": {"detail": detail}, "required": ["detail"]}
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
