@@ -1,6 +1,6 @@
 """Running the MCP server: `python -m nexi.mcp_server_cli` over stdio, `... http HOST PORT` over streamable HTTP.
 
-Above is a person's or a client's command; below is `mcp_server`. On stdio, stdout belongs to the protocol: everything else
+Above is a person's or a client's command; below is `nexi.mcp`. On stdio, stdout belongs to the protocol: everything else
 goes to stderr, in words. `nexi mcp` is the same door.
 """
 
@@ -66,7 +66,7 @@ def serve_stdio() -> None:
     config = with_project(_load_config())
 
     async def run() -> None:
-        from nexi.mcp_server import create_server
+        from nexi.mcp import create_server
 
         async with Nexi(config) as nexi:
             await create_server(nexi).run_stdio_async()
@@ -84,8 +84,7 @@ async def _run_http(config: Config, host: str, port: int) -> None:
     import uvicorn
 
     from nexi.app import Nexi
-    from nexi.mcp_server import HttpDoor
-    from nexi.mcp_server.http import PATH
+    from nexi.mcp import PATH, HttpDoor
     from nexi.web.server import GC_THRESHOLDS, MAX_CONNECTIONS, strict_config
 
     gc.set_threshold(*GC_THRESHOLDS)
@@ -114,7 +113,7 @@ def _bind_socket(host: str, port: int) -> socket.socket:
 def _load_config() -> Config:
     """The config, the SDK and a log on stderr, or an error that says what is missing. Raises ConfigError."""
     from nexi.config import load_config
-    from nexi.mcp_server import require_sdk
+    from nexi.mcp import require_sdk
 
     require_sdk()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nexi mcp: %(message)s")

@@ -103,7 +103,7 @@ LAYER = {
             "demo",
             "doctor",
             "exports",
-            "mcp_server",
+            "mcp",
             "mcp_server_cli",
             "__main__",
             "testing",
@@ -139,9 +139,9 @@ HOMES = {
     "starlette": {"web", "team.web", "apis.openai", "apis.openwebui", "apis.search.routes", "apis.searxng", "apis.tavily"},
     "uvicorn": {"web", "team.web", "mcp_server_cli"},
     "markdown_it": {"answers", "web", "output"},
-    "mcp": {"mcp_server"},
-    "mcp_types": {"mcp_server"},
-    "pydantic": {"mcp_server"},
+    "mcp": {"mcp"},
+    "mcp_types": {"mcp"},
+    "pydantic": {"mcp"},
     "yaml": {"apis.search"},
     "numpy": {"stores", "pair_models"},
     "onnxruntime": {"pair_models", "stores"},
@@ -236,6 +236,10 @@ def test_the_rest_enters_the_interfaces_of_others_by_their_one_door_and_the_sear
         ("web/server.py", "nexi.apis"),
         ("app/assembly.py", "nexi.apis.search"),
     }
+
+
+def test_the_rest_enters_the_mcp_server_by_its_one_door() -> None:
+    assert list_entries("mcp") == {(path, "nexi.mcp") for path in ("cli/mcp.py", "mcp_server_cli.py", "web/mcp.py")}
 
 
 def test_the_rest_enters_the_formats_by_their_one_door() -> None:

@@ -13,7 +13,7 @@ from nexi.apis import openwebui, searxng
 from nexi.apis.openai.shapes import openai_error
 from nexi.apis.tavily import search as tavily
 from nexi.errors import NexiError
-from nexi.mcp_server.server import _error_result
+from nexi.mcp.server import _error_result
 from nexi.output import print_failure
 from nexi.web.problems import own_shape, problem_of
 from tests.golden_files import compare_golden

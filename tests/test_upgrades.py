@@ -30,7 +30,7 @@ USED = {
         "httpcore2:AsyncNetworkBackend": "connect_tcp connect_unix_socket sleep",
         "httpcore2:AsyncNetworkStream": "read write aclose start_tls get_extra_info",
     },
-    "nexi/mcp_server/server.py": {
+    "nexi/mcp/server.py": {
         "mcp.server.mcpserver:MCPServer": "list_tools call_tool read_resource get_prompt list_resources add_tool",
     },
 }

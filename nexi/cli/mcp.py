@@ -45,18 +45,18 @@ def _http_command(host: str, port: int) -> None:
 )
 def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
     """Add nexi to a client's config file, and show what was added."""
-    from nexi.mcp_server import entries
+    from nexi.mcp import CLIENT_NAMES, entry_text, install_entry, place_of
     from nexi.output import print_note, print_success, write
 
     with report_errors():
-        place = path or entries.place_of(client)
+        place = path or place_of(client)
         if only_prints:
-            write(entries.entry_text(client))
+            write(entry_text(client))
             print_note(f"Add this to {place}, or run: nexi mcp install {client}")
             return
-        installation = entries.install_entry(client, place)
+        installation = install_entry(client, place)
         print_success(f"{place} {installation.told}:")
-        print_note(entries.entry_text(client))
+        print_note(entry_text(client))
         if installation.backup:
             print_note(f"Saved a backup of the file as {installation.backup}.")
-        print_note(f"Restart {entries.NAMES[client]} to use it.")
+        print_note(f"Restart {CLIENT_NAMES[client]} to use it.")

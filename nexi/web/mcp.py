@@ -1,7 +1,7 @@
 """MCP inside `nexi serve`: `/mcp`, begun by the first request to it, so that a server without MCP clients starts without it.
 
-The guard of this package stands in front, so the endpoint wants no token of its own. Below is `nexi.mcp_server`, which says
-what to install where its library is missing.
+The guard of this package stands in front, so the endpoint wants no token of its own. Below is `nexi.mcp`, which says what to
+install where its library is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from nexi.app import Nexi
 
 if TYPE_CHECKING:
-    from nexi.mcp_server import HttpDoor
+    from nexi.mcp import HttpDoor
 
 PATH = "/mcp"
 
@@ -61,6 +61,6 @@ class McpDoor:
 
 
 def _build_door(nexi: Nexi) -> HttpDoor:
-    from nexi.mcp_server import HttpDoor
+    from nexi.mcp import HttpDoor
 
     return HttpDoor(nexi, guarded=True)

@@ -21,7 +21,7 @@ from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.events import RunFailed
-from nexi.mcp_server import HttpDoor
+from nexi.mcp import HttpDoor
 from nexi.mcp_server_cli import _run_http
 from nexi.web.server import HEAD_BYTES, ServerOptions, SlowClientTimeoutProtocol, strict_config, uvicorn_config
 from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, listening, text_of, until

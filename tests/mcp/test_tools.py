@@ -19,7 +19,7 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, RunOpening
 from nexi.errors import FetchError
 from nexi.events import RunFailed
-from nexi.mcp_server import create_server
+from nexi.mcp import create_server
 from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, inside, text_of, until
 
 TOOLS = [

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.mcp_server import create_server
+from nexi.mcp import create_server
 from nexi.types import Hit, Query
 
 QUESTION = "How far is the Moon from Earth on average?"

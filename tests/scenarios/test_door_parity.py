@@ -24,7 +24,7 @@ from nexi.app.owner_token import OwnerToken
 from nexi.app.resolve import LocalModelProbe, ResolvedRun, resolve
 from nexi.config import load_config
 from nexi.errors import NexiError
-from nexi.mcp_server import create_server
+from nexi.mcp import create_server
 from nexi.search import run_search
 from nexi.testing import FakeClock
 from nexi.types import Query

@@ -21,7 +21,7 @@ from nexi.cli.flags import parse_flags
 from nexi.config import Config, save_config
 from nexi.errors import ConfigError
 from nexi.events import RunFinished, RunStarted, Warned
-from nexi.mcp_server import create_server
+from nexi.mcp import create_server
 from nexi.web import create_app
 from tests.conftest import REFUSED
 

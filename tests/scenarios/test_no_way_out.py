@@ -25,7 +25,7 @@ from nexi.config import Config
 from nexi.errors import VerificationError
 from nexi.events import Warned
 from nexi.exports import export_run
-from nexi.mcp_server import create_server
+from nexi.mcp import create_server
 from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, ScriptedLLM, answering, calling, reading, searching
 from nexi.types import Reply, Usage

@@ -16,7 +16,7 @@ from nexi.web.guard import GuardRules
 from tests.web.world import serving
 
 if TYPE_CHECKING:
-    from nexi.mcp_server import HttpDoor
+    from nexi.mcp import HttpDoor
 
 pytest.importorskip("mcp")
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -17,7 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from nexi.app.owner_token import OwnerToken
 from nexi.errors import ConfigError
-from nexi.mcp_server.server import NexiServer
+from nexi.mcp.server import NexiServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping

@@ -23,9 +23,9 @@ from nexi import __version__
 from nexi.app import Nexi
 from nexi.app.hosting import RunHost
 from nexi.errors import InternalError, NexiError, QuestionError
-from nexi.mcp_server import _knowledge, _resources, _views
-from nexi.mcp_server._prompts import research_prompt
-from nexi.mcp_server._tools import Tools, annotations_of
+from nexi.mcp import _knowledge, _resources, _views
+from nexi.mcp._prompts import research_prompt
+from nexi.mcp._tools import Tools, annotations_of
 
 INSTRUCTIONS = (
     "nexi answers from the live web with verified citations. nexi_search answers a question in seconds; nexi_research writes a "

@@ -12,8 +12,8 @@ from typing import Any
 
 from nexi.app import Nexi, RunRequest
 from nexi.errors import QuestionError
-from nexi.mcp_server import _schemas
-from nexi.mcp_server._progress import ProgressReporter
+from nexi.mcp import _schemas
+from nexi.mcp._progress import ProgressReporter
 from nexi.urls import is_web_url
 
 SETTINGS = (

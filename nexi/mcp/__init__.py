@@ -2,7 +2,7 @@
 
 Above are `mcp_server_cli` (stdio, streamable HTTP) and a web server that mounts `/mcp`; below is `nexi.app`. The tools
 decide nothing: they call `Nexi`, follow the events of its runs and show what came out. The SDK is imported here alone, and
-only when a server is made.
+only when a server is made. The rest of nexi uses the names below and imports none of the modules.
 
     server = create_server(nexi)          # stdio: await server.run_stdio_async()
     door = HttpDoor(nexi)                 # HTTP: door.app at /mcp, inside `async with door.running()`
@@ -17,10 +17,20 @@ from nexi.install import install_command
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
-    from nexi.mcp_server.http import HttpDoor
-    from nexi.mcp_server.server import NexiServer
+    from nexi.mcp.entries import CLIENT_NAMES, entry_text, install_entry, place_of
+    from nexi.mcp.http import PATH, HttpDoor
+    from nexi.mcp.server import NexiServer
 
-__all__ = ["HttpDoor", "create_server", "require_sdk"]
+__all__ = [
+    "CLIENT_NAMES",
+    "PATH",
+    "HttpDoor",
+    "create_server",
+    "entry_text",
+    "install_entry",
+    "place_of",
+    "require_sdk",
+]
 
 
 def require_sdk() -> None:
@@ -38,18 +48,23 @@ def require_sdk() -> None:
 def create_server(nexi: Nexi) -> NexiServer:
     """A server over the clients of this Nexi. Raises ConfigError where the SDK is missing."""
     require_sdk()
-    from nexi.mcp_server.server import NexiServer
+    from nexi.mcp.server import NexiServer
 
     return NexiServer(nexi)
 
 
 if not TYPE_CHECKING:
+    _MODULE_OF = {
+        **dict.fromkeys(["HttpDoor", "PATH"], "http"),
+        **dict.fromkeys(["CLIENT_NAMES", "entry_text", "install_entry", "place_of"], "entries"),
+    }
 
     def __getattr__(name: str) -> Any:
-        """The door over HTTP, when it is asked for."""
-        if name != "HttpDoor":
+        """Load a name of the list above from its module; the door over HTTP says what to install where its SDK is missing."""
+        if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        require_sdk()
-        from nexi.mcp_server.http import HttpDoor
+        if _MODULE_OF[name] == "http":
+            require_sdk()
+        from importlib import import_module
 
-        return HttpDoor
+        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

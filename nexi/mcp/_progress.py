@@ -13,7 +13,7 @@ import anyio
 from mcp.server.mcpserver import Context
 
 from nexi.events import Event
-from nexi.mcp_server._views import replace_surrogates
+from nexi.mcp._views import replace_surrogates
 from nexi.output.status import detail_of, progress_of, status_of
 from nexi.text.controls import clean_line
 

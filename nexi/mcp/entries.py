@@ -19,10 +19,10 @@ from msgspec import Struct
 from nexi.errors import StoreError
 from nexi.files import replace_file, store_error
 
-__all__ = ["NAMES", "entry_text", "install_entry", "place_of"]
+__all__ = ["CLIENT_NAMES", "entry_text", "install_entry", "place_of"]
 
 
-NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
+CLIENT_NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
 BACKUP = ".before-nexi"
 CODEX_DEFAULTS = {"tool_timeout_sec": 120}  # its own are 60, and a thorough search can take longer
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)

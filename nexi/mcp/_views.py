@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import clean_address, clean_title
 from nexi.app.report import report_text
-from nexi.mcp_server import _schemas
+from nexi.mcp import _schemas
 from nexi.output.proof import figures_line
 from nexi.output.verification import verification_json
 from nexi.output.verification import verification_markdown as verification_markdown

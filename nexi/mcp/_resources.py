@@ -17,7 +17,7 @@ from nexi.answers.export_formats import EXPORT_FORMATS, ExportFormat
 from nexi.errors import StoreError
 from nexi.events import SourceNumbered, encode
 from nexi.exports import export_run
-from nexi.mcp_server import _views
+from nexi.mcp import _views
 from nexi.output import answer_json
 
 if TYPE_CHECKING:

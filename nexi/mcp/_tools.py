@@ -28,9 +28,9 @@ from nexi.app.hosting import RunHost, RunSnapshot
 from nexi.app.request import RunScope
 from nexi.app.spaces import find_own_space
 from nexi.errors import BackendError, QuestionError, ResearchError
-from nexi.mcp_server import _knowledge, _schemas, _views
-from nexi.mcp_server._progress import ProgressReporter, run_cancellable_once
-from nexi.mcp_server._resources import export_file, read_run
+from nexi.mcp import _knowledge, _schemas, _views
+from nexi.mcp._progress import ProgressReporter, run_cancellable_once
+from nexi.mcp._resources import export_file, read_run
 from nexi.output.value_table import table_json, table_markdown
 from nexi.types import Query
 from nexi.urls import is_web_url
