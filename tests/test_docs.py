@@ -502,6 +502,19 @@ def test_the_architecture_answers_the_questions_of_a_newcomer() -> None:
     assert set(anchors) <= {head.lower().replace(" ", "-") for head in heads}
 
 
+def test_the_architecture_lists_every_folder_with_its_size() -> None:
+    page, package = ROOT / "ARCHITECTURE.md", ROOT / "nexi"
+    listed = {name: cells[0] for first in ("core", "adapters", "products") for name, cells in rows(page, first).items()}
+    sizes = {
+        f"{folder.name}/": sum(len(file.read_text("utf-8").splitlines()) for file in folder.rglob("*.py"))
+        for folder in package.iterdir()
+        if (folder / "__init__.py").exists()
+    }
+    assert sorted(listed) == sorted(sizes)
+    stated = {name: int(lines.replace(",", "")) for name, lines in listed.items()}
+    assert [name for name in stated if abs(stated[name] - sizes[name]) > max(100, sizes[name] // 5)] == []
+
+
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
 def test_no_page_names_a_folder_of_a_developer(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
