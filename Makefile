@@ -131,8 +131,8 @@ team-trials: $(VENV)/dev.stamp  ## try a team server with kills, restarts, silen
 	$(BIN)/python -m rig.team_trials --save $(if $(ONLY),--only $(ONLY))
 	$(if $(ONLY),,$(BIN)/python -m bench.team_growth --save)
 
-mutate: $(VENV)/dev.stamp  ## change the pure cores one place at a time and see whether their tests notice; ONLY=budget, SAMPLE=n, SAVE=1 writes tests/mutation.md
-	$(BIN)/python -m rig.mutate --show $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+mutate: $(VENV)/dev.stamp  ## change the pure cores one place at a time and see whether their tests notice; ONLY=budget, SAMPLE=n, SURVIVORS=1 those of the table, SAVE=1 writes tests/mutation.md
+	$(BIN)/python -m rig.mutate --show $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SURVIVORS),--survivors) $(if $(SAVE),--save)
 
 bench-page: .venv-browser/stamp  ## the page in Chromium, by its own tracing; writes bench/page.md
 	.venv-browser/bin/python -m bench.page --save

@@ -1,9 +1,9 @@
 """Mutation testing: change one thing in a module, run the tests that reach that line, and see whether they notice.
 
-`python -m rig.mutate` runs every mutant, `--only budget` those of one core, `--sample 30` a seeded sample of each, `--save`
-writes the rows of these cores into tests/mutation.md, `--show` lists the mutants that survived. A mutant is the module's source
-with one change, loaded in place of the file by an import hook in a forked process; no file is touched. Forking makes it a tool
-for Linux and macOS.
+`python -m rig.mutate` runs every mutant, `--only budget` those of one core, `--sample 30` a seeded sample of each,
+`--survivors` those that the table lists as survivors, after tests were added; `--save` writes the rows of these cores into
+tests/mutation.md, `--show` lists the mutants that survived. A mutant is the module's source with one change, loaded in place
+of the file by an import hook in a forked process; no file is touched. Forking makes it a tool for Linux and macOS.
 
 A core that keeps money, private text or data has no survivors but those of tests/mutation-equivalents.txt, each with the reason
 why no test can notice it.
@@ -29,8 +29,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "tests" / "mutation.md"
@@ -39,7 +41,7 @@ MIN_KILLED = 0.85  # of a core
 MIN_KILLED_OF_FUNCTION = 0.6  # of a function with at least this many mutants
 MIN_MUTANTS_OF_FUNCTION = 5
 MAX_TESTS = 60  # of a mutant that many tests reach: the first that were collected
-MIN_TIMEOUT_S = 30
+MIN_TIMEOUT_S = 60
 TIMEOUT_FACTOR = 5  # of the time the tests take without a change
 SEED = 7
 
@@ -53,6 +55,7 @@ class Core:
     tests: tuple[str, ...]
     options: tuple[str, ...] = ()
     is_strict: bool = False  # money, privacy and data: no survivors
+    needs_postgres: bool = False
 
     @property
     def module(self) -> str:
@@ -77,7 +80,7 @@ CORES = (
     Core("answer", "nexi/answers/streaming.py", ("tests/test_answer.py",)),
     Core("scope", "nexi/app/local_scope.py", ("tests/app/test_local_scope.py",), is_strict=True),
     Core("guard", "nexi/fetchers/guard.py", ("tests/fetchers/test_guard.py",), is_strict=True),
-    Core("resume", "nexi/app/resume.py", ("tests/app/test_resume.py", "tests/research/test_resume.py"), is_strict=True),
+    Core("resume", "nexi/app/resume.py", ("tests/app/test_resume.py",), is_strict=True),
     Core("log", "nexi/runs/log.py", ("tests/test_runlog.py", "tests/faults/test_disk_faults.py"), is_strict=True),
     Core("log_format", "nexi/runs/log_format.py", ("tests/test_runlog.py", "tests/test_run_repair.py")),
     Core(
@@ -88,10 +91,24 @@ CORES = (
         is_strict=True,
     ),
     Core("loop", "nexi/agent/loop.py", ("tests/agent/test_loop.py",)),
+    Core(
+        "leases",
+        "nexi/team/postgres/runs.py",
+        ("tests/contract/test_run_logs.py", "tests/contract/test_run_stores.py", "tests/team/test_postgres.py"),
+        ("-k", "postgres and not restart and not goes_forward and not database_that"),
+        needs_postgres=True,
+    ),
+    Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
+    Core(
+        "checker",
+        "nexi/checking/rules.py",
+        ("tests/proof/test_verdict.py", "tests/proof/test_near_copies.py", "tests/proof/test_clauses.py"),
+    ),
 )
 
 
-UNSAVED = ("guard", "resume", "log", "log_format", "store", "loop")  # to be run by name; the table does not have them yet
+# to be run by name; the table does not have them yet
+UNSAVED = ("guard", "resume", "log", "log_format", "store", "loop", "leases", "hosting", "checker")
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,8 @@ class Result:
     killed: int
     survivors: tuple[Mutant, ...]
     mutants_of: Mapping[str, int] = field(default_factory=dict)  # by function
+    hanging: tuple[Mutant, ...] = ()  # counted as killed; on a busy machine a slow test may look like this
+    sampled_from: int = 0  # how many mutants there are, where only a sample was run
 
     @property
     def total(self) -> int:
@@ -165,6 +184,9 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 
 
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 def make_mutants(source: str) -> list[Mutant]:
     """Every mutant of a source, in the order of its lines. Annotations, docstrings and `if TYPE_CHECKING` stay as they are."""
     tree = ast.parse(source)
@@ -185,20 +207,23 @@ def make_mutants(source: str) -> list[Mutant]:
 
 
 def _map_statements(tree: ast.Module) -> dict[int, tuple[str, range]]:
-    """The function and the lines of the innermost statement that each node is in."""
+    """The function and the lines of the innermost statement that each node is in; what only an import reaches has no lines."""
     places: dict[int, tuple[str, range]] = {}
 
-    def visit(node: ast.AST, function: str, lines: range) -> None:
-        if isinstance(node, ast.stmt):
+    def visit(node: ast.AST, function: str, lines: range, *, is_at_import: bool) -> None:
+        if isinstance(node, FUNCTIONS):  # a default value matters to all of the function
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            is_at_import = False
+        elif isinstance(node, ast.stmt) and not is_at_import:
             body = getattr(node, "body", None)  # of a compound statement only its head belongs to it
             lines = range(node.lineno, body[0].lineno if body else (node.end_lineno or node.lineno) + 1)
         places[id(node)] = function, lines
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, ast.ClassDef | FUNCTIONS):
             function = f"{function}.{node.name}".lstrip(".")
         for child in ast.iter_child_nodes(node):
-            visit(child, function, lines)
+            visit(child, function, lines, is_at_import=is_at_import)
 
-    visit(tree, "", range(0))
+    visit(tree, "", range(0), is_at_import=True)
     return places
 
 
@@ -300,28 +325,54 @@ class MutantLoader(importlib.abc.Loader, importlib.abc.MetaPathFinder):
         exec(self._code, module.__dict__)
 
 
+class CoreNeededError(BaseException):
+    """An import needs the core; no `except` of the importing module may swallow this."""
+
+
+class CoreBlocker(importlib.abc.MetaPathFinder):
+    """Keeps the core from being imported, and with it every module that needs it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        if name == self._core.module:
+            raise CoreNeededError
+        return None
+
+
 def preload(core: Core) -> None:
-    """Import what the core's tests need of other packages once, before the forks; nexi itself is imported in each."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        import pytest
+    """Import once, before the forks, what the core's tests need and what does not need the core; a fork imports the rest."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as names:
+        pid = os.fork()
+        if pid == 0:
+            import pytest
 
-        with contextlib.suppress(BaseException), Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
-            pytest.main(["-q", "--collect-only", "-p", "no:xdist", "--assert=plain", *core.tests])
-        os.write(writer, "\n".join(name for name in sys.modules if "." not in name).encode()[:60_000])
-        os._exit(0)
-    os.waitpid(pid, 0)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as names:
-        for name in names.read().split():
-            if name not in ("nexi", "tests", "rig", "conftest") and not name.startswith("_"):
-                with contextlib.suppress(Exception):
-                    importlib.import_module(name)
+            with contextlib.suppress(BaseException), Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
+                pytest.main(["-q", "--collect-only", "-p", "no:xdist", "--assert=plain", *core.tests])
+            Path(names.name).write_text("\n".join(sys.modules), encoding="utf-8")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        modules = names.read().split()
+    _forget_modules(lambda name: name.partition(".")[0] == "nexi")
+    sys.meta_path.insert(0, CoreBlocker(core))
+    for name in modules:
+        if not name.startswith(("_", "tests", "rig", "conftest")):
+            with contextlib.suppress(Exception, CoreNeededError):
+                importlib.import_module(name)
+    sys.meta_path.pop(0)
+    # a package that needs the core is imported again, with all its modules
+    _forget_modules(lambda name: name.startswith("nexi.") and name.rpartition(".")[0] not in sys.modules)
 
 
-def is_killed(core: Core, source: str, timeout_s: int, tests: Sequence[str] = ()) -> bool:
-    """Whether the core's tests, or these of them, fail, hang or crash over this source."""
+def _forget_modules(is_stale: Callable[[str], bool]) -> None:
+    while names := [name for name in sys.modules if is_stale(name)]:
+        for name in names:
+            del sys.modules[name]
+
+
+def run_mutant(core: Core, source: str, timeout_s: int, tests: Sequence[str] = ()) -> int:
+    """How the core's tests, or these of them, end over this source: 0 if they pass, else an exit code or a signal, negated."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(timeout_s)
@@ -329,7 +380,7 @@ def is_killed(core: Core, source: str, timeout_s: int, tests: Sequence[str] = ()
         sys.meta_path.insert(0, MutantLoader(core, source))
         _run_tests(["-x", *(tests or (*core.tests, *core.options))])
     _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status) != 0
+    return os.waitstatus_to_exitcode(status)
 
 
 def _run_tests(arguments: Sequence[str], plugin: object = None) -> None:
@@ -395,30 +446,78 @@ def trace_tests(core: Core) -> dict[int, list[str]]:
     return {int(line): [name for name in names if name] for line, names in contexts.items()}
 
 
+@contextlib.contextmanager
+def share_postgres() -> Iterator[None]:
+    """One server for all forks: it takes seconds to start, and one that a hanging fork had started would go on for ever."""
+    import psycopg
+
+    from rig import postgres
+
+    with postgres.running_postgres(is_durable=False) as server:
+
+        def create_database(name: str, template: str = "template1") -> str:
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                connection.execute(f"create database {name} template {template}")
+            return server.url_of(name)
+
+        @contextlib.contextmanager
+        def database_of_fork(**_: object) -> Iterator[SimpleNamespace]:
+            url = create_database(f"fork_{os.getpid()}", "migrated")
+            yield SimpleNamespace(url=url, url_of=server.url_of, has_distances=server.has_distances)
+
+        url = create_database("migrated")
+        pid = os.fork()
+        if pid == 0:
+            from nexi.team.postgres.database import Database
+
+            Database(url).open().close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        with mock.patch.object(postgres, "running_postgres", database_of_fork):
+            yield
+
+
 def run_core(core: Core, mutants: Sequence[Mutant], jobs: int) -> Result:
+    with share_postgres() if core.needs_postgres else contextlib.nullcontext():
+        return _run_core(core, mutants, jobs)
+
+
+def _run_core(core: Core, mutants: Sequence[Mutant], jobs: int) -> Result:
     preload(core)
     started = time.monotonic()
     tests = trace_tests(core)
     timeout_s = max(MIN_TIMEOUT_S, int(TIMEOUT_FACTOR * (time.monotonic() - started)))
 
-    def notices(mutant: Mutant) -> bool:
+    def run(mutant: Mutant) -> int:
         names = dict.fromkeys(name for line in mutant.lines for name in tests.get(line, ()))
-        if mutant.function and not names:
-            return False  # no test reaches it
-        return is_killed(core, mutant.source, timeout_s, list(names)[:MAX_TESTS])
+        if mutant.lines and not names:
+            return 0  # no test reaches it
+        return run_mutant(core, mutant.source, timeout_s, list(names)[:MAX_TESTS])
 
     with ThreadPoolExecutor(jobs) as pool:  # each thread forks a process and waits for it
-        killed = list(pool.map(notices, mutants))
-    survivors = tuple(mutant for mutant, was_killed in zip(mutants, killed, strict=True) if not was_killed)
-    return Result(core, sum(killed), survivors, Counter(mutant.function for mutant in mutants))
+        codes = list(pool.map(run, mutants))
+    survivors = tuple(mutant for mutant, code in zip(mutants, codes, strict=True) if code == 0)
+    hanging = tuple(mutant for mutant, code in zip(mutants, codes, strict=True) if code == -signal.SIGALRM)
+    mutants_of = Counter(mutant.function for mutant in mutants)
+    return Result(core, len(mutants) - len(survivors), survivors, mutants_of, hanging=hanging)
 
 
-def pick_mutants(core: Core, sample: int) -> list[Mutant]:
-    mutants = make_mutants((ROOT / core.path).read_text(encoding="utf-8"))
+def pick_mutants(mutants: Sequence[Mutant], sample: int) -> Sequence[Mutant]:
     if not sample or sample >= len(mutants):
         return mutants
     chosen = random.Random(SEED).sample(range(len(mutants)), sample)
     return [mutants[at] for at in sorted(chosen)]
+
+
+def pick_saved_survivors(core: Core, mutants: Sequence[Mutant], table: Path = TABLE) -> list[Mutant]:
+    """The mutants of a core that the table lists as survivors. The module must not have changed since it was measured."""
+    saved = table.read_text(encoding="utf-8")
+    section = next((part for part in saved.split("\n## ")[1:] if part.split()[0] == core.name), "")
+    listed = Counter(line.removeprefix("- ") for line in section.splitlines() if line.startswith("- "))
+    if f"| {core.name} | `{core.path}` | {len(mutants)} |" not in saved:
+        raise SystemExit(f"{core.name}: the table is of another version of the module; run all its mutants")
+    lines = (ROOT / core.path).read_text(encoding="utf-8").splitlines()
+    return [mutant for mutant in mutants if render_survivor(mutant, lines) in listed]
 
 
 HEAD = f"""# Mutants that the tests notice
@@ -434,13 +533,18 @@ Mutants that cannot change what the module does count as survivors too; they are
 
 
 def render_row(result: Result) -> str:
-    return f"| {result.core.name} | `{result.core.path}` | {result.total} | {result.killed} | {result.share:.0%} |"
+    sample = f" of a sample; there are {result.sampled_from}" if result.sampled_from else ""
+    return f"| {result.core.name} | `{result.core.path}` | {result.total} | {result.killed} | {result.share:.0%}{sample} |"
+
+
+def render_survivor(mutant: Mutant, lines: Sequence[str]) -> str:
+    return f"{mutant.change}: `{lines[mutant.line - 1].strip()}`"
 
 
 def render_survivors(result: Result) -> str:
     """The survivors of a core, each with its line, so that a reader can judge them."""
     lines = (ROOT / result.core.path).read_text(encoding="utf-8").splitlines()
-    each = [f"- {mutant.change}: `{lines[mutant.line - 1].strip()}`" for mutant in result.survivors]
+    each = [f"- {render_survivor(mutant, lines)}" for mutant in result.survivors]
     return "\n".join([f"## {result.core.name}", "", *(each or ["none"])])
 
 
@@ -461,7 +565,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=[core.name for core in CORES], help="one core; repeatable")
     parser.add_argument("--sample", type=int, default=0, help="a seeded sample of each core's mutants")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--save", action="store_true", help="write these cores into tests/mutation.md (no sample)")
+    parser.add_argument("--save", action="store_true", help="write these cores into tests/mutation.md")
+    parser.add_argument("--survivors", action="store_true", help="only the mutants that tests/mutation.md lists as survivors")
     parser.add_argument("--show", action="store_true", help="list the mutants that survived")
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -471,13 +576,22 @@ def main() -> int:
     results = []
     for core in [core for core in CORES if not options.only or core.name in options.only]:
         started = time.monotonic()
-        result = run_core(core, pick_mutants(core, options.sample), options.jobs)
+        mutants = make_mutants((ROOT / core.path).read_text(encoding="utf-8"))
+        if options.survivors:
+            result = run_core(core, pick_saved_survivors(core, mutants), options.jobs)
+            killed = len(mutants) - len(result.survivors)
+            result = replace(result, killed=killed, mutants_of=Counter(mutant.function for mutant in mutants))
+        else:
+            result = run_core(core, pick_mutants(mutants, options.sample), options.jobs)
+            result = replace(result, sampled_from=len(mutants) if result.total < len(mutants) else 0)
         results.append(result)
         seconds = time.monotonic() - started
         print(f"{core.name}: {result.killed} of {result.total} killed ({result.share:.0%}), {seconds:.0f} s", flush=True)
         for mutant in result.survivors if options.show else ():
             print(f"  {core.path}:{mutant.line}: {mutant.change}: {mutant.function}")
-        if options.save and not options.sample:
+        for mutant in result.hanging if options.show else ():
+            print(f"  {core.path}:{mutant.line}: {mutant.change}: {mutant.function}: took more than its time")
+        if options.save:
             save_results([result])
     faults = [f"{result.core.name}: {fault}" for result in results for fault in result.faults]
     print("\n".join(faults))
