@@ -30,7 +30,6 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 ATTEMPT_S = 3.0  # an address that does not answer must not keep the next one waiting for the whole deadline
-ANY_PORT = 0
 ALLOW_FIX = "add the host, host:port or network to allow_private (NEXI_ALLOW_PRIVATE) if its pages may be read"
 
 METADATA = "cloud metadata"
@@ -141,7 +140,7 @@ class AddressGuard:
         return "" if is_exception else reason
 
     def _is_allowed_name(self, host: str, port: int, *, with_port: bool = False) -> bool:
-        return (host, port) in self._hosts or (not with_port and (host, ANY_PORT) in self._hosts)
+        return (host, port) in self._hosts or (not with_port and (host, None) in self._hosts)
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -240,8 +239,8 @@ def _network_entry(entry: str) -> Network:
         raise _bad_exception(entry) from error
 
 
-def _host_entry(entry: str) -> tuple[str, int]:
-    """A host exception as the parser spells hosts: no brackets, the shortest form of an address."""
+def _host_entry(entry: str) -> tuple[str, int | None]:
+    """A host exception as the parser spells hosts: no brackets, the shortest form of an address. None is any port."""
     bare_ipv6 = entry.count(":") > 1 and not entry.startswith("[")
     try:
         url = urls.parse(f"http://[{entry}]" if bare_ipv6 else f"http://{entry}")
@@ -250,7 +249,7 @@ def _host_entry(entry: str) -> tuple[str, int]:
     if url.target != "/" or url.userinfo:
         raise _bad_exception(entry)
     has_port = not bare_ipv6 and entry.rpartition(":")[2].isdecimal() and not entry.endswith("]")
-    return url.host, url.port if has_port else ANY_PORT
+    return url.host, url.port if has_port else None
 
 
 def _bad_exception(entry: str) -> ConfigError:

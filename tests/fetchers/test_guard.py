@@ -10,7 +10,7 @@ import httpcore2
 import pytest
 
 from nexi.errors import ConfigError, FetchError
-from nexi.fetchers.guard import ATTEMPT_S, AddressGuard, GuardedBackend, forbidden_reason, resolve_host
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason, is_literal, resolve_host
 from tests.raising import has_code
 
 FORBIDDEN = {
@@ -72,6 +72,7 @@ PUBLIC = [
     "198.20.0.1",
     "2606:4700::1111",
     "2a00:1450::1",
+    "2a00:1::5eff:a9fe:a9fe",
 ]
 
 
@@ -121,6 +122,41 @@ def test_urls_that_show_what_they_are_get_refused_before_any_lookup(url: str, ca
     assert caught.value.fix
 
 
+# the "bad ports" of the Fetch standard, and those of LDAP, Windows shares, databases, Docker, remote desktops and memcached
+OTHER_PROTOCOLS = {
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113,
+    115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
+    554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1433, 1521, 1719, 1720, 1723, 2049, 2375, 3306, 3389, 3659, 4045, 5060,
+    5061, 5432, 5900, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6697, 9100, 10080, 11211, 27017,
+}  # fmt: skip
+
+
+def test_the_ports_of_other_protocols_are_refused_and_those_beside_them_are_not() -> None:
+    guard = AddressGuard()
+
+    def is_refused(port: int) -> bool:
+        try:
+            guard.check_url(f"http://example.com:{port}/")
+        except FetchError:
+            return True
+        return False
+
+    neighbours = {port + step for port in OTHER_PROTOCOLS for step in (-1, 0, 1)}
+    assert {port for port in neighbours if is_refused(port)} == OTHER_PROTOCOLS
+
+
+def test_a_refusal_names_no_more_than_the_beginning_of_a_long_url() -> None:
+    url = f"ftp://example.com/{'a' * 300}"
+    with pytest.raises(FetchError) as caught:
+        AddressGuard().check_url(url)
+    assert caught.value.message == f"{url[:200]} is not fetched"
+
+
+def test_an_empty_exception_allows_nothing() -> None:
+    with pytest.raises(FetchError):
+        AddressGuard(["", " "]).check_url("http://127.0.0.1/")
+
+
 def test_a_refusal_does_not_repeat_the_password() -> None:
     with pytest.raises(FetchError) as caught:
         AddressGuard().check_url("http://user:secret@example.com/")
@@ -140,6 +176,7 @@ def test_a_public_url_comes_back_parsed() -> None:
         ("::1", "http://[::1]/"),
         ("[::1]:8080", "http://[0:0::1]:8080/"),
         ("10.0.0.0/8", "http://10.1.2.3/"),
+        ("10.0.0.5/8", "http://10.1.2.3/"),
         ("fd00::/8", "http://[fd12::1]/"),
         (" 10.0.0.5 ", "http://10.0.0.5/"),
         ("example.com:6379", "http://example.com:6379/"),
@@ -153,6 +190,7 @@ def test_exceptions_are_exact_hosts_ports_or_networks(allow: str, url: str) -> N
     ("allow", "url"),
     [
         ("127.0.0.1:8080", "http://127.0.0.1:8081/"),
+        ("127.0.0.1:0", "http://127.0.0.1/"),
         ("127.0.0.1", "http://127.0.0.2/"),
         ("10.0.0.0/8", "http://11.0.0.1.:25/"),
         ("10.0.0.0/24", "http://10.0.1.1/"),
@@ -261,6 +299,17 @@ async def test_a_literal_address_is_never_looked_up() -> None:
     assert (names.asked, wire.connects) == ([], [("8.8.8.8", 80)])
 
 
+async def test_a_pause_between_attempts_is_that_of_the_wire() -> None:
+    pauses: list[float] = []
+
+    class PausedWire(Wire):
+        async def sleep(self, seconds: float) -> None:
+            pauses.append(seconds)
+
+    await GuardedBackend(AddressGuard(), inner=PausedWire()).sleep(0.5)
+    assert pauses == [0.5]
+
+
 class SilentStream(httpcore2.AsyncNetworkStream):
     """A peer that takes nothing: writing to it and a handshake with it never end."""
 
@@ -340,6 +389,13 @@ def test_a_refusal_says_how_to_allow_the_host(address: str, port: int, fix: str)
     assert (refusal.value.fix, str(refusal.value).startswith("wiki.test is not fetched")) == (fix, True)
 
 
+def test_what_is_no_address_is_never_connected_to() -> None:
+    with pytest.raises(FetchError) as refusal:
+        AddressGuard().usable_addresses("odd.test", 80, ["10.0.0.300"])
+    assert refusal.value.cause == "10.0.0.300 is not an address"
+    assert [is_literal(host) for host in ("10.0.0.30", "::1", "10.0.0.300")] == [True, True, False]
+
+
 def test_a_name_without_an_address_is_refused() -> None:
     with pytest.raises(FetchError) as refusal:
         AddressGuard().usable_addresses("nowhere.test", 80, [])
@@ -364,7 +420,7 @@ async def test_only_the_last_address_may_take_the_whole_time() -> None:
     names = Names(["8.8.8.8", "1.1.1.1", "9.9.9.9"])
     with pytest.raises(httpcore2.ConnectTimeout):
         await GuardedBackend(AddressGuard(), resolve=names, inner=TimedWire()).connect_tcp("slow.test", 80, 30.0)
-    assert timeouts == [ATTEMPT_S, ATTEMPT_S, 30.0]
+    assert timeouts == [3.0, 3.0, 30.0]
 
 
 async def test_the_addresses_of_a_name_are_listed_once_each() -> None:
