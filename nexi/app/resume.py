@@ -7,7 +7,6 @@ nothing that is not recorded.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -202,5 +201,4 @@ class RecordedLLM:
         return self._name
 
     async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **_: Any) -> Reply:
-        await asyncio.sleep(0)
         raise LLMError(NOT_ASKED, cause="this is a replay", code="not_recorded")

@@ -14,6 +14,7 @@ from nexi.app.recorded import RecordedRun
 from nexi.app.request import request_to_dict
 from nexi.app.resume import (
     RecordedLLM,
+    Replay,
     config_of_run,
     read_finished_run,
     refuse_damaged_replay,
@@ -22,6 +23,7 @@ from nexi.app.resume import (
     resolve_replay,
     session_of,
 )
+from nexi.app.run import result_of
 from nexi.budget import Budget
 from nexi.config import Config
 from nexi.errors import LLMError, StoreError
@@ -40,6 +42,7 @@ from nexi.events import (
     Warned,
 )
 from nexi.runs.directory import RunDirectory
+from nexi.runs.repair import LOST_FACT
 from nexi.testing import FakeClock
 from nexi.types import Message, Page, Source, StopReason, Usage, content_digest
 
@@ -94,6 +97,16 @@ async def test_the_time_a_person_took_over_the_plan_is_not_work(runs: RunDirecto
     assert past.seconds == 1.5
 
 
+async def test_a_plan_that_took_a_person_longer_than_the_log_says_leaves_no_time_of_work(
+    runs: RunDirectory, clock: FakeClock
+) -> None:
+    run_id = await write(runs, clock, STARTED, AgendaSet(("a",), 1, by="user", seconds=60.0))
+    _, past = reopen_run(runs, run_id)
+    assert past.log is not None
+    await past.log.close()
+    assert past.seconds == 0.0
+
+
 async def test_a_run_that_a_limit_ended_is_repeated_without_the_limit_and_its_end(runs: RunDirectory, clock: FakeClock) -> None:
     limits = (LimitNear(), LimitApplied("before 2", StopReason.BUDGET_SPENT), LimitReached(StopReason.BUDGET_SPENT))
     run_id = await write(runs, clock, STARTED, NUMBERED, *limits, finished(StopReason.BUDGET_SPENT))
@@ -121,6 +134,17 @@ async def test_a_run_without_its_question_cannot_be_resumed(runs: RunDirectory, 
         with pytest.raises(StoreError) as refusal:
             reopen_run(runs, run_id)
         assert refusal.value.cause == "it was cut off before its first fact"
+
+
+async def test_a_run_whose_question_was_damaged_says_so(runs: RunDirectory, clock: FakeClock) -> None:
+    warned, lost = Warned("w", "A warning."), Warned(LOST_FACT, "fact 1 of this log was damaged and is lost")
+    causes = []
+    for facts in ((lost, warned), (warned, lost)):
+        run_id = await write(runs, clock, *facts)
+        with pytest.raises(StoreError) as refusal:
+            reopen_run(runs, run_id)
+        causes.append(refusal.value.cause)
+    assert causes == ["its first fact, the question, was damaged and is lost", "it was cut off before its first fact"]
 
 
 async def test_a_finished_run_is_replayed_from_its_log_alone(runs: RunDirectory, clock: FakeClock) -> None:
@@ -205,6 +229,31 @@ async def test_sources_that_a_run_began_with_are_there_again(runs: RunDirectory)
     page = session.find_page("https://moon.example/")
     assert isinstance(page, Page)
     assert page.text == "It is far."
+
+
+async def test_a_run_that_continued_another_has_the_conversation_and_the_sources_of_that_one(
+    runs: RunDirectory, clock: FakeClock
+) -> None:
+    earlier = await write(runs, clock, STARTED, NUMBERED, finished(StopReason.FINAL_ANSWER))
+    continued = replace(STARTED, settings={"continues": earlier})
+    other = SourceNumbered(replace(SOURCE, url="https://other.example/"))
+    session = await session_of(continued, runs, (continued, other))
+    assert [(message.role, message.content.splitlines()[0]) for message in session.messages] == [
+        ("user", "How far is the Moon?"),
+        ("assistant", "Far [1]."),
+    ]
+    assert session.book.sources == (SOURCE,)
+
+
+def test_a_replay_is_the_same_where_it_comes_to_the_same_answer() -> None:
+    result = result_of("run", (STARTED, finished(StopReason.FINAL_ANSWER, "Far.")))
+    assert [Replay("run", text, result).is_same for text in ("Far.", "Near.")] == [True, False]
+
+
+def test_a_replay_cannot_be_changed() -> None:
+    replay = Replay("run", "Far.", result_of("run", (STARTED, finished(StopReason.FINAL_ANSWER))))
+    with pytest.raises(AttributeError):
+        replay.answer = "Near."  # type: ignore[misc]
 
 
 async def test_a_recorded_model_has_its_name_and_answers_nothing() -> None:
