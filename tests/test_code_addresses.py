@@ -34,7 +34,7 @@ CODE = [
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 10_000])
 @pytest.mark.parametrize("text", CODE)
 def test_no_code_carries_an_address_that_was_not_given(text: str, size: int) -> None:
-    for around in (text, f"Lemurs sleep [1].\n\n{text}\nThey wake [1].", f"{'Lemurs sleep [1]. ' * 400}\n\n{text}"):
+    for around in (text, f"Lemurs sleep [1].\n\n{text}\nThey wake [1].", f"{'Lemurs sleep [1]. ' * 150}\n\n{text}"):
         shown = stream(around, size).finish()
         assert (EVIL in shown, find_exits(shown, places, guards_code=True)) == (False, set()), shown
     assert EVIL not in make_safe(text, places)

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from nexi.answers.citations import clean_address, clean_title, format_citations_section
 from nexi.answers.safe_markdown import MarkdownGuard, find_exits, is_inert
-from nexi.answers.streaming import AnswerStream, make_safe
+from nexi.answers.streaming import AnswerStream, fit_stretch, make_safe
 
 GIVEN, READ, EVIL = "https://given.example/b", "https://read.example/a", "evil.example/p.png?d=CANARY"
 PLACES = {GIVEN: 0, READ: 4, "info@given.example": 0}
@@ -143,7 +143,8 @@ def test_what_was_taken_out_is_named() -> None:
     assert (stream.finish(), stream.removed) == ("One here. Two [1].", {f"http://{EVIL}"})
 
 
-LONG_CODE = ("<b> of long code " * 6 + "\n") * 50  # few lines, since each is looked at with all before it
+LONG_CODE = ("<b> of long code " * 6 + "\n") * 25  # few lines, since each is looked at with all before it
+LONG_LIST = "".join(f"{number}. One item of a long list.\n" for number in range(90))
 PARTS = [
     "`", "``", "```", "~~~", "\n", "\n\n", " ", "> ", "- ", "    ", "|", "\n---|---\n", "---", "![x]", "[x]", "[r]: ", "[r]",
     "(//evil.example/c)", "(https://evil.example/c)", "<img src=//evil.example/c>", "<b", ">", "https://evil.example/c",
@@ -166,19 +167,19 @@ def test_a_whole_text_is_made_safe_in_the_same_way(text: str) -> None:
 
 
 @pytest.mark.parametrize("fence", ["```python", "~~~~ a|b", "   ````"])
-def test_code_of_two_thousand_lines_stays_as_it_is(fence: str) -> None:
-    lines = "".join(f"    if a[{number}](b) < <T> and c->d: call(e[{number}])\n" for number in range(2_000))
+def test_code_of_a_thousand_lines_stays_as_it_is(fence: str) -> None:
+    lines = "".join(f"    if a[{number}](b) < <T> and c->d: call(e[{number}])\n" for number in range(1_000))
     text = f"Here it is [1].\n\n{fence}\n{lines}{fence.strip(' abpython|')}\n\nUse it with care [1]."
     assert answer(text, 50).finish() == text
 
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.sampled_from(["```", "~~~~", "``` a|b"]),
+    st.sampled_from([f"```\n{LONG_CODE}", f"~~~~\n{LONG_CODE}", f"``` a|b\n{LONG_CODE}", LONG_LIST, f"{LONG_LIST}90. - "]),
     st.lists(st.sampled_from([*PARTS, "\n```\n", "\n~~~~\n"]), max_size=14).map("".join),
 )
-def test_no_mixture_of_markup_gets_through_behind_long_code(fence: str, text: str) -> None:
-    shown = answer(f"{fence}\n{LONG_CODE}{text}", 40).finish()
+def test_no_mixture_of_markup_gets_through_behind_long_code_or_a_long_list(before: str, text: str) -> None:
+    shown = answer(f"{before}{text}", 40).finish()
     assert (find_exits(shown, PLACES.get), live_targets(shown)) == (set(), [])
 
 
@@ -189,10 +190,31 @@ def test_a_long_answer_is_parsed_from_its_last_block_only() -> None:
     assert (guard.find_exits(f"![x](//{EVIL})"), len(guard._end) < 8_000) == ({f"//{EVIL}"}, True)
 
 
+def test_a_long_list_is_parsed_from_its_last_item_only() -> None:
+    guard = MarkdownGuard(PLACES.get, max_parsed_chars=300_000)
+    for number in range(200):
+        item = f"{number}. An item of a long list, with [a page]({GIVEN}).\n"
+        assert guard.find_exits(item) == set()
+        guard.add(item)
+    assert guard.find_exits(f"![x](//{EVIL})") == {f"//{EVIL}"}
+
+
+def test_an_address_is_found_where_it_is_cut_into_pieces() -> None:
+    for text in (f"http://{EVIL}", f"www.{EVIL}", f"[x] \n [x]: //{EVIL}", f"[x]( //{EVIL})", "MAILTO:CANARY@evil.example"):
+        for cut in range(1, len(text)):
+            guard = MarkdownGuard(PLACES.get)
+            guard.add(f"Lemurs sleep [1]. {text[:cut]}")
+            assert guard.find_exits(f"{text[cut:]}") == find_exits(f"Lemurs sleep [1]. {text}", PLACES.get)
+
+
 def test_an_answer_that_is_all_markup_ends_as_plain_words() -> None:
-    text = "".join(f"- item {n} [x](https://evil.example/{n}) `a` (b) <i>\n" for n in range(2_000))
-    shown = answer(text, 4_000).finish()
-    assert (find_exits(shown, PLACES.get), shown.count("item")) == (set(), 2_000)
+    guard, shown = MarkdownGuard(PLACES.get, max_parsed_chars=20_000), ""
+    for number in range(60):
+        item = f"- item {number} [x](https://evil.example/{number}) `a` (b) <i>\n"
+        safe, exits = fit_stretch(guard, item, lambda text: text)
+        guard.add(safe)
+        shown += safe
+    assert (find_exits(shown, PLACES.get), shown.count("item"), exits) == (set(), 60, {"too much markup"})
 
 
 def test_titles_and_addresses_in_a_list_of_sources_are_no_markup() -> None:

@@ -37,7 +37,7 @@ __all__ = [
 # The citation number of an address, 0 for one that the user or a page that was read wrote down, None for any other.
 Place: TypeAlias = Callable[[str], int | None]
 
-MIN_TRIM_CHARS = 4_000
+MIN_TRIM_CHARS = 2_000
 MAX_PARSED_CHARS = 2_000_000  # of one answer; beyond, only text that cannot be markup is added
 
 _TAIL = r"[^\s()<>\[\]\"'`]*(?:\([^\s()<>]*\)[^\s()<>\[\]\"'`]*)*"
@@ -46,8 +46,10 @@ _USER = r"[\w.+-]{1,64}"
 # What readers make a link of where it stands alone: GitHub's autolinks.
 ADDRESS = rf"(?:(?:https?|ftp)://|(?<![\w@./-])www\.|(?<!\w)(?:mailto|xmpp):){_TAIL}|{_USER}@[\w-]+(?:\.[\w-]+)+"
 _BARE = re.compile(rf"(?:{ADDRESS})(?<![.,;:!?*_])", re.IGNORECASE)
-_RISKY = re.compile(r"[<@\\&]|\]\(|\]:|\[[^\]]*\]\s*\[|://|www\.|mailto:|xmpp:", re.IGNORECASE)
-_RISKY_CODE = re.compile(r"//|:/")  # beyond that, where code is searched for addresses
+_RISK = r"[<@\\&]|\]\(|\]:|\]\s*\[|://|www\.|mailto:|xmpp:"
+_RISKY = re.compile(_RISK, re.IGNORECASE)
+_RISKY_CODE = re.compile(rf"{_RISK}|//|:/", re.IGNORECASE)  # where code is searched for addresses
+_RISK_CHARS = len("mailto:")
 # In code an address needs no scheme that readers link: a script loads from any, and from one that begins with two slashes.
 _CODE_ADDRESS = re.compile(
     rf"(?:[a-z][a-z0-9+.-]{{1,40}}://|(?:https?|ftp|wss?):[/\\]{{0,9}}(?=[\w\[])|(?<![\w:/\\])/[/\\](?=(?:[\w-]+\.)+[\w-]|\[)"
@@ -158,27 +160,30 @@ class MarkdownGuard:
     conversations with private text.
     """
 
-    def __init__(self, place: Place, *, guards_code: bool = False) -> None:
+    def __init__(self, place: Place, *, guards_code: bool = False, max_parsed_chars: int = MAX_PARSED_CHARS) -> None:
         self._place = place
         self._guards_code = guards_code
+        self._risky = _RISKY_CODE if guards_code else _RISKY
+        self._max_parsed_chars = max_parsed_chars
         self._end = ""
+        self._is_risky = False  # whether the end has what can be markup or an address
+        self._seam = ""  # the last characters of the end, with which more text may become either
         self._trim_at = MIN_TRIM_CHARS
         self._parsed = 0
 
     def find_exits(self, text: str) -> set[str]:
         """What the answer would load or link to with this text added."""
         text = text if self._end else text.lstrip()
-        whole = self._end + text
-        if not _RISKY.search(whole) and not (self._guards_code and _RISKY_CODE.search(whole)):
+        if not self._is_risky_with(text):
             return set()
         # A text that is neither markup nor an address, nor goes on with one, changes nothing.
         is_apart = not self._end or self._end[-1].isspace() or text[:1].isspace()
         if is_apart and _PLAIN.fullmatch(text) and not _RISKY.search(text):
             return set()
-        if self._parsed > MAX_PARSED_CHARS:
+        if self._parsed > self._max_parsed_chars:
             return {"too much markup"}
-        self._parsed += len(whole)
-        return find_exits(whole, self._place, guards_code=self._guards_code)
+        self._parsed += len(self._end) + len(text)
+        return find_exits(self._end + text, self._place, guards_code=self._guards_code)
 
     def cut_addresses(self, text: str) -> str:
         """The text without addresses that were not given, where code is guarded; elsewhere as it is."""
@@ -187,18 +192,38 @@ class MarkdownGuard:
         return _CODE_ADDRESS.sub(lambda match: match[0] if self._place(match[0]) is not None else CUT_ADDRESS, text)
 
     def add(self, text: str) -> None:
-        self._end += text if self._end else text.lstrip()
-        if len(self._end) <= self._trim_at:
-            return
+        text = text if self._end else text.lstrip()
+        self._is_risky = self._is_risky_with(text)
+        self._seam = _cut_seam(self._seam + text)
+        self._end += text
+        if len(self._end) > self._trim_at:
+            self._trim()
+
+    def _is_risky_with(self, text: str) -> bool:
+        """Whether the end or this text has what can be markup; the end is not searched again, so that time stays linear."""
+        return self._is_risky or self._risky.search(self._seam + text) is not None
+
+    def _trim(self) -> None:
+        """Forget what came before the last block or, in a list, the last item: nothing that follows changes how that reads."""
         if fence := _shorten_open_fence(self._end):
             self._end, self._trim_at = fence, 0  # each line of code is looked at alone, which takes no quadratic time
         else:
             starts = []  # of the last block, as each parser sees it
             for parser in load_parsers():
-                blocks = (token.map for token in parser.parse(self._end) if token.level == 0 and token.map)
+                blocks = (token.map for token in parser.parse(self._end) if token.map and _is_block(token))
                 starts.append(max((lines[0] for lines in blocks), default=0))
             self._end = "".join(self._end.splitlines(keepends=True)[min(starts) :])
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
+        self._is_risky = self._risky.search(self._end) is not None
+        self._seam = _cut_seam(self._end)
+
+
+def _is_block(token: Token) -> bool:
+    return token.level == 0 or (token.level == 1 and token.type == "list_item_open")
+
+
+def _cut_seam(text: str) -> str:
+    return text[max(0, len(text.rstrip()) - _RISK_CHARS) :]
 
 
 def _shorten_open_fence(text: str) -> str:
