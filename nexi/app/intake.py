@@ -372,16 +372,20 @@ def _is_gone(path: Path) -> bool:
 
 def place_of(target: str) -> tuple[Path, bool]:
     """Where a path leads, and whether to a folder. Raises NexiError where it leads nowhere."""
+    cause = "" if target else "the name is empty"  # which would be the current folder
     try:
         path = Path(target).expanduser().resolve(strict=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        cause = getattr(error, "strerror", None) or "it is no path and no web address"
+    except RuntimeError:
+        cause = "it is a link that leads back to itself"
+    except (OSError, ValueError) as error:
+        cause = cause or getattr(error, "strerror", None) or "it is no path and no web address"
+    if cause:
         raise NexiError(
             f"{target[:200]!r} cannot be read",
-            cause="it is a link that leads back to itself" if isinstance(error, RuntimeError) else cause,
+            cause=cause,
             fix="give a file, a folder, or a URL with http:// or https://",
             code="not_found",
-        ) from error
+        )
     return path, path.is_dir()
 
 

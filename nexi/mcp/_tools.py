@@ -417,7 +417,7 @@ def _choose_scope(scope: RunScope, only_local: bool) -> RunScope:
 
 def _check_addresses(pages: Sequence[str]) -> tuple[str, ...]:
     """The addresses, where all are of the web: a client cannot name files of the server. Raises QuestionError."""
-    if file := next((page for page in pages if not is_web_url(page)), ""):
+    if (file := next((page for page in pages if not is_web_url(page)), None)) is not None:
         raise QuestionError(f"{file[:200]!r} is not the address of a web page", fix="name pages with http:// or https://")
     return tuple(pages)
 

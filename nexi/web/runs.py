@@ -89,7 +89,7 @@ def parse_run_request(body: RunQuestion, *, continues: str = "") -> RunRequest:
     is_local = options.only_local or options.focus == "local"
     if is_local and options.scope == "web":
         raise bad_request("the scope web leaves the knowledge base out", parameter="scope", fix="leave scope or only_local out")
-    if file := next((address for address in options.attachments if not is_web_url(address)), ""):
+    if (file := next((address for address in options.attachments if not is_web_url(address)), None)) is not None:
         fix = "name pages with http:// or https://; put files into a space"
         raise bad_request(f"{file[:200]!r} is not the address of a web page", parameter="attachments", fix=fix)
     settings = {name: value for name in AGENTIC if (value := getattr(options, name)) is not None}

@@ -134,7 +134,7 @@ async def _add_pages(request: Request) -> Response:
     from nexi.app.intake import DocumentIndexing
 
     body, space, nexi = await read_body(request, NewPages), await find_space(request, is_own=True), _nexi_of(request)
-    if other := next((url for url in body.urls if not is_web_url(url)), ""):
+    if (other := next((url for url in body.urls if not is_web_url(url)), None)) is not None:
         raise bad_request(f"{other[:100]} is no web address", parameter="urls")
     taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
     for url in body.urls:

@@ -55,7 +55,8 @@ def parse_request(body: VerifyBody) -> VerifyRequest:
     target = Target(body.text, body.run_id.strip(), body.url)
     if sum(map(bool, (target.text.strip(), target.id, target.url))) != 1:
         raise bad_request("name one thing to verify", fix="give text, url or run_id, and only one of them")
-    if file := next((page for page in (*body.against, *filter(None, [target.url])) if not is_web_url(page)), ""):
+    named_pages = (*body.against, target.url) if target.url else body.against
+    if (file := next((page for page in named_pages if not is_web_url(page)), None)) is not None:
         raise bad_request(f"{file[:200]!r} is not the address of a web page", fix="name pages with http:// or https://")
     if body.audit and (body.against or body.web or body.only_local):
         raise bad_request("an audit checks citations against the pages they name", fix="leave against, web and only_local out")

@@ -53,6 +53,7 @@ def test_json_is_one_object_and_nothing_found_is_exit_six(online: Command, heron
     ("arguments", "told"),
     [
         (("price", "/nowhere/at/all"), "cannot be read"),
+        (("price", ""), "the name is empty"),
         ((" , ", "."), "the table has no columns"),
         (("price", ".", "--format", "xlsx"), "a workbook needs a name"),
     ],

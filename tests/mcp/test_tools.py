@@ -562,6 +562,7 @@ async def test_values_of_pages_come_as_a_table(web: str, tmp_path: Path) -> None
     ("arguments", "words"),
     [
         ({"attachments": ["/etc/passwd"]}, "'/etc/passwd' is not the address of a web page"),
+        ({"attachments": [""]}, "'' is not the address of a web page"),
         ({"scope": "web", "only_local": True}, "the scope web leaves the knowledge base out"),
         ({"continues": "../x"}, "is not a run id"),
     ],

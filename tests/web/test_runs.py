@@ -440,6 +440,7 @@ async def test_a_run_that_gets_on_in_every_server_is_resumed_as_often_as_it_take
     [
         ({"attachments": ["/etc/passwd"]}, "attachments", "'/etc/passwd' is not the address of a web page"),
         ({"attachments": ["file:///etc/passwd"]}, "attachments", "'file:///etc/passwd' is not the address of a web page"),
+        ({"attachments": [""]}, "attachments", "'' is not the address of a web page"),
         ({"scope": "web", "only_local": True}, "scope", "the scope web leaves the knowledge base out"),
         ({"scope": "web", "focus": "local"}, "scope", "the scope web leaves the knowledge base out"),
     ],

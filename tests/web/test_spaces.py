@@ -101,6 +101,15 @@ async def test_a_name_is_given_once_and_a_guest_has_no_space(tmp_path: Path) -> 
     assert (twice.status_code, guest.status_code, guest.json()["error"]["message"]) == (409, 404, "a guest has no spaces")
 
 
+async def test_what_is_no_web_address_is_not_read_into_a_space(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        await add_flat(served)
+        replies = [
+            await served.client.post("/v1/spaces/flat/sources", json={"urls": [MOON, name]}) for name in ("/etc/passwd", "")
+        ]
+    assert [(reply.status_code, reply.json()["error"]["parameter"]) for reply in replies] == [(400, "urls")] * 2
+
+
 async def test_a_local_space_keeps_a_question_from_the_web_whatever_it_says(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         await add_flat(served)

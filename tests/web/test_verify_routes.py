@@ -68,10 +68,11 @@ async def test_a_report_is_audited_by_its_address(tmp_path: Path) -> None:
         {"text": " "},
         {"text": FACT, "run_id": "abcdef"},
         {"text": FACT, "against": ["/etc/passwd"]},
+        {"text": FACT, "against": [MOON, ""]},
         {"text": FACT, "audit": True, "web": True},
         {"text": 5},
     ],
-    ids=["nothing", "blank", "two things", "a file of the server", "an audit with a search", "no text"],
+    ids=["nothing", "blank", "two things", "a file of the server", "its folder", "an audit with a search", "no text"],
 )
 async def test_a_body_that_cannot_be_used_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:
     async with serving(tmp_path) as served:
