@@ -56,10 +56,13 @@ class E5Encoder:
         if len(self._vectors) > MAX_REMEMBERED:
             self._vectors.clear()
         query_vector = self.encode([question], query=True)[0]
+        nearness: list[float] = []
         for text in texts:  # the same sentences are compared when an answer is written and when it is rated
-            if text not in self._vectors:
-                self._vectors[text] = self.encode([text])[0]
-        return [float(self._vectors[text] @ query_vector) for text in texts]
+            vector = self._vectors.get(text)  # researchers compare at the same time, and each may clear what is remembered
+            if vector is None:
+                vector = self._vectors[text] = self.encode([text])[0]
+            nearness.append(float(vector @ query_vector))
+        return nearness
 
     @cached_property
     def _session(self) -> tuple[Any, Any]:

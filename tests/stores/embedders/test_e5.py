@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from nexi.errors import LLMError, StoreError
 from nexi.stores.embedders.e5 import MODEL, VOCABULARY, E5Encoder
 from nexi.stores.embedders.library import LibraryEmbedder
 
-pytest.importorskip("numpy")
+numpy = pytest.importorskip("numpy")
 pytest.importorskip("onnxruntime")
 
 FOLDER = Path(__file__).resolve().parents[3] / "reader" / "nexi_reader"
@@ -55,6 +57,19 @@ def test_the_sentence_that_answers_lies_nearest_whatever_words_it_has() -> None:
     texts = ["The museum closes at six.", "She established the company in Oslo.", "It rained all of March."]
     near = E5Encoder(FOLDER).compare("who founded the firm", texts)
     assert max(near) == near[1]
+
+
+def test_a_comparison_survives_another_one_that_forgets_all_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class TwoResearchers(E5Encoder):
+        """While one compares its third text, the other begins, and too much is remembered."""
+
+        def encode(self, texts: Sequence[str], *, query: bool = False) -> list[Any]:
+            if list(texts) == ["third"]:
+                assert self.compare("the other question", ["another"]) == [1.0]
+            return [numpy.array([1.0])]
+
+    monkeypatch.setattr("nexi.stores.embedders.e5.MAX_REMEMBERED", 1)
+    assert TwoResearchers(FOLDER).compare("a question", ["first", "second", "third"]) == [1.0, 1.0, 1.0]
 
 
 @needs_model
