@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from nexi.text.stopwords import STOP, word_set
 
-__all__ = ["find_antecedent", "find_subject", "name_subject", "split_enumeration"]
+__all__ = ["find_antecedent", "find_subject", "has_pronoun", "name_subject", "split_enumeration"]
 
 
 MAX_CONJUNCT_WORDS = 4
@@ -26,12 +26,19 @@ _ARTICLES = word_set("a an the")
 _WH = word_set("how what who whom when where why which whose")
 _COMMANDS = word_set("compare describe explain discuss list outline summarise summarize")
 _PRONOUN = re.compile(
-    r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(there)(?! (?:is|are|was|were|has|have|had|exists?)\b))\b",
+    r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(?<!is )(?<!are )(?<!was )(?<!were )(there)"
+    r"(?! (?:is|are|was|were|has|have|had|exists?)\b))\b",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(r"\b(?:it|its)\b", re.IGNORECASE)
 _PLURAL = re.compile(r"\b(?:they|them|their)\b", re.IGNORECASE)
 _SPEAKERS = word_set("you i we one people someone users")
+_PARTICLES = word_set("up down out off back")
+# Verbs that often stand between what is asked about and something else: "does Rust need a compiler".
+_VERBS = word_set(
+    "need use have handle store make offer provide support manage keep give take get cause affect change influence help let "
+    "allow become require contain produce treat see call define protect prevent"
+)
 MAX_SUBJECT_WORDS = 3  # of a subject without capitals; of more, some belong to what is asked about it
 _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
 _IRREGULAR = word_set("built made sold lost won held kept sent spent laid led found set shut begun paid put read told")
@@ -70,14 +77,17 @@ def find_subject(part: str) -> str:
     of = phrase_end < len(rest) and rest[phrase_end].lower() == "of"
     if of and low[start] not in _DO_SUPPORT:
         return _strip_words(after)  # "the causes of X" asks about X
-    if not of and low[start] in _DO_SUPPORT:
+    is_followed = len(rest) - phrase_end > 1 and rest[phrase_end].lower() == "in"
+    if low[start] in _DO_SUPPORT and is_followed and len([w for w in phrase if w.lower() not in _ARTICLES]) == 1:
+        return _strip_words(rest[:-1])  # "does logging in Python work"
+    if low[start] in _DO_SUPPORT and not (of and _find_article(phrase) == len(phrase)):
         phrase = _drop_verb(phrase)
     elif phrase[:1] and phrase[0][:1].isupper() and (end := _find_article(phrase)) < len(phrase):
         phrase = phrase[:end]  # "is SQLite a good choice"
-    elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and _is_participle(phrase[-1].lower()):
-        phrase = phrase[:-1]
-    if low[0] == "what" and low[start] in _BE and not _is_definite(phrase) and rest[phrase_end : phrase_end + 1] == ["in"]:
-        return _strip_words(rest)  # "what is quick sorting in Java"
+    elif (low[0] != "what" or not after) and len(phrase) > 1 and _is_participle(phrase[-1].lower()):
+        phrase = phrase[:-1]  # "what are drones used for"
+    if is_followed and phrase and not _is_definite(phrase) and (low[0] == "what" or after[-1][:1].isupper()):
+        return _strip_words([*phrase, *rest[phrase_end:]])  # "what is quick sorting in Java"
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
 
 
@@ -106,7 +116,10 @@ def _drop_verb(phrase: Sequence[str]) -> list[str]:
     second = _find_article(phrase)
     head = list(phrase[:second])
     if head and head[0].lower() in _SPEAKERS:
-        return list(phrase[second:])  # "do you back up a database"
+        after = head[3 if len(head) > 2 and head[2].lower() in _PARTICLES else 2 :]
+        return [*after, *phrase[second:]]  # "do you back up a database"
+    if verb := next((i for i, word in enumerate(head) if i and word in _VERBS), 0):
+        return head[:verb]
     if len(head) == 1 and second < len(phrase) and head[0].islower():
         return list(phrase[second:])
     capital = [i for i, word in enumerate(head) if word[:1].isupper()]
@@ -135,8 +148,12 @@ def _strip_words(words: Sequence[str]) -> str:
 
 
 def find_antecedent(part: str, subjects: Sequence[str]) -> str:
-    """The subject that the pronoun of a part means: the first one that is as singular or plural as the pronoun is."""
-    names = [subject for subject in subjects if subject]
+    """The subject that the pronoun of a part means: the first one that is as singular or plural as the pronoun is.
+
+    "Triggers in SQLite" may mean both; what was named as one of many, such as "a conflict", comes last.
+    """
+    names = sorted(filter(None, subjects), key=lambda subject: subject.lower().startswith(("a ", "an ")))
+    names += [where for subject in names if (where := subject.partition(" in ")[2])]
     if bool(_SINGULAR.search(part)) == bool(_PLURAL.search(part)):
         return names[0] if names else ""
     return next((s for s in names if _is_plural(s) == bool(_PLURAL.search(part))), names[0] if names else "")
@@ -152,12 +169,16 @@ def name_subject(part: str, subject: str) -> str:
     if not subject or subject.lower() in part.lower():
         return part
 
-    def replacement(match: re.Match[str]) -> str:
-        bare = re.sub(r"^(?:a|an)\s+", "the ", subject, flags=re.IGNORECASE)
-        owner = re.sub(r"\s+in\s.*", "", bare)
-        return bare if match[1] else f"{owner}'s" if match[2] else f"in {bare}"
+    bare = re.sub(r"^(?:a|an)\s+", "the ", subject, flags=re.IGNORECASE)
+    owner, _, where = bare.partition(" in ")
+    possessive = f"{owner}'" if _is_plural(owner) and not owner[:1].isupper() else f"{owner}'s"
+    text = _PRONOUN.sub(lambda m: bare if m[1] else possessive if m[2] else f"in {bare}", part, count=1)
+    mark = text[-1:] if text[-1:] in "?." else ""
+    return f"{text.rstrip('?. ')} ({where}){mark}" if where and text != part and where not in text else text
 
-    return _PRONOUN.sub(replacement, part, count=1)
+
+def has_pronoun(part: str) -> bool:
+    return _PRONOUN.search(part) is not None
 
 
 def split_enumeration(part: str) -> list[str]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.parts import find_antecedent, find_subject, name_subject, split_enumeration
+from nexi.research.parts import find_antecedent, find_subject, has_pronoun, name_subject, split_enumeration
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.text.names import find_names
@@ -200,12 +200,16 @@ def split_question(question: str) -> list[str]:
     if len(questions) == 1 and len(items := split_enumeration(questions[0])) > 1:
         return items
     resolved_parts: list[str] = []
+    subjects: list[str] = []  # the latest first
     for part in questions:
-        antecedent = find_antecedent(part, [subject, *(find_subject(earlier) for earlier in reversed(resolved_parts))])
+        antecedent = find_antecedent(part, subjects)
         resolved_parts += [name_subject(one, antecedent) for one in split_enumeration(part)]
+        subjects.insert(0, antecedent if antecedent and has_pronoun(part) else find_subject(part))
     questions = resolved_parts
     return [
-        _make_self_contained(part, questions[:1] if _ONE.search(part) else names or questions[:1], subject)
+        _make_self_contained(part, questions[:1])
+        if _ONE.search(part)
+        else _make_self_contained(part, names or questions[:1], subject)
         for part in questions
     ] or [question.strip()]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.research.parts import find_subject
+from nexi.research.parts import find_subject, split_enumeration
 from nexi.research.planner import split_question
 from nexi.text.names import find_names
 from nexi.text.sentences import sentence_bounds
@@ -43,8 +43,11 @@ def make_title(question: str) -> str:
     if plain != first or (short != plain and not any(part.endswith("?") and not _WHAT_ARE.match(part) for part in parts)):
         title = short.rstrip("?. ")
     elif len(parts) > 1:
-        common = _find_common_phrase(parts)
-        if " " not in common and common[:1].isupper() and common not in find_subject(parts[0]):
+        common, subject = _find_common_phrase(parts), re.sub(r"^(?:an?|the) ", "", find_subject(parts[0]), flags=re.IGNORECASE)
+        is_in_subject = common and _fold_phrase(common.split()) in _fold_phrase(subject.split())
+        if is_in_subject and split_enumeration(question) != parts:
+            common = subject  # "triggers in SQLite" and not "SQLite"
+        elif " " not in common and common[:1].isupper() and not is_in_subject:
             common = ""  # a name that the first part has in passing
         listed = list(dict.fromkeys(names))[:MAX_NAMES] if len(names) > 1 else []
         if common and (not listed or any(word[:1].isupper() for word in common.split())):
@@ -66,11 +69,11 @@ def _find_common_phrase(parts: Sequence[str]) -> str:
     runs = [words[start:end] for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
     phrases = [_strip_ends(run) for run in runs if all(_fold_phrase(run) in other for other in others)]
     longest = max(phrases, key=len) if phrases else []
-    return re.sub(r"['’]s$", "", " ".join(longest))
+    return re.sub(r"['’]s?$", "", " ".join(longest))
 
 
 def _fold_phrase(words: Sequence[str]) -> str:
-    return re.sub(r"['’]s(?= )", "", f" {' '.join(words)} ").casefold()
+    return re.sub(r"['’]s?(?= )", "", f" {' '.join(words)} ").casefold()
 
 
 def _strip_ends(words: Sequence[str]) -> list[str]:

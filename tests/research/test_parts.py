@@ -109,6 +109,34 @@ from nexi.research.planner import split_question
             "Write a brief on Zorb Motors. Cover the revenue of 2025. Name the launch date of the Z-4.",
             ["The revenue of 2025 (Zorb Motors)", "The launch date of the Z-4 (Zorb Motors)"],
         ),
+        (
+            "How does tracing in Ruby work, how is it configured, and how can threads share a log?",
+            [
+                "How does tracing in Ruby work?",
+                "How is tracing in Ruby configured?",
+                "How can threads share a log (tracing in Ruby)?",
+            ],
+        ),
+        (
+            "How do hooks work in Zsh, what are their limits, and how do you set a delay?",
+            ["How do hooks work in Zsh?", "What are hooks' limits (Zsh)?", "How do you set a delay (hooks in Zsh)?"],
+        ),
+        (
+            "Why does Oracle need pruning, how does the pruner work, and how is it tuned?",
+            ["Why does Oracle need pruning?", "How does the pruner work (Oracle)?", "How is the pruner tuned (Oracle)?"],
+        ),
+        (
+            "How do you set up live copies in Oracle, and how does recovery work?",
+            ["How do you set up live copies in Oracle?", "How does recovery work (live copies in Oracle)?"],
+        ),
+        (
+            "What are drones used for, what happens when there is a storm, and who owns them?",
+            ["What are drones used for?", "What happens when there is a storm (drones)?", "Who owns drones?"],
+        ),
+        (
+            "How do brewers measure the strength of beer, and which kinds of beer are there?",
+            ["How do brewers measure the strength of beer?", "Which kinds of beer are there (brewers)?"],
+        ),
         ("What is Norman law and Norman art known for?", ["What is Norman law known for?", "What is Norman art known for?"]),
     ],
 )

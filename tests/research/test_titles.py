@@ -15,6 +15,7 @@ from nexi.research.titles import make_heading, make_title
         ("How did canals change Holland, who dug them, and what did they cost?", "Canals"),
         ("How are private ferries organised in Spain, Norway and Peru?", "Private ferries: Spain, Norway and Peru"),
         ("Who was Ada Lovelace, and what did Alan Turing build?", "Ada Lovelace and Alan Turing"),
+        ("How do hooks work in Zsh, and what are their limits?", "Hooks in Zsh"),
         ("How does Java's garbage collector work, and what are common mistakes?", "Java's garbage collector"),
         (
             "How was water shared and land owned under the Ming dynasty?",
