@@ -27,7 +27,16 @@ from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
 from nexi.app.webhook import send_notice
 from nexi.budget import Meter
-from nexi.errors import ConfigError, InternalError, NexiError, NoEvidenceError, QuestionError, StoppedError, StoreError
+from nexi.errors import (
+    ConfigError,
+    InternalError,
+    NexiError,
+    NoEvidenceError,
+    QuestionError,
+    RunTakenError,
+    StoppedError,
+    StoreError,
+)
 from nexi.events import (
     TERMINAL,
     AnswerChecked,
@@ -235,7 +244,14 @@ class Run:
             )
             await self._fail(error, StopReason.CANCELLED if is_stop else StopReason.API_ERROR)
         except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
-            await self._fail(await self._internal_error(error), StopReason.API_ERROR)
+            file = self._ports.config.runs_dir / self.id / "traceback.txt"
+            fix = f"please report it with {file.parent}"
+            try:
+                await asyncio.to_thread(file.write_text, "".join(traceback.format_exception(error)), "utf-8")
+            except OSError:
+                fix = ""
+            fault = InternalError("an internal error ended the search", cause=repr(error)[:500], fix=fix)
+            await self._fail(fault, StopReason.API_ERROR)
         finally:
             await self.emit.log.close()
             if self._ports.config.webhook_url and not self.environment.is_replay and not self.emit.is_sealed:
@@ -343,22 +359,13 @@ class Run:
         if any(isinstance(f, TERMINAL) for f in self.emit.facts):
             return
         usage, iterations = self.meter.usage + self._lost_usage, self.meter.iterations
-        await self.emit(RunFailed(error.code, error.message, error.cause, error.fix, stop, iterations, usage, self._seconds()))
+        end = RunFailed(error.code, error.message, error.cause, error.fix, stop, iterations, usage, self._seconds())
+        with suppress(RunTakenError):  # whoever has the run now ends it
+            await self.emit(end)
 
     async def _end_as_cancelled(self) -> None:
         await self._fail(StoppedError(Notice("run.cancelled", "the search was cancelled")), StopReason.CANCELLED)
         await self.emit.log.close()
-
-    async def _internal_error(self, error: BaseException) -> NexiError:
-        name = self._ports.config.runs_dir / self.id / "traceback.txt"
-        text = "".join(traceback.format_exception(error))
-        try:
-            await asyncio.to_thread(name.write_text, text, "utf-8")
-        except OSError:
-            return InternalError("an internal error ended the search", cause=repr(error)[:500])
-        return InternalError(
-            "an internal error ended the search", cause=repr(error)[:500], fix=f"please report it with {name.parent}"
-        )
 
     def _add_to_history(self, answer: Answer) -> list[Warned]:
         from nexi.history import create_entry
