@@ -274,9 +274,16 @@ class DocumentIndexing:
             return self._report_step(url, f"skipped: {reason}", 1)
         kind = page.content_type.partition(";")[0].strip().lower()
         is_xml = kind.endswith(("/xml", "+xml"))
-        if is_xml and "xhtml" not in kind and page.links and depth < SITEMAP_DEPTH:  # only the entries of a feed give links
-            return await self._take_feed(url, page, depth)
-        if not (is_xml and "sitemap" in url.rpartition("/")[2].lower()):
+        # only the entries of a feed give links
+        is_feed = is_xml and "xhtml" not in kind and page.links and depth < SITEMAP_DEPTH
+        if is_feed:
+            before = self.taken.outcomes.total()
+            for entry in page.links[:MAX_PAGES]:
+                await self._take_site(entry, depth + SITEMAP_DEPTH)
+            if self.taken.outcomes.total() > before:
+                return None
+        if is_feed or not (is_xml and "sitemap" in url.rpartition("/")[2].lower()):
+            # a page, or the own text of a feed none of whose entries can be read
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
@@ -286,15 +293,6 @@ class DocumentIndexing:
             if depth < SITEMAP_DEPTH or "sitemap" not in address:
                 await self._take_site(address, depth + 1)
         return None
-
-    async def _take_feed(self, url: str, feed: Page, depth: int) -> None:
-        """The pages of a feed's entries; the feed's own text where none of them can be read."""
-        before = self.taken.outcomes.total()
-        for entry in feed.links[:MAX_PAGES]:
-            await self._take_site(entry, depth + SITEMAP_DEPTH)
-        if self.taken.outcomes.total() == before:
-            self._waiting.append(_Read(replace(feed, url=feed.final_url or url), url, 1))
-            await self._store_queued()
 
     async def take_sitemap(self, url: str) -> None:
         """The pages of a site by its sitemaps: those that its robots.txt names, or /sitemap.xml. Raises NexiError."""

@@ -57,7 +57,15 @@ class LocalBackend:
         self._is_about_question = is_about_question
 
     async def search(self, query: Query) -> list[Hit]:
-        scope = _scope_of(query, self._knowledge.clock.now(), self._scope)
+        days = SPANS.get(query.time_range, 0)
+        scope = Scope(
+            urls=self._scope.urls,
+            domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.sites),
+            excluded_domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.excluded_sites),
+            languages=(query.language,) if query.language else (),
+            tags=self._scope.tags,
+            since=(self._knowledge.clock.now() - timedelta(days=days)).isoformat() if days else "",
+        )
         try:
             retriever = await self._knowledge.retriever(self._gate)
             most = min(MAX_PASSAGES, query.count * PASSAGES_PER_HIT)
@@ -107,19 +115,6 @@ class LocalFetcher:
         if page is None:
             raise FetchError("the page is not in the knowledge store", cause="it was never stored, or it was removed")
         return page
-
-
-def _scope_of(query: Query, now: datetime, within: Scope) -> Scope:
-    """The part of the store that the filters of a query leave."""
-    days = SPANS.get(query.time_range, 0)
-    return Scope(
-        urls=within.urls,
-        domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.sites),
-        excluded_domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.excluded_sites),
-        languages=(query.language,) if query.language else (),
-        tags=within.tags,
-        since=(now - timedelta(days=days)).isoformat() if days else "",
-    )
 
 
 def _hits_of(passages: Sequence[Passage], count: int, query: str = "") -> list[Hit]:
@@ -261,7 +256,6 @@ __all__ = [
     "LocalBackend",
     "LocalFetcher",
     "_hits_of",
-    "_scope_of",
     "full_error",
     "pages_answered_before",
 ]

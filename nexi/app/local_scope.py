@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nexi.app.factory import fetches_its_model
-from nexi.config import EXTRACTIVE, ROLES, Config, Endpoint
+from nexi.config import EXTRACTIVE, ROLES, Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_url
 
@@ -32,7 +32,8 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
         changes["otel_endpoint"] = ""
     if config.webhook_url and not is_loopback_url(config.webhook_url):
         changes["webhook_url"] = ""
-    remote = [role for role in ROLES if not _is_here(config.endpoint(role))]
+    endpoints = {role: config.endpoint(role) for role in ROLES}
+    remote = [role for role, at in endpoints.items() if not at.is_extractive and not is_loopback_url(at.base_url)]
     if not remote:
         return config.override(**changes), ()
     if "answer" in remote:
@@ -40,7 +41,3 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
     # A person's own model on this machine goes on answering when only a helper of it is elsewhere.
     built_in: dict[str, Any] = {role: {"model": EXTRACTIVE} for role in remote}
     return config.override(**changes, roles={**config.roles, **built_in}), (ROLE_NOT_ASKED,)
-
-
-def _is_here(endpoint: Endpoint) -> bool:
-    return endpoint.is_extractive or is_loopback_url(endpoint.base_url)

@@ -47,7 +47,15 @@ class PlainModel:
         messages = (Message("system", prompt), Message("user", f"Question: {question}\n\nAnswer:\n{answer}"))
         llm = self._open_llm("json", after.usage, after.model_calls)
         reply = await llm.complete(messages, max_tokens=max_tokens, deadline=self._deadline(), schema=schema)
-        value = _map_texts(_fitting_value(reply.text, schema), lambda text: _make_safe(text, messages))
+        try:
+            value = parse_lenient(reply.text)
+            problems = check_schema(value, schema)
+        except ValueError as error:
+            value, problems = None, [str(error)]
+        if problems:
+            cause, fix = "; ".join(problems[:3]), "ask with a simpler schema, or for text"
+            raise LLMError("the model wrote no JSON that fits the schema", cause=cause, fix=fix, code="bad_json")
+        value = _map_texts(value, lambda text: _make_safe(text, messages))
         return replace(reply, text=json.dumps(value, ensure_ascii=False))
 
     def _open_llm(self, purpose: Purpose, spent: Usage, calls: int) -> MeteredLLM:
@@ -62,18 +70,6 @@ class PlainModel:
 def open_plain_model(ports: PortFactory) -> PlainModel | None:
     """The model, or None where only the built-in one is set up."""
     return None if open_gate(ports).is_built_in("answer") else PlainModel(ports)
-
-
-def _fitting_value(text: str, schema: Mapping[str, Any]) -> object:
-    try:
-        value = parse_lenient(text)
-        problems = check_schema(value, schema)
-    except ValueError as error:
-        value, problems = None, [str(error)]
-    if problems:
-        fix = "ask with a simpler schema, or for text"
-        raise LLMError("the model wrote no JSON that fits the schema", cause="; ".join(problems[:3]), fix=fix, code="bad_json")
-    return value
 
 
 def _make_safe(text: str, messages: Sequence[Message]) -> str:

@@ -79,7 +79,13 @@ class PersonalPool(Generic[T]):
         """The resource of a person, which stays open for as long as the block. Raises what opening it raises."""
         async with self._opening:
             if person not in self._open:
-                self._open[person] = await self._enter(person)
+                opening = _OpenResource(self._open_resource(person))
+                try:
+                    await opening.wait_until_open()
+                except BaseException:  # also of a caller that left meanwhile
+                    self._start_closing(opening)
+                    raise
+                self._open[person] = opening
             resource = self._open[person]
             resource.users += 1
         if resource.expiry:
@@ -93,15 +99,6 @@ class PersonalPool(Generic[T]):
             if not resource.users:
                 self._expire(person, resource)
             self._close_idle()
-
-    async def _enter(self, person: str) -> _OpenResource[T]:
-        resource = _OpenResource(self._open_resource(person))
-        try:
-            await resource.wait_until_open()
-        except BaseException:  # also of a caller that left meanwhile
-            self._start_closing(resource)
-            raise
-        return resource
 
     def _expire(self, person: str, resource: _OpenResource[T]) -> None:
         """Close a resource after a while, unless it is used or busy until then."""

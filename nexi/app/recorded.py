@@ -84,19 +84,14 @@ class RecordedRun(Struct, frozen=True):
         ends = {f.call for f in self.facts if isinstance(f, ModelReplied | ModelFailed)}
         calls = [f for f in self.facts if isinstance(f, ModelAsked)]
         lost = [f for f in calls if f.call not in ends]
+        if not lost:
+            return Usage(), 0
         usage, _, _ = self.usage_so_far(agents=False)
-        return _estimate_lost_calls(lost, [f for f in calls if f.call in ends], usage), len(lost)
-
-
-def _estimate_lost_calls(lost: Sequence[ModelAsked], ended: Sequence[ModelAsked], usage: Usage) -> Usage:
-    """What calls without a known end cost, by their prompts and by what those that ended did cost."""
-    prompts, known_prompts = (sum(f.prompt_tokens for f in calls) for calls in (lost, ended))
-    if not lost:
-        return Usage()
-    scale = prompts / known_prompts if known_prompts else 0.0
-    tokens_in = round(usage.input_tokens * scale) if known_prompts else prompts
-    cost = None if usage.cost is None else usage.cost * scale
-    return Usage(tokens_in, round(usage.output_tokens * scale), estimated=True, cost=cost)
+        prompts, known_prompts = sum(f.prompt_tokens for f in lost), sum(f.prompt_tokens for f in calls if f.call in ends)
+        scale = prompts / known_prompts if known_prompts else 0.0
+        tokens_in = round(usage.input_tokens * scale) if known_prompts else prompts
+        cost = None if usage.cost is None else usage.cost * scale
+        return Usage(tokens_in, round(usage.output_tokens * scale), estimated=True, cost=cost), len(lost)
 
 
 def read_recorded_run(

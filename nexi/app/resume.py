@@ -124,21 +124,17 @@ async def session_of(started: RunStarted, runs: RunStore, facts: Sequence[Fact] 
     sources = tuple(fact.source for fact in first if isinstance(fact, SourceNumbered))
     if sources and not session.has_evidence:
         await restore_sources(session, runs, sources)
-    if messages := await _said_before(started, runs):
-        session.messages[:] = messages
-        for message in messages:
-            urls = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
-            session.allow_urls(urls if message.role in ("tool", "user") else ())
-    return session
-
-
-async def _said_before(started: RunStarted, runs: RunStore) -> list[Message]:
     reference = started.settings.get("conversation")
     text = await runs.pages.get(str(reference.get("digest"))) if isinstance(reference, Mapping) else None
     try:
-        return [Message.from_dict(form) for form in json.loads(text or "[]")]
+        messages = [Message.from_dict(form) for form in json.loads(text or "[]")]
     except (ValueError, KeyError, TypeError, AttributeError):
-        return []  # not what this program writes
+        return session  # not what this program writes
+    session.messages[:] = messages or session.messages
+    for message in messages:
+        urls = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
+        session.allow_urls(urls if message.role in ("tool", "user") else ())
+    return session
 
 
 def config_of_run(started: RunStarted, config: Config) -> Config:

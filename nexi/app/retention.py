@@ -7,6 +7,7 @@ run directory; the notice lies in a small file of state.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,12 @@ class RetentionNotice:
             return
         due, notice = self._runs.find_expired(keep_days, max_mb), self._read_notice()
         shown_at, runs = str(notice.get("shown") or ""), set(notice.get("runs", ()))
-        if shown_at and runs and not self._is_old_enough(shown_at):
-            return  # one notice at a time: what became due since is in the next one
+        if shown_at and runs:
+            was_long_ago = False
+            with suppress(ValueError, TypeError):
+                was_long_ago = datetime.fromisoformat(shown_at) <= self._clock.now() - timedelta(days=NOTICE_DAYS)
+            if not was_long_ago:
+                return  # one notice at a time: what became due since is in the next one
         may_go = [run for run in due if shown_at and run in runs]
         self._runs.prune(keep_days, max_mb, only=may_go)
         due_later = [run for run in due if run not in may_go]
@@ -62,12 +67,6 @@ class RetentionNotice:
             "nexi runs tidy --dry-run lists them, nexi runs keep ID keeps one",
             **values,
         )
-
-    def _is_old_enough(self, shown_at: str) -> bool:
-        try:
-            return datetime.fromisoformat(shown_at) <= self._clock.now() - timedelta(days=NOTICE_DAYS)
-        except (ValueError, TypeError):
-            return False
 
     def _read_notice(self) -> dict[str, Any]:
         try:
