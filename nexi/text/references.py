@@ -55,9 +55,7 @@ _COMPOUND = (
     r"(?:industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|scene|world)"
 )
 # "The longest river" and "the first president" are told from others by their rank; "the origin of species" is no species.
-_RANKED = (
-    r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|world['’]s|of|in|for|on|and)"
-)
+_RANKED = r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|world['’]s|of|in|for|on|and)"
 _OPEN = re.compile(
     rf"\b(?P<lead>this|these|those|the)\s+(?:(?!{_RANKED}\b)[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
     rf"(?!\s+{_COMPOUND}\b)(?=(?P<rest>[^?.!]*))",
