@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
-from nexi.web import CONTRACTS, page
+from nexi.web import list_contracts, page
 from tests.team.world import MOON, QUESTION, ServedTeam, ask, serving_team
 
 WORD = "xylophone"  # in everything that is Ada's
@@ -59,7 +59,7 @@ SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 def every_route() -> list[tuple[str, str]]:
     """Method and path of everything the app of a person answers."""
     routes: list[Route] = [
-        route for contract in (*CONTRACTS, page, shares, schedules, team_page) for route in contract.routes()
+        route for contract in (*list_contracts(), page, shares, schedules, team_page) for route in contract.routes()
     ]
     rows = {(method, route.path) for route in routes for method in (route.methods or {"GET"}) - {"HEAD"}}
     return sorted(rows | {("POST", "/mcp")})

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from nexi.team.web import schedules, shares
-from nexi.web import CONTRACTS, page
+from nexi.web import list_contracts, page
 from tests.team.test_knowledge import ask_local
 from tests.team.test_ownership import WORD, ask_as_ada, send
 from tests.team.world import ServedTeam, ask, serving_team
@@ -36,7 +36,7 @@ async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
 
 
 def routes_of_a_run() -> set[tuple[str, str]]:
-    routes = [route for contract in (*CONTRACTS, page, shares, schedules) for route in contract.routes()]
+    routes = [route for contract in (*list_contracts(), page, shares, schedules) for route in contract.routes()]
     return {(method, route.path) for route in routes if "{id}" in route.path for method in route.methods or ()}
 
 
