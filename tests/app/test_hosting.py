@@ -30,11 +30,12 @@ ANSWER = "The Moon is 384,400 km from Earth on average [1]."
 CREATED = "2026-01-02T03:04:05.000+00:00"
 
 
-class GatedLLM(ScriptedLLM):
+class GatedLLM:
     """A model that searches, reads a page and answers, once its gate is open."""
 
+    name = "scripted"
+
     def __init__(self, *, is_open: bool = True, error: Exception | None = None) -> None:
-        super().__init__()
         self.asked, self.gate, self._error = asyncio.Event(), asyncio.Event(), error
         if is_open:
             self.gate.set()
@@ -43,8 +44,8 @@ class GatedLLM(ScriptedLLM):
         self.asked.set()
         await self.gate.wait()
         results = sum(message.role == "tool" for message in messages)
-        self.steps = [self._error or (searching("distance of the Moon"), reading(MOON), answering(ANSWER))[min(results, 2)]]
-        return await super().complete(messages, *arguments, **options)
+        step = (searching("distance of the Moon"), reading(MOON), answering(ANSWER))[min(results, 2)]
+        return await ScriptedLLM(self._error or step).complete(messages, *arguments, **options)
 
 
 class Metrics:
