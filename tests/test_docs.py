@@ -26,6 +26,8 @@ from nexi.app.webhook import describe_end
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
 from rig import miniweb
+from tests.cli.command import Command as NexiCommand
+from tests.cli.command import pipe
 from tests.wording import find_old_words
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -261,25 +263,31 @@ NEED_A_DATABASE = ("admin", "work")  # with one they run in tests/team
     ids=lambda a: " ".join(a) or "nexi",
 )
 def test_every_documented_command_runs_without_a_traceback(
-    offline_world: tuple[str, dict[str, str]], arguments: tuple[str, ...]
+    offline_world: tuple[str, dict[str, str]],
+    arguments: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     page, env = offline_world
-    here = [page if word.startswith("https://") else word for word in arguments]
-    piped = "how far is the moon from earth" if arguments == ("--plain",) else ""
-    done = run_nexi(here, said=piped, **env)
-    assert "Traceback" not in done.stderr
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(env["NEXI_HOME"])  # what a command writes beside itself stays there
+    nexi = NexiCommand(Path(env["NEXI_HOME"]), monkeypatch, capsys)
+    with pipe(b"how far is the moon from earth" if arguments == ("--plain",) else b"") as stdin:
+        done = nexi(*(page if word.startswith("https://") else word for word in arguments), stdin=stdin)
+    assert "Traceback" not in done.err
     saves_to_no_vault = "--save" in arguments
     is_refused = arguments in ASKS_A_PERSON or saves_to_no_vault or (arguments and arguments[0] in NEED_A_DATABASE)
-    assert done.returncode in ((2,) if is_refused else (0, 1, 5, 6)), done.stderr
-    assert done.returncode in (0, 6) or "Error" in done.stderr or "error" in done.stdout
+    assert done.code in ((2,) if is_refused else (0, 1, 5, 6)), done.err
+    assert done.code in (0, 6) or "Error" in done.err or "error" in done.out
 
 
-def run_nexi(arguments: list[str], said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+def run_nexi(arguments: list[str], **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nexi", *arguments],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **env},
-        cwd=env.get("NEXI_HOME"),  # what a command writes beside itself stays there
-        input=said,
+        cwd=env.get("NEXI_HOME"),
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=300,
@@ -309,14 +317,15 @@ def test_every_python_example_runs(block: Block, web: str, capsys: pytest.Captur
     assert "384,400 km" in shown or "Moon" not in block.text
 
 
-def test_the_documented_json_is_what_the_command_prints(web: str, tmp_path: Path) -> None:
-    question = "How far is the Moon from Earth on average?"
-    env = {name: os.environ[name] for name in ("SEARXNG_URL", "NEXI_ALLOW_PRIVATE", "NEXI_HOME")}
-    answer = json.loads(run_nexi(["--json", question], **env).stdout)
-    failure = json.loads(run_nexi(["--json", "--time-target", "0.000001", question], **env).stdout)
-    hits = json.loads(run_nexi(["find", "--json", "moon"], **env).stdout)
-    page = json.loads(run_nexi(["fetch", "--json", hits["hits"][0]["url"]], **env).stdout)
-    history = json.loads(run_nexi(["history", "--json"], **env).stdout)
+def test_the_documented_json_is_what_the_command_prints(
+    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question, nexi = "How far is the Moon from Earth on average?", NexiCommand(tmp_path, monkeypatch, capsys)
+    answer = json.loads(nexi("--json", question).out)
+    failure = json.loads(nexi("--json", "--time-target", "0.000001", question).out)
+    hits = json.loads(nexi("find", "--json", "moon").out)
+    page = json.loads(nexi("fetch", "--json", hits["hits"][0]["url"]).out)
+    history = json.loads(nexi("history", "--json").out)
     log = RunDirectory(tmp_path / "runs", tmp_path / "pages", SystemClock()).open_log(answer["id"])
     notice = describe_end(answer["id"], "search", [fact for _, fact in log.facts])
     forms = {shape(json.loads(block.text)) for block in JSON if '"schema"' in block.text or '"error"' in block.text}
