@@ -49,13 +49,14 @@ def list_messages(sources: Iterable[Path]) -> list[Entry]:
 
 def find_entries(source: str) -> Iterator[Entry]:
     tree = ast.parse(source)
+    nodes, top_level = [*ast.walk(tree)], {id(node) for node in tree.body}
     constants = {
         node.targets[0].id: node.value
-        for node in [*ast.walk(tree), *tree.body]
+        for node in [*nodes, *tree.body]
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        if node in tree.body or _is_call_of(node.value, "Notice")
+        if id(node) in top_level or _is_call_of(node.value, "Notice")
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
