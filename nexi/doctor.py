@@ -611,15 +611,12 @@ async def _check_versions(environment: DoctorEnvironment) -> list[Check]:
     if missing_packages:
         fix = f"{Path(sys.executable).name} -m pip install {' '.join(missing_packages)}"
         return [Check("versions", False, message, f"not installed: {', '.join(missing_packages)}", fix)]
-    return [Check("versions", True, message), *await asyncio.to_thread(_check_other_package)]
-
-
-def _check_other_package() -> list[Check]:
-    """Another project's package `nexi` overwrites files of this one."""
-    if not (theirs := other_package()):
-        return []
-    fix = f"{sys.executable} -m pip uninstall nexi, then install nexi-engine again"
-    return [Check("versions of nexi", False, "another project's package `nexi` is installed beside nexi-engine", theirs, fix)]
+    checks = [Check("versions", True, message)]
+    if theirs := await asyncio.to_thread(other_package):  # it overwrites files of this one
+        what = "another project's package `nexi` is installed beside nexi-engine"
+        fix = f"{sys.executable} -m pip uninstall nexi, then install nexi-engine again"
+        checks.append(Check("versions of nexi", False, what, theirs, fix))
+    return checks
 
 
 def _installed_version(name: str) -> str:

@@ -520,17 +520,15 @@ def decode(data: Mapping[str, Any]) -> Event:
         raise ValueError(f"unknown event kind {data.get('kind')!r}")
     if TABLE in data:
         data = restore_notices({name: value for name, value in data.items() if name != TABLE}, data[TABLE])
-    event: Event = _build_value(cls, _upgrade_review(data) if cls is AnswerChecked else data)
+    if cls is AnswerChecked:
+        # in a review of version 0.1, what rules called supported is found today, and what they called partly is not
+        review = dict(data["review"])
+        proof = {**(review.get("proof") or {})}
+        proof["claims"] = [_upgrade_claim(claim) for claim in proof.get("claims") or ()]
+        dropped_claims = [_upgrade_claim(claim) for claim in review.get("dropped") or ()]
+        data = {**data, "review": {**review, "proof": proof, "dropped": dropped_claims}}
+    event: Event = _build_value(cls, data)
     return event
-
-
-def _upgrade_review(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A review of version 0.1 in the words of today: what rules called supported is found, what they called partly is not."""
-    review = dict(data["review"])
-    proof = dict(review.get("proof") or {})
-    proof["claims"] = [_upgrade_claim(claim) for claim in proof.get("claims") or ()]
-    dropped_claims = [_upgrade_claim(claim) for claim in review.get("dropped") or ()]
-    return {**data, "review": {**review, "proof": proof, "dropped": dropped_claims}}
 
 
 def _upgrade_claim(claim: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nexi.app import Nexi, RunLimits, RunRequest, RunResult, Session
+from nexi.app import Nexi, RunLimits, RunRequest, Session
 from nexi.compat import _force_answer, _get_tool_schemas
 from nexi.config import Config
 from nexi.events import Event, ModelAsked
@@ -21,7 +21,6 @@ __all__ = [
     "SearchResult",
     "_force_answer",
     "_get_tool_schemas",
-    "_to_search_result",
     "run_search",
     "run_search_sync",
 ]
@@ -70,19 +69,7 @@ async def run_search(
                 progress_callback(call, iteration, limit)
 
         await run.drive(report)
-        return _to_search_result(run.result())
-
-
-def run_search_sync(query: str, config: Config, **options: Any) -> SearchResult:
-    """`run_search` for code without an event loop; refuses inside a running one."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(run_search(query, config, **options))
-    raise RuntimeError("run_search_sync was called inside a running event loop: await run_search instead")
-
-
-def _to_search_result(result: RunResult) -> SearchResult:
+        result = run.result()
     sources = result.session.book.sources
     return SearchResult(
         answer=result.answer.text,
@@ -94,3 +81,12 @@ def _to_search_result(result: RunResult) -> SearchResult:
         tokens=result.finished.usage.total,
         reached_max_iter=result.answer.stop is StopReason.MAX_ITERATIONS,
     )
+
+
+def run_search_sync(query: str, config: Config, **options: Any) -> SearchResult:
+    """`run_search` for code without an event loop; refuses inside a running one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run_search(query, config, **options))
+    raise RuntimeError("run_search_sync was called inside a running event loop: await run_search instead")

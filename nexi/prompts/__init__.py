@@ -58,7 +58,11 @@ def render(name: str, *, folder: Path | None = None, **values: object) -> str:
     """The prompt with its values filled in; `<folder>/<name>.md` wins over ours."""
     text, where = template(name, folder)
     names = placeholders(text, where)
-    _check_values(names, set(values), where)
+    if absent := sorted(names - values.keys()):
+        fix = f"the values it may use are {_list_placeholders(values)}"
+        raise ConfigError(f"{where} asks for {_list_placeholders(absent)}", cause="no such value is given to it", fix=fix)
+    if unused := sorted(values.keys() - names):
+        raise ConfigError(f"{where} does not use {_list_placeholders(unused)}", fix="put every value into the text")
     return _TOKEN.sub(lambda match: str(values[match[1]]) if match[1] else match[0][0], text)
 
 
@@ -108,14 +112,6 @@ def _own_text(path: Path) -> str | None:
     except OSError as error:
         fix = "make it a readable file, or delete it to use the built-in prompt"
         raise ConfigError(f"{path} cannot be read", cause=error.strerror or str(error), fix=fix) from error
-
-
-def _check_values(names: frozenset[str], values: set[str], where: str) -> None:
-    if absent := sorted(names - values):
-        fix = f"the values it may use are {_list_placeholders(values)}"
-        raise ConfigError(f"{where} asks for {_list_placeholders(absent)}", cause="no such value is given to it", fix=fix)
-    if unused := sorted(values - names):
-        raise ConfigError(f"{where} does not use {_list_placeholders(unused)}", fix="put every value into the text")
 
 
 def _list_placeholders(names: Iterable[str]) -> str:

@@ -10,9 +10,9 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, structs
 
@@ -318,7 +318,13 @@ class RunDirectory:
 
     def _summarise(self, folder: Path) -> RunSummary:
         path = folder / "log.jsonl"
-        header, first, last = _read_ends(path)
+        lines = [b"", b"", b""]  # the header, the first fact and the last; empty where the log cannot be read
+        with suppress(OSError):
+            with path.open("rb") as file:
+                head = file.readline(), file.readline()
+            ends = files.lines_from_end(path)
+            lines = [*head, b"" if next(ends) else next(ends, b"")]
+        header, (first, last) = try_unseal(lines[0]), (try_unseal(line).get("fact", {}) for line in lines[1:])
         is_running = (not header or last.get("kind") not in ENDED_STATES) and self.is_running(folder.name)
         size = sum(map(size_of, folder.glob("*")))
         return summarise_run(folder.name, str(header.get("created", "")), size, first, last, is_running=is_running)
@@ -361,18 +367,6 @@ def _is_sound(run_id: str, data: bytes) -> bool:
     except DamagedLogError:
         return False
     return True
-
-
-def _read_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Header, first fact and last fact of a log, empty where they cannot be read."""
-    try:
-        with path.open("rb") as file:
-            header, first = file.readline(), file.readline()
-        ends = files.lines_from_end(path)
-        last = b"" if next(ends) else next(ends, b"")
-    except OSError:
-        return {}, {}, {}
-    return try_unseal(header), try_unseal(first).get("fact", {}), try_unseal(last).get("fact", {})
 
 
 def _modification_time(path: Path) -> datetime:

@@ -49,8 +49,17 @@ class FileRunLog:
         self._write_line(line)
         self._count += 1
         number, self._ended = self._count, isinstance(fact, events.TERMINAL)
-        if isinstance(fact, events.DURABLE):
-            await self._wait_for_flush(number, len(line))
+        if not isinstance(fact, events.DURABLE):
+            return number
+        if self._next is None:
+            self._next = _Flush(number, self._end - len(line))
+            self._next.task = asyncio.ensure_future(self._flush_to_disk(self._next, self._flushing))
+        flush = self._next
+        # A cancelled caller leaves the line in place: it was written, and its number is taken. Unlike awaiting the task, a
+        # cancelled wait leaves the flush alone.
+        await asyncio.wait([flush.task])
+        if flush.failure:
+            raise files.store_error(f"Could not flush the log of run {self.run_id}", self.path, flush.failure)
         return number
 
     def stop_requested(self) -> bool:
@@ -89,16 +98,6 @@ class FileRunLog:
             self._cut_torn_line()
         except OSError:
             return  # the next append tries again before it writes
-
-    async def _wait_for_flush(self, number: int, size: int) -> None:
-        """Wait for the disk. A cancelled caller leaves the line in place: it was written, and its number is taken."""
-        if self._next is None:
-            self._next = _Flush(number, self._end - size)
-            self._next.task = asyncio.ensure_future(self._flush_to_disk(self._next, self._flushing))
-        flush = self._next
-        await asyncio.wait([flush.task])  # unlike awaiting it, a cancelled wait leaves the flush alone
-        if flush.failure:
-            raise files.store_error(f"Could not flush the log of run {self.run_id}", self.path, flush.failure)
 
     async def _flush_to_disk(self, mine: _Flush, before: _Flush | None) -> None:
         if before:

@@ -7,6 +7,7 @@ by the digest they are stored under. Nothing here knows what a run was about.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -135,17 +136,13 @@ def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:
     for line in lines:
         record = try_unseal(line)
         number = record.get("n") if record else None
-        if record and isinstance(number, int) and number > last and _is_known_fact(record):
-            lines_by_number[number] = line
-            last = number
+        if not record or not isinstance(number, int) or number <= last:
+            continue
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            if is_fact(decode(record["fact"])):
+                lines_by_number[number] = line
+                last = number
     return lines_by_number
-
-
-def _is_known_fact(record: Mapping[str, Any]) -> bool:
-    try:
-        return is_fact(decode(record["fact"]))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return False
 
 
 def _moment_of(record: Mapping[str, Any], otherwise: datetime) -> datetime:

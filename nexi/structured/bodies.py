@@ -29,14 +29,12 @@ def read_value(value: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise BodyError(check_schema(value, schema_of(kind)) or [_translate_problem(str(error))]) from error
-
-
-def _translate_problem(text: str) -> str:
-    """A problem in msgspec's words, for what a schema cannot say."""
-    problem, _, path = text.replace("`", "").partition(" - at $")
-    place = path.removeprefix(".")
-    return f"{place}: {problem[:1].lower()}{problem[1:]}" if place else problem
+        problems = check_schema(value, schema_of(kind))
+        if not problems:  # a schema cannot say everything that msgspec checks
+            problem, _, path = str(error).replace("`", "").partition(" - at $")
+            place = path.removeprefix(".")
+            problems = [f"{place}: {problem[:1].lower()}{problem[1:]}" if place else problem]
+        raise BodyError(problems) from error
 
 
 @cache
