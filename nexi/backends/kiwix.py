@@ -64,18 +64,17 @@ def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes
             fix="nexi config set service_urls.kiwix http://127.0.0.1:8080",
         )
     root = re.match(r"https?://[^/]+", base)
-    hits = [_read_item(item[1], root[0] if root else base, dates) for item in _ITEM.finditer(text)]
+    hits = []
+    for item in _ITEM.findall(text):
+        path = _tag_text(item, "link")
+        prefix, content, rest = path.rpartition("/content/")
+        book, _, page = (rest if content else path.lstrip("/")).partition("/")
+        # without the bar that kiwix-serve puts above a page
+        url = f"{root[0] if root else base}{prefix}/raw/{book}/content/{page}"
+        date = dates.get(_tag_text(item.partition("<book>")[2], "title"), "")
+        snippet = _tag_text(item, "description") + (f" (archive of {date})" if date else "")
+        hits.append(Hit(url, _tag_text(item, "title"), snippet, date, NAME))
     return KiwixSearch(int(re.sub(r"\D", "", total[1])), tuple(hits))
-
-
-def _read_item(item: str, root: str, dates: Mapping[str, str]) -> Hit:
-    path = _tag_text(item, "link")
-    prefix, content, rest = path.rpartition("/content/")
-    book, _, page = (rest if content else path.lstrip("/")).partition("/")
-    url = f"{root}{prefix}/raw/{book}/content/{page}"  # without the bar that kiwix-serve puts above a page
-    date = dates.get(_tag_text(item.partition("<book>")[2], "title"), "")
-    snippet = _tag_text(item, "description") + (f" (archive of {date})" if date else "")
-    return Hit(url, _tag_text(item, "title"), snippet, date, NAME)
 
 
 def parse_dates(body: bytes) -> dict[str, str]:

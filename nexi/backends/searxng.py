@@ -47,7 +47,9 @@ class Searxng(Struct, frozen=True):
             params["language"] = query.language
         if focus and focus.categories:
             params["categories"] = focus.categories
-        if period := _time_range(query.time_range):
+        period = query.time_range.strip().lower()
+        period = _TIME_RANGES.get(period, period)
+        if period in _TIME_RANGES.values():
             params["time_range"] = period
         return BackendRequest(
             url=self.base_url.partition("?")[0].rstrip("/").removesuffix("/search") + "/search",
@@ -67,12 +69,6 @@ class Searxng(Struct, frozen=True):
         if not hits:
             _check_engines(data.get("unresponsive_engines"))
         return hits
-
-
-def _time_range(text: str) -> str:
-    text = text.strip().lower()
-    period = _TIME_RANGES.get(text, text)
-    return period if period in _TIME_RANGES.values() else ""
 
 
 def _parse_hit(result: Any) -> Hit | None:

@@ -61,7 +61,10 @@ class StackExchange(Struct, frozen=True):
 
     def _build_request(self, path: str, params: Mapping[str, str], query: Query) -> BackendRequest:
         key = {"key": self.api_key} if self.api_key else {}
-        params = {**params, "site": _site_for(query.sites) or self.site, "filter": "withbody", **key}
+        hosts = (site.removeprefix("www.") for site in query.sites)
+        own = (host for host in hosts if host.endswith(".stackexchange.com") or host in OWN_HOSTS)
+        site = next(own, "").removesuffix(".stackexchange.com").removesuffix(".com") or self.site
+        params = {**params, "site": site, "filter": "withbody", **key}
         return BackendRequest(url=f"{self.base_url}{path}", params=tuple(params.items()), timeout_s=self.timeout_s)
 
     def _parse_items(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Mapping[str, object]]:
@@ -106,16 +109,6 @@ def find_accepted(body: bytes, hits: list[Hit]) -> dict[str, int]:
         _link_of(item): item.get("accepted_answer_id") for item in read_rows(json_object("Stack Exchange", body).get("items"))
     }
     return {link: answer for link, answer in ids.items() if link in links and isinstance(answer, int)}
-
-
-def _site_for(sites: tuple[str, ...]) -> str:
-    for site in sites:
-        name = site.removeprefix("www.")
-        if name.endswith(".stackexchange.com"):
-            return name.removesuffix(".stackexchange.com")
-        if name in OWN_HOSTS:
-            return name.removesuffix(".com")
-    return ""
 
 
 def _link_of(item: Mapping[str, object]) -> str:

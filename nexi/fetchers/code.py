@@ -40,7 +40,11 @@ class CodeFetcher:
         name, _, line = url.removeprefix(SCHEME).partition("#")
         relative = unquote(name)
         data = await asyncio.to_thread(self._read_file, relative)
-        text = _cut_lines(data.decode("utf-8", "replace"), line)
+        text = data.decode("utf-8", "replace")
+        lines, number = text.splitlines(keepends=True), re.fullmatch(r"L(\d{1,9})", line)
+        if number and len(lines) > MAX_LINES:  # of a long file, what is around the line that `L12` names
+            start = max(0, min(int(number[1]) - MAX_LINES // 2, len(lines) - MAX_LINES))
+            text = "".join(lines[start : start + MAX_LINES])
         return Page(
             url,
             text[: limits.max_chars],
@@ -72,13 +76,3 @@ class CodeFetcher:
 def _refusal(relative: str, cause: str) -> FetchError:
     """A failure that stands: no other fetcher can read a file of the project."""
     return FetchError(f"{relative[:200]} is not read", reason="blocked", cause=cause)
-
-
-def _cut_lines(text: str, line: str) -> str:
-    """The whole of a short file, and of a longer one the lines around the one that `L12` names."""
-    lines = text.splitlines(keepends=True)
-    number = re.fullmatch(r"L(\d{1,9})", line)
-    if len(lines) <= MAX_LINES or not number:
-        return text
-    start = max(0, min(int(number[1]) - MAX_LINES // 2, len(lines) - MAX_LINES))
-    return "".join(lines[start : start + MAX_LINES])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -112,7 +112,16 @@ class HttpFetcher:
                 if download is None and old_copy:
                     return replace(old_copy, fetched_at=self._clock.now().isoformat())
                 assert download is not None  # noqa: S101 - only a page with an old copy can be unchanged
-                content = await _extract_text(download, limits, timer, self._ocr_languages, id(self))
+                data, kind = download.body.data, media_type(download.content_type)
+                if find_format(kind):  # a document is read in a process of its own
+                    from nexi.fetchers.apart import read_apart
+
+                    content = await read_apart(
+                        data, kind, limits.max_chars, origin="web", languages=self._ocr_languages, whose=id(self), timer=timer
+                    )
+                else:
+                    notes, href = limits.cites_notes, download.url.href
+                    content = await asyncio.to_thread(extract, data, download.content_type, href, cites_notes=notes)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -262,19 +271,6 @@ class HttpFetcher:
             modified=download.modified[:MAX_VALIDATOR],
             redirects=download.redirects,
         )
-
-
-async def _extract_text(
-    download: _Download, limits: FetchLimits, timer: asyncio.Timeout, languages: str, whose: Hashable
-) -> Extracted:
-    """The text, made off the event loop; a document is read in a process of its own."""
-    if find_format(kind := media_type(download.content_type)):
-        from nexi.fetchers.apart import read_apart
-
-        data = download.body.data
-        return await read_apart(data, kind, limits.max_chars, origin="web", languages=languages, whose=whose, timer=timer)
-    href, notes = download.url.href, limits.cites_notes
-    return await asyncio.to_thread(extract, download.body.data, download.content_type, href, cites_notes=notes)
 
 
 def _check_picture(url: Url, body: Body) -> PictureFile:

@@ -128,23 +128,20 @@ class Transport:
 
     async def _send_request(self, request: httpcore2.Request, way: _Way) -> httpcore2.Response:
         try:
-            return await (await self._pool_for(way)).handle_async_request(request)
+            async with self._opening:
+                if way not in self._pools:
+                    tls = await asyncio.to_thread(_load_certificates, self._trust) if way.scheme == "https" else None
+                    self._pools[way] = httpcore2.AsyncConnectionPool(
+                        ssl_context=tls,
+                        proxy=self._proxy if way.proxied else None,
+                        max_connections=MAX_CONNECTIONS,
+                        keepalive_expiry=KEEPALIVE_S,
+                        http2=way.http2,
+                        network_backend=None if way.proxied else GuardedBackend(self._guard, resolve=self._resolve),
+                    )
+            return await self._pools[way].handle_async_request(request)
         except ValueError as error:  # over HTTP/2 a status is not checked to be a number
             raise httpcore2.RemoteProtocolError(str(error)) from error
-
-    async def _pool_for(self, way: _Way) -> httpcore2.AsyncConnectionPool:
-        async with self._opening:
-            if way not in self._pools:
-                tls = await asyncio.to_thread(_load_certificates, self._trust) if way.scheme == "https" else None
-                self._pools[way] = httpcore2.AsyncConnectionPool(
-                    ssl_context=tls,
-                    proxy=self._proxy if way.proxied else None,
-                    max_connections=MAX_CONNECTIONS,
-                    keepalive_expiry=KEEPALIVE_S,
-                    http2=way.http2,
-                    network_backend=None if way.proxied else GuardedBackend(self._guard, resolve=self._resolve),
-                )
-            return self._pools[way]
 
 
 def _load_certificates(trust: Trust) -> ssl.SSLContext:

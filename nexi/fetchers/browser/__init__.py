@@ -113,7 +113,12 @@ class Browser:
             try:
                 return await worker.render(url, max(1.0, timeout_s - GRACE_S))
             except (asyncio.CancelledError, _HungError):
-                self._retire_worker(worker)
+                # The next page gets a new worker; this one ends with its last reader.
+                if self._worker and self._worker.done() and not self._worker.cancelled() and self._worker.result() is worker:
+                    self._worker = None
+                    task = asyncio.ensure_future(worker.close_when_free())
+                    self._retired[task] = worker
+                    task.add_done_callback(self._retired.pop)
                 raise
 
     async def aclose(self) -> None:
@@ -145,14 +150,6 @@ class Browser:
             await worker.wait_until_ready(self._start_timeout_s)
             worker.stack = stack.pop_all()
             return worker
-
-    def _retire_worker(self, worker: _BrowserWorker) -> None:
-        """The next page gets a new worker; this one ends with its last reader."""
-        if self._worker and self._worker.done() and not self._worker.cancelled() and self._worker.result() is worker:
-            self._worker = None
-            task = asyncio.ensure_future(worker.close_when_free())
-            self._retired[task] = worker
-            task.add_done_callback(self._retired.pop)
 
 
 class _HungError(FetchError):
