@@ -24,7 +24,6 @@ from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceErr
 from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.token_counter import TokenCounter
 from nexi.tools.specs import FINAL_ANSWER, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, StopReason, ToolCall, ToolResult
@@ -182,8 +181,15 @@ class Fallbacks:
         context = self._context
         prompt = render("force_answer", folder=context.settings.prompts_folder, reason=reason)
         window = context.llm.max_context - reply_tokens(context)
-        conversation = [*flatten_tool_messages(context.session.messages), Message("user", prompt)]
-        messages = _trim_to_fit(conversation, context.counter, window)
+        messages = [*flatten_tool_messages(context.session.messages), Message("user", prompt)]
+        # the longest messages are cut until the conversation fits; the first and the last stay whole
+        while not context.counter.at_most(messages, window) and len(messages) > 2:
+            at = max(range(1, len(messages) - 1), key=lambda i: len(messages[i].content))
+            content = messages[at].content
+            if len(content) < 200:
+                del messages[at]
+            else:
+                messages[at] = Message(messages[at].role, content[: len(content) // 2])
         try:
             reply = await context.llm.complete(
                 messages, max_tokens=context.settings.max_output_tokens, deadline=context.final_deadline()
@@ -269,16 +275,3 @@ def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:
         elif message.content:
             flat.append(Message(message.role, message.content))
     return flat
-
-
-def _trim_to_fit(messages: Sequence[Message], counter: TokenCounter, limit: int) -> list[Message]:
-    """Cut the longest messages until the conversation fits; the first and the last stay whole."""
-    result = list(messages)
-    while not counter.at_most(result, limit) and len(result) > 2:
-        at = max(range(1, len(result) - 1), key=lambda i: len(result[i].content))
-        content = result[at].content
-        if len(content) < 200:
-            del result[at]
-        else:
-            result[at] = Message(result[at].role, content[: len(content) // 2])
-    return result

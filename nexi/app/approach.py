@@ -70,22 +70,19 @@ def keep_approach(config: Config, approach: Approach) -> None:
 
 async def probe_tool_use(config: Config, llm: LLM) -> Approach:
     """Let a model search, read and answer once, and keep how it is used from now on. Raises LLMError."""
-    approach: Approach = "tools" if await _can_use_tools(llm, config) else "passages"
-    with suppress(StoreError):
-        await asyncio.to_thread(keep_approach, config, approach)
-    return approach
-
-
-async def _can_use_tools(llm: LLM, config: Config) -> bool:
+    approach: Approach = "tools"
     messages = [Message("system", get_system_prompt("s", config=config)), Message("user", _TEST_QUESTION)]
     steps: tuple[tuple[ToolSpec, dict[str, Any]], ...] = ((WEB_SEARCH, _TEST_HITS), (WEB_GET, _TEST_PAGE), (FINAL_ANSWER, {}))
     for spec, result in steps:
         reply = await llm.complete(messages, SPECS, max_tokens=MAX_TEST_TOKENS, temperature=0.0)
         call = next((c for c in reply.tool_calls if c.name == spec.name), None)
         if call is None or not _is_sound(call, spec):
-            return False
+            approach = "passages"
+            break
         messages += [Message("assistant", "", (call,)), Message("tool", json.dumps(result), tool_call_id=call.id)]
-    return True
+    with suppress(StoreError):
+        await asyncio.to_thread(keep_approach, config, approach)
+    return approach
 
 
 def _is_sound(call: ToolCall, spec: ToolSpec) -> bool:

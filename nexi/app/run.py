@@ -245,12 +245,12 @@ class Run:
             await self._fail(error, StopReason.CANCELLED if is_stop else StopReason.API_ERROR)
         except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
             file = self._ports.config.runs_dir / self.id / "traceback.txt"
-            fix = f"please report it with {file.parent}"
-            try:
+            fault = InternalError("an internal error ended the search", cause=repr(error)[:500])
+            with suppress(OSError):
                 await asyncio.to_thread(file.write_text, "".join(traceback.format_exception(error)), "utf-8")
-            except OSError:
-                fix = ""
-            fault = InternalError("an internal error ended the search", cause=repr(error)[:500], fix=fix)
+                fault = InternalError(
+                    "an internal error ended the search", cause=repr(error)[:500], fix=f"please report it with {file.parent}"
+                )
             await self._fail(fault, StopReason.API_ERROR)
         finally:
             await self.emit.log.close()

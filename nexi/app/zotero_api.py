@@ -63,8 +63,12 @@ def build_library(rows: list[dict[str, Any]]) -> Library:
         parent = str(about.get("parentItem") or "")
         if parent and isinstance(note := about.get("note"), str) and about.get("itemType") == "note":
             notes[parent].append(note_text(note))
-        elif parent and (file := _file_of(row)):
-            files[parent].append(file)
+            continue
+        links = row.get("links")
+        enclosure = links.get("enclosure") if isinstance(links, dict) else None
+        href = str(enclosure.get("href") or "") if isinstance(enclosure, dict) else ""
+        if parent and href.startswith("file:///"):
+            files[parent].append(unquote(urlsplit(href).path))
     items = tuple(item for row in rows if (item := _item_of(row, notes, files)))
     file_path = next((Path(file) for each in files.values() for file in each if Path(file).parts[-3:-2] == ("storage",)), None)
     return Library(items, file_path.parents[2] if file_path else Path.home() / "Zotero", "items", "zotero")
@@ -81,13 +85,6 @@ def _item_of(row: dict[str, Any], notes: defaultdict[str, list[str]], files: def
     labels = [str(tag.get("tag")) for tag in tags if isinstance(tag, dict) and tag.get("tag")] if isinstance(tags, list) else []
     fields = {name: value for name, value in about.items() if isinstance(value, str)}
     return read_fields(key, fields, [a for a in authors if a], labels, notes[key], files[key]) if key.isalnum() else None
-
-
-def _file_of(row: dict[str, Any]) -> str:
-    links = row.get("links")
-    enclosure = links.get("enclosure") if isinstance(links, dict) else None
-    href = str(enclosure.get("href") or "") if isinstance(enclosure, dict) else ""
-    return unquote(urlsplit(href).path) if href.startswith("file:///") else ""
 
 
 def _read_rows(url: str) -> list[dict[str, Any]]:

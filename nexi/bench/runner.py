@@ -20,7 +20,7 @@ from nexi.events import RunFailed
 from nexi.types import Usage
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi, RunRequest, RunResult
+    from nexi.app import Nexi, RunRequest
 
 OnAnswer = Callable[[BenchQuestion, BenchRow], None]
 
@@ -81,30 +81,26 @@ class BenchRunner:
             await run.drive()
             seconds = round(time.perf_counter() - start, 3)
             try:
-                return _result_row(question.id, run.result(), seconds)
+                result = run.result()
             except ConfigError:
                 raise
             except NexiError as error:
                 usage = next((fact.usage for fact in reversed(run.facts) if isinstance(fact, RunFailed)), Usage())
                 message = f"{error.code}: {error}"[:500]
                 return BenchRow(question.id, tokens=usage.total, cost=usage.cost, seconds=seconds, error=message)
-
-
-def _result_row(name: str, result: RunResult, seconds: float) -> BenchRow:
-    """The row of an answer."""
-    end, review = result.finished, result.answer.review
-    return BenchRow(
-        name,
-        result.answer.text,
-        citations=tuple(source.url for source in result.answer.sources),
-        read=tuple(source.url for source in result.session.book.sources),
-        pages=end.pages,
-        model_calls=end.model_calls,
-        tokens=end.usage.total,
-        cost=end.usage.cost,
-        seconds=seconds,
-        supported=review.proof.passed if review else 0,
-        checked=len(review.proof.checked) if review else 0,
-        conflicts=len(result.answer.conflicts),
-        run=result.id,
-    )
+        end, review = result.finished, result.answer.review
+        return BenchRow(
+            question.id,
+            result.answer.text,
+            citations=tuple(source.url for source in result.answer.sources),
+            read=tuple(source.url for source in result.session.book.sources),
+            pages=end.pages,
+            model_calls=end.model_calls,
+            tokens=end.usage.total,
+            cost=end.usage.cost,
+            seconds=seconds,
+            supported=review.proof.passed if review else 0,
+            checked=len(review.proof.checked) if review else 0,
+            conflicts=len(result.answer.conflicts),
+            run=result.id,
+        )

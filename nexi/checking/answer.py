@@ -192,14 +192,6 @@ class AnswerCheck:
         if self._verifier is None:
             return text, None
         await self.drain()
-        text, review = await self._review(text, judge, rewrite)
-        if self._verifier.strict:
-            self._release(text)
-        return text, review
-
-    # checking
-
-    async def _review(self, text: str, judge: Judge | None, rewrite: RewriteSentences | None) -> tuple[str, Review]:
         claims = soften_claims(await self._check_by_rules(text[:MAX_CHARS]))
         review = Review(Proof(claims), strict=self.is_strict, version=REVIEW_VERSION)
         if len(text) > MAX_CHARS:
@@ -209,7 +201,12 @@ class AnswerCheck:
             review = await self._judge(review, judge, pages)
             if rewrite and any(map(is_rejected, review.proof.claims)):
                 text, review = await self._correct(text, review, judge, rewrite, pages)
-        return self._leave_out(text, review) if self.is_strict else (text, review)
+        if self.is_strict:
+            text, review = self._leave_out(text, review)
+            self._release(text)
+        return text, review
+
+    # checking
 
     @property
     def _question(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,7 +26,29 @@ def fetch_command(url: str, as_json: bool) -> None:
     with report_errors(as_json=as_json):
         page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
         if as_json:
-            return print_json(_page_json(page))
+            return print_json(
+                {
+                    "schema": SCHEMA,
+                    "url": page.url,
+                    "final_url": page.final_url or page.url,
+                    "title": page.title,
+                    "text": page.text,
+                    "language": page.language,
+                    "author": page.author,
+                    "published": page.published,
+                    "modified": page.updated,
+                    "description": page.description,
+                    "headings": list(page.headings),
+                    "code_languages": list(page.code_languages),
+                    "links": list(page.links),
+                    "content_type": page.content_type,
+                    "bytes": page.downloaded_bytes,
+                    "truncated": page.truncated,
+                    "warnings": _find_warnings(page),
+                    "fetcher": page.fetcher,
+                    "fetched_at": page.fetched_at,
+                }
+            )
         for warning in _find_warnings(page):
             print_warning(warning)
         return write(_page_text(page))
@@ -44,27 +66,3 @@ def _page_text(page: Page) -> str:
     title, text = clean_line(page.title), clean_text(page.text).strip()
     begins = text.partition("\n")[0].lstrip("# ").strip() == title
     return f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n"
-
-
-def _page_json(page: Page) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "url": page.url,
-        "final_url": page.final_url or page.url,
-        "title": page.title,
-        "text": page.text,
-        "language": page.language,
-        "author": page.author,
-        "published": page.published,
-        "modified": page.updated,
-        "description": page.description,
-        "headings": list(page.headings),
-        "code_languages": list(page.code_languages),
-        "links": list(page.links),
-        "content_type": page.content_type,
-        "bytes": page.downloaded_bytes,
-        "truncated": page.truncated,
-        "warnings": _find_warnings(page),
-        "fetcher": page.fetcher,
-        "fetched_at": page.fetched_at,
-    }

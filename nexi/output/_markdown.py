@@ -50,27 +50,20 @@ class _MarkdownDrawing:
         """Render block by block, as a stream is, with one blank line between blocks."""
         lines: list[list[Segment]] = []
         for block in self._blocks:
-            lines += [[], *_block_lines(block, console, options)]
+            rows = [list(row) for row in console.render_lines(block, options.update(height=None), pad=False)]
+            for row in rows:
+                while row and not row[-1].text.rstrip():
+                    row.pop()
+                if row:
+                    row[-1] = Segment(row[-1].text.rstrip(), row[-1].style)
+            numbers = [number for number, row in enumerate(rows) if row]
+            lines += [[], *(rows[numbers[0] : numbers[-1] + 1] if numbers else ())]
         return lines[1:]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in self.lines(console, options):
             yield from line
             yield Segment.line()
-
-
-def _block_lines(block: _Markdown, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-    """The lines of one block, without trailing blanks and without blank lines around them."""
-    lines = []
-    for row in console.render_lines(block, options.update(height=None), pad=False):
-        line = list(row)
-        while line and not line[-1].text.rstrip():
-            line.pop()
-        if line:
-            line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
-        lines.append(line)
-    numbers = [number for number, line in enumerate(lines) if line]
-    return lines[numbers[0] : numbers[-1] + 1] if numbers else []
 
 
 def render_markdown(text: str) -> _MarkdownDrawing:

@@ -5,7 +5,7 @@ Above are the doors, which show the same; below are the values of `checking`. Pu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from nexi.output.proof import GOOD, VERDICT_WORDS, claim_json, evidence_line, proof_json
@@ -135,8 +135,16 @@ def _check_markdown(result: Verification, target: str, *, strict: bool, verbose:
     claims = [c for c in result.proof.checked if verbose or c.verdict not in GOOD]
     parts = [f"# Verification of {clean_line(target)}", *_check_lines(result, strict=strict)]
     if claims:
-        before = {change.index: change.before.value for change in result.changes}
-        parts.append("\n".join(line for claim in claims for line in _claim_markdown(result, claim, before)))
+        before, lines = {change.index: change.before.value for change in result.changes}, []
+        for claim in claims:
+            was = f" (was {VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
+            sign, verdict = SIGNS[claim.verdict.value], VERDICT_WORDS[claim.verdict.value]
+            if result.is_uncited(claim) and claim.verdict.value in ("unchecked", "not_confirmed", "not_found"):
+                verdict = "no citation"
+            lines.append(f"- {sign} line {result.line_of(claim)}, {verdict}{was}: {_shorten(claim.text)}")
+            lines += [f"  - {clean_line(claim.reason)}"] if claim.reason and not claim.evidence else []
+            lines += [f"  - {evidence_line(evidence)}" for evidence in claim.evidence]
+        parts.append("\n".join(lines))
     if result.sources:
         parts += ["## Sources", "\n".join(map(_source_markdown, result.sources))]
     if result.document.unread:
@@ -168,18 +176,6 @@ def _judge_lines(result: Verification) -> list[str]:
         judge = f"Judged by {clean_line(result.judge)}." if result.judge else NO_JUDGE
     gap = clean_line(result.gap).rstrip(".")
     return [judge, f"{gap}."] if gap else [judge]
-
-
-def _claim_markdown(result: Verification, claim: Claim, before: Mapping[int, str]) -> Iterator[str]:
-    was = f" (was {VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
-    sign, verdict = SIGNS[claim.verdict.value], VERDICT_WORDS[claim.verdict.value]
-    if result.is_uncited(claim) and claim.verdict.value in ("unchecked", "not_confirmed", "not_found"):
-        verdict = "no citation"
-    yield f"- {sign} line {result.line_of(claim)}, {verdict}{was}: {_shorten(claim.text)}"
-    if not claim.evidence and claim.reason:
-        yield f"  - {clean_line(claim.reason)}"
-    for evidence in claim.evidence:
-        yield f"  - {evidence_line(evidence)}"
 
 
 def _shorten(text: str) -> str:
