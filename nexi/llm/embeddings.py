@@ -109,17 +109,14 @@ class OpenAIEmbedder:
         try:
             answer = json.loads(body)
             vectors = _parse_vectors(answer, len(batch))
-            self._check_lengths(vectors)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise faults.bad_embeddings(self._endpoint.endpoint_name, error) from None
-        return Embedded(vectors, self._read_usage(answer, batch))
-
-    def _check_lengths(self, vectors: Sequence[Vector]) -> None:
-        """The first answer tells how long vectors are; ValueError where another differs."""
         lengths = {len(vector) for vector in vectors} | ({self._dims} if self._dims else set())
-        if len(lengths) != 1:
-            raise ValueError(f"vectors of different lengths: {sorted(lengths)}")
+        if len(lengths) != 1:  # the first answer tells how long vectors are
+            problem = ValueError(f"vectors of different lengths: {sorted(lengths)}")
+            raise faults.bad_embeddings(self._endpoint.endpoint_name, problem)
         self._dims = lengths.pop()
+        return Embedded(vectors, self._read_usage(answer, batch))
 
     def _read_usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:
         """What the server counted, or an estimate."""

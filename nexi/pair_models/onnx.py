@@ -166,8 +166,17 @@ class CrossEncoder:
         return batches
 
     def score(self, batch: Sequence[Encoded]) -> list[PairScore]:
+        np = self._numpy
         try:
-            (logits, *_) = self._session.run(None, self._build_inputs(batch))
+            shape = len(batch), max(len(item.ids) for item in batch)
+            ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+            ids += self._tokenizer.token_to_id("[PAD]") or self._tokenizer.token_to_id("<pad>") or 0
+            for row, item in enumerate(batch):
+                ids[row, : len(item.ids)] = item.ids
+                mask[row, : len(item.ids)] = 1
+                types[row, : len(item.ids)] = item.types
+            arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+            (logits, *_) = self._session.run(None, {name: arrays[name] for name in self._inputs})
         except Exception as error:  # noqa: BLE001 - the edge of a foreign library: it raises whatever its parts raise
             return build_gaps(batch, f"the model failed ({' '.join(str(error).split())[:200]})")
         if logits.shape != (len(batch), self._labels.count):
@@ -175,18 +184,6 @@ class CrossEncoder:
                 batch, f"the model's output has the shape {tuple(logits.shape)}, not {(len(batch), self._labels.count)}"
             )
         return [self._score_of(row) for row in logits]
-
-    def _build_inputs(self, batch: Sequence[Encoded]) -> dict[str, Any]:
-        np = self._numpy
-        shape = len(batch), max(len(item.ids) for item in batch)
-        ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
-        ids += self._tokenizer.token_to_id("[PAD]") or self._tokenizer.token_to_id("<pad>") or 0
-        for row, item in enumerate(batch):
-            ids[row, : len(item.ids)] = item.ids
-            mask[row, : len(item.ids)] = 1
-            types[row, : len(item.ids)] = item.types
-        arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        return {name: arrays[name] for name in self._inputs}
 
     def _score_of(self, logits: Any) -> PairScore:
         np = self._numpy

@@ -119,9 +119,15 @@ class OpenAICompatible:
         if body.lstrip().startswith(b"<"):
             raise faults.web_page(self._endpoint, body)
         try:
-            return _model_ids(body)
+            entries = json_reader.parse_json(body.decode("utf-8", "replace"))
         except ValueError:
-            raise faults.bad_reply(self._endpoint, body) from None
+            entries = None
+        if isinstance(entries, dict) and {"data", "models"} & entries.keys():
+            entries = entries.get("data") or entries.get("models") or []
+        elif not isinstance(entries, list):
+            raise faults.bad_reply(self._endpoint, body)
+        names = (e.get("id") or e.get("name") for e in (entries if isinstance(entries, list) else ()) if isinstance(e, dict))
+        return [name for name in names if isinstance(name, str)]
 
     @property
     def endpoint_name(self) -> EndpointLabel:
@@ -405,18 +411,6 @@ async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
         if len(body) >= limit:
             break
     return bytes(body[:limit])
-
-
-def _model_ids(body: bytes) -> list[str]:
-    listing = json_reader.parse_json(body.decode("utf-8", "replace"))
-    if isinstance(listing, dict) and {"data", "models"} & listing.keys():
-        entries = listing.get("data") or listing.get("models") or []
-    elif isinstance(listing, list):
-        entries = listing
-    else:
-        raise ValueError("no list of models")
-    names = (e.get("id") or e.get("name") for e in (entries if isinstance(entries, list) else ()) if isinstance(e, dict))
-    return [name for name in names if isinstance(name, str)]
 
 
 def _finish_reason(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> Finish:

@@ -70,8 +70,20 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
 
 
 def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
+    if ask.tools and dialect.rung != "schema":
+        return None
     if ask.tools:
-        return _json_schema("tool_call", _call_schema(ask.tools)) if dialect.rung == "schema" else None
+        forms = [spec.parameters for spec in ask.tools]
+        call = {
+            "type": "object",
+            "properties": {
+                "tool": {"type": "string", "enum": [spec.name for spec in ask.tools]},
+                "arguments": forms[0] if len(forms) == 1 else {"anyOf": forms},
+            },
+            "required": ["tool", "arguments"],
+            "additionalProperties": False,
+        }
+        return _json_schema("tool_call", call)
     if ask.schema is None or dialect.form == "text":
         return None
     return _json_schema("reply", ask.schema) if dialect.form == "json_schema" else {"type": "json_object"}
@@ -79,20 +91,6 @@ def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
 
 def _json_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
-
-
-def _call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
-    """The schema of one tool call written as JSON."""
-    forms = [spec.parameters for spec in tools]
-    return {
-        "type": "object",
-        "properties": {
-            "tool": {"type": "string", "enum": [spec.name for spec in tools]},
-            "arguments": forms[0] if len(forms) == 1 else {"anyOf": forms},
-        },
-        "required": ["tool", "arguments"],
-        "additionalProperties": False,
-    }
 
 
 # --- messages

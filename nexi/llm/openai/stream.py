@@ -151,7 +151,15 @@ class BodyReader:
             self._read_events(self._events.feed(chunk))
         else:
             self._body += chunk
-            self._detect_format()
+        start = b"" if self.kind else bytes(self._body[:512]).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if start.startswith((b"data:", b":", b"event:", b"id:", b"retry:")):
+            self.kind = "events"
+            body, self._body = bytes(self._body), bytearray()
+            self._read_events(self._events.feed(body.removeprefix(b"\xef\xbb\xbf")))
+        elif start[:1] == b"<":
+            self.kind = "html"
+        elif len(start) >= 6:
+            self.kind = "json"
         pending = self._events.pending_chars if self.kind == "events" else len(self._body)
         self.cut = self.cut or self.draft.is_full or pending > _PENDING_BYTES or self._received > MAX_STREAM_BYTES
 
@@ -169,19 +177,6 @@ class BodyReader:
     def sample(self) -> bytes:
         """The beginning of a body that was no event stream."""
         return bytes(self._body[:65536])
-
-    def _detect_format(self) -> None:
-        if self.kind:
-            return
-        start = bytes(self._body[:512]).lstrip(b"\xef\xbb\xbf \t\r\n")
-        if start.startswith((b"data:", b":", b"event:", b"id:", b"retry:")):
-            self.kind = "events"
-            body, self._body = bytes(self._body), bytearray()
-            self._read_events(self._events.feed(body.removeprefix(b"\xef\xbb\xbf")))
-        elif start[:1] == b"<":
-            self.kind = "html"
-        elif len(start) >= 6:
-            self.kind = "json"
 
     def _read_events(self, events: Sequence[str]) -> None:
         for data in events:
@@ -321,8 +316,12 @@ class ReplyBuffer:
         content = next(filter(None, map(_content_text, fields)), "")
         if content and self._grow_within_limit(content):
             self._release_text(self._text.feed(content))
-        for piece in _call_pieces(part):
-            self._take_call(piece, at_once)
+        calls = part.get("tool_calls")
+        if not isinstance(calls, list):  # one that is not in a list, or the form before there were tools
+            calls = [calls if isinstance(calls, Mapping) else part.get("function_call")]
+        for piece in calls:
+            if isinstance(piece, Mapping):
+                self._take_call(piece, at_once)
         reason = choice.get("finish_reason")
         if reason == "error":
             self.error = choice.get("error") or "the provider stopped with an error"
@@ -396,16 +395,6 @@ class ReplyBuffer:
             return False
         self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         return True
-
-
-def _call_pieces(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    calls = part.get("tool_calls")
-    if isinstance(calls, Mapping):
-        calls = [calls]
-    if not isinstance(calls, list):
-        legacy = part.get("function_call")
-        calls = [legacy] if legacy else []
-    return [piece for piece in calls if isinstance(piece, Mapping)]
 
 
 def _content_text(content: object) -> str:
