@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from nexi.app.assembly import Nexi
 from nexi.app.hosting import RESUMED, RunRegistry
-from nexi.app.request import RunRequest, request_of_run
+from nexi.app.request import request_of_run
 from nexi.app.run import Run, RunOpening
 from nexi.errors import NexiError, StoreError
 from nexi.events import Event, ModelReplied, RunFailed, RunStarted
@@ -70,17 +70,14 @@ class TeamWorker:
         """Begin what the queue has for as long as there is room, then wait for more of either."""
         while True:
             try:
-                while run := await self._pick():
+                while self._registry.active < self._max_runs * MAX_LOST_FACTOR:
+                    run = await asyncio.to_thread(self._team.picker.pick, is_lost=self._registry.is_full)
+                    if run is None:
+                        break
                     self._begin(*run)
             except StoreError as error:
                 log.warning("the queue was interrupted", extra={"why": str(error)})
             await self._team.picker.wait(LOOK_EVERY_S)
-
-    async def _pick(self) -> tuple[str, str] | None:
-        has_room = not self._registry.is_full
-        if self._registry.active >= self._max_runs * MAX_LOST_FACTOR:
-            return None
-        return await asyncio.to_thread(self._team.picker.pick, is_lost=not has_room)
 
     def _begin(self, run_id: str, owner: str) -> None:
         def end(_: object) -> None:
@@ -124,15 +121,22 @@ class TeamWorker:
             return nexi.resume(run_id, changes=RESUMED)
         claimed = await asyncio.to_thread(runs.claim, run_id)
         if is_hopeless:
-            await _end_run(claimed, _abandoned_error())
+            error = StoreError(
+                "the run was given up",
+                cause=f"{MAX_LOSSES} workers were lost one after the other before it got any further",
+                fix="ask again; the logs of the workers say more",
+                code="given_up",
+            )
+            await _end_run(claimed, error)
             return None
         if claimed.read.facts:
             await claimed.log.close()
             return nexi.resume(run_id, changes=RESUMED)
         try:
-            return nexi.run(_request_of(claimed), log=claimed.log)
-        except NexiError as error:  # a request that cannot be used ends its run, or it would come back for ever
-            await _end_run(claimed, error)
+            started = RunStarted(claimed.question, "", "", claimed.mode, request=claimed.request)
+            return nexi.run(request_of_run(started), log=claimed.log)
+        except NexiError as refusal:  # a request that cannot be used ends its run, or it would come back for ever
+            await _end_run(claimed, refusal)
             return None
 
 
@@ -147,19 +151,6 @@ async def _watch(run: Run) -> None:
             return run.abort()
         await asyncio.sleep(WATCH_EVERY_S)
     return None
-
-
-def _request_of(claimed: ClaimedRun) -> RunRequest:
-    return request_of_run(RunStarted(claimed.question, "", "", claimed.mode, request=claimed.request))
-
-
-def _abandoned_error() -> StoreError:
-    return StoreError(
-        "the run was given up",
-        cause=f"{MAX_LOSSES} workers were lost one after the other before it got any further",
-        fix="ask again; the logs of the workers say more",
-        code="given_up",
-    )
 
 
 async def _end_run(claimed: ClaimedRun, error: NexiError) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hmac
 import ipaddress
 import logging
 import math
 import re
+import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
@@ -267,7 +267,7 @@ class _Exchange:
         self.headers = Headers(scope=scope)
         self.client = (scope.get("client") or ("local", 0))[0]
         self.method = scope["method"] if scope["method"] in METHODS else "other"
-        self.id = binascii.b2a_hex(_random_bytes(6)).decode()
+        self.id = secrets.token_hex(6)
         self.status = 499  # the client left before anything was said
         self.closes = False
         self.person = ""  # whose share of the open requests it takes
@@ -388,9 +388,3 @@ def _is_address(host: str) -> bool:
 
 def _do_nothing() -> None:
     return None
-
-
-def _random_bytes(count: int) -> bytes:
-    import os
-
-    return os.urandom(count)

@@ -34,19 +34,16 @@ class McpDoor:
         return [Route(PATH, endpoint=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        door = self._door or await self._open_door()
-        await door.app(scope, receive, send)
-
-    async def _open_door(self) -> HttpDoor:
         """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""
-        async with self._making:
-            if self._door is None:
-                door = await asyncio.to_thread(_build_door, self._nexi)
-                running = asyncio.Event()
-                self._owner = asyncio.create_task(self._run_session_group(door, running))
-                await running.wait()
-                self._door = door
-        return self._door
+        if self._door is None:
+            async with self._making:
+                if self._door is None:
+                    door = await asyncio.to_thread(_build_door, self._nexi)
+                    running = asyncio.Event()
+                    self._owner = asyncio.create_task(self._run_session_group(door, running))
+                    await running.wait()
+                    self._door = door
+        await self._door.app(scope, receive, send)
 
     async def _run_session_group(self, door: HttpDoor, running: asyncio.Event) -> None:
         """A session group must be left by the task that entered it."""

@@ -252,7 +252,10 @@ async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGene
 async def _show_result(request: Request) -> Response:
     """The answer in one of EXPORT_FORMATS, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
-    run_id, form = _run_id(request), _choose_format(request)
+    run_id, form, accepted = _run_id(request), request.query_params.get("format", ""), request.headers.get("accept", "")
+    if form and form not in EXPORT_FORMATS:
+        raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
+    form = form or next((known.name for known in EXPORT_FORMATS.values() if known.media_type in accepted), "json")
     fix = "follow its events, or stop it"
     refusal = build_refusal(409, "not_ended", f"run {run_id} has not ended", fix=fix, retry_after=1)
     if host.is_active(run_id):
@@ -262,15 +265,6 @@ async def _show_result(request: Request) -> Response:
         raise refusal
     result_of(run_id, log.bare_facts)  # a run that failed says why
     return await export_response(request, log, run_id, form, as_file=False)
-
-
-def _choose_format(request: Request) -> str:
-    name = request.query_params.get("format", "")
-    if name and name not in EXPORT_FORMATS:
-        raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
-    accepted = request.headers.get("accept", "")
-    by_header = next((form.name for form in EXPORT_FORMATS.values() if form.media_type in accepted), "json")
-    return name or by_header
 
 
 # ending

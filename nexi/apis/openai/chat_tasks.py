@@ -95,7 +95,11 @@ def _simple_task_reply(task: str, instructions: str) -> str:
     """A reply without a model, in the JSON that the task shows as its output."""
     if _TOOL_CHOICE.match(instructions):
         return json.dumps({"tool_calls": []})
-    words = _last_user_words(task)
+    # what the user said last in the history that the task quotes, as one line
+    history = _HISTORY.search(task)
+    parts = _SPEAKER.split(history[1] if history else "")
+    texts = [text for who, text in zip(parts[1::2], parts[2::2], strict=False) if who.lower() in ("user", "human")]
+    words = " ".join((texts[-1] if texts else "").split())[:300]
     if '"follow_ups"' in task:
         return json.dumps({"follow_ups": []})
     if '"queries"' in task:
@@ -106,11 +110,3 @@ def _simple_task_reply(task: str, instructions: str) -> str:
     if '"title"' in task:
         return json.dumps({"title": title}, ensure_ascii=False)
     return json.dumps({"text": ""}) if '"text"' in task else title
-
-
-def _last_user_words(task: str) -> str:
-    """What the user said last in the history that a task quotes, as one line."""
-    history = _HISTORY.search(task)
-    parts = _SPEAKER.split(history[1] if history else "")
-    texts = [text for who, text in zip(parts[1::2], parts[2::2], strict=False) if who.lower() in ("user", "human")]
-    return " ".join((texts[-1] if texts else "").split())[:300]

@@ -65,7 +65,15 @@ async def _add_schedule(request: Request) -> Response:
     nexi: Nexi = request.app.state.nexi
     run_request = replace(parse_run_request(body), holds_plan=False)
     nexi.check_request(run_request)
-    every, first = INTERVALS[body.every], _parse_first(body.first, nexi.clock.now())
+    every, first = INTERVALS[body.every], None
+    if body.first:
+        try:
+            first = datetime.fromisoformat(body.first)
+        except ValueError as error:
+            raise bad_request("first must be a time", parameter="first", fix="write it as 2026-12-31T07:00Z") from error
+        first = first if first.tzinfo else first.replace(tzinfo=UTC)
+        if abs(first - nexi.clock.now().astimezone(UTC)) > timedelta(days=MAX_SCHEDULE_AHEAD_DAYS):
+            raise bad_request("first must be within a year from now", parameter="first")
     schedule = await asyncio.to_thread(
         lambda: store.add(run_request.question, run_request.mode, request_to_dict(run_request), every=every, first=first)
     )
@@ -78,20 +86,6 @@ async def _remove_schedule(request: Request) -> Response:
         raise build_refusal(404, "not_found", f"there is no schedule {number[:40]}", fix="GET /v1/schedules lists yours")
     await asyncio.to_thread(_store_of(request).remove, int(number))
     return Response(status_code=204)
-
-
-def _parse_first(text: str, now: datetime) -> datetime | None:
-    """When a schedule is due first; without a zone it is in UTC. Raises Refused."""
-    if not text:
-        return None
-    try:
-        first = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise bad_request("first must be a time", parameter="first", fix="write it as 2026-12-31T07:00Z") from error
-    first = first if first.tzinfo else first.replace(tzinfo=UTC)
-    if abs(first - now.astimezone(UTC)) > timedelta(days=MAX_SCHEDULE_AHEAD_DAYS):
-        raise bad_request("first must be within a year from now", parameter="first")
-    return first
 
 
 def _schedule_to_dict(schedule: Schedule) -> dict[str, Any]:

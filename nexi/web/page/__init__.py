@@ -214,7 +214,11 @@ async def _show_run(request: Request) -> Response:
     try:
         answered, log = await _read_answered(request)
     except NexiError as error:
-        return await _show_from_history(request, error)
+        # the answer of a run that is gone, where the history has it
+        kept = await asyncio.to_thread(history.read_from_history, request.app.state.nexi, request.path_params["id"])
+        if kept is None or error.code != "no_such_run":
+            raise
+        return told_reply(kept)
     view = await asyncio.to_thread(view_of, answered)
     timeline = (
         timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
@@ -222,14 +226,6 @@ async def _show_run(request: Request) -> Response:
     images = pictures.describe_pictures(request.app.state.nexi, answered)
     more = {"created": log.header.created, "timeline": timeline, **images}
     return told_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
-
-
-async def _show_from_history(request: Request, error: NexiError) -> Response:
-    """The answer of a run that is gone, where the history has it. Raises the error otherwise."""
-    view = await asyncio.to_thread(history.read_from_history, request.app.state.nexi, request.path_params["id"])
-    if view is None or error.code != "no_such_run":
-        raise error
-    return told_reply(view)
 
 
 async def _export_file(request: Request) -> Response:

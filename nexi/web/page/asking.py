@@ -99,7 +99,10 @@ async def _models_of_server(nexi: Nexi) -> tuple[list[str], str]:
 
 async def _take_file(request: Request) -> Response:
     """A file into the knowledge store, under the name in `name`."""
-    name = _name_of(request)
+    base = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
+    name = _UNSAFE.sub("-", base).strip(" .-").encode("utf-8", "replace").decode()
+    if not name or len(name.encode()) > 200:
+        raise bad_request("name must be the name of a file", parameter="name")
     data = await request.body()
     if not data.strip():
         raise bad_request(f"{name} is empty", fix="drop a file with text in it")
@@ -109,15 +112,6 @@ async def _take_file(request: Request) -> Response:
         tags = (DROPPED, (await find_own_space(state.nexi.ports, space)).tag)
     async with state.taking:  # one at a time: each lies on the disk for a moment, under its own name
         return json_reply(await _index_file(state.nexi, name, data, tags))
-
-
-def _name_of(request: Request) -> str:
-    """The last part of a name, fit for a file. Raises Refused."""
-    base = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
-    name = _UNSAFE.sub("-", base).strip(" .-")
-    if not name or len(name.encode("utf-8", "replace")) > 200:
-        raise bad_request("name must be the name of a file", parameter="name")
-    return name.encode("utf-8", "replace").decode()
 
 
 async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...]) -> dict[str, Any]:

@@ -197,17 +197,13 @@ def _render_evidence(exported: Exported) -> str:
     review = exported.answered.review
     figures = f"<p>{_escape_text(review.proof.figures())}.</p>" if review else ""
     items = "".join(_render_claim(claim, exported) for claim in claims)
-    legend = _render_legend(claims, review, exported.opened)
-    return f'<section class="evidence"><h2>Evidence</h2>{figures}{items}{legend}</section>'
-
-
-def _render_legend(claims: Sequence[Claim], review: Review | None, is_opened: bool) -> str:
-    """What the marks in this file mean and how often they are right, and why sentences were not judged."""
+    # what the marks in this file mean and how often they are right, and why sentences were not judged
     verdicts = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
     judges = review.judges if review else ()
     lines = [f"<li>{SIGNS[v]} {WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in verdicts]
     gap = f"<p>{_escape_text(review.gap)}</p>" if review and review.gap else ""
-    return _fold("What the marks mean", f'<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div>', is_opened)
+    legend = _fold("What the marks mean", f'<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div>', exported.opened)
+    return f'<section class="evidence"><h2>Evidence</h2>{figures}{items}{legend}</section>'
 
 
 def _render_claim(claim: Claim, exported: Exported) -> str:

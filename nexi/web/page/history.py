@@ -122,16 +122,11 @@ def _of_runs(
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
             excerpt = excerpt_answer(entries[run.id].answer, words) if run.id in entries else ""
-            yield {**item, **spent, "thread": _find_root(summaries, run), "excerpt": excerpt, "space": run.space}
-
-
-def _find_root(summaries: Mapping[str, RunSummary], run: RunSummary) -> str:
-    """The id of the first run of a conversation, as far as it is listed."""
-    ids = {run.id}
-    while (before := summaries.get(run.continues)) and before.id not in ids:
-        run = before
-        ids.add(run.id)
-    return run.id
+            first, ids = run, {run.id}  # the first run of the conversation, as far as it is listed
+            while (before := summaries.get(first.continues)) and before.id not in ids:
+                first = before
+                ids.add(first.id)
+            yield {**item, **spent, "thread": first.id, "excerpt": excerpt, "space": run.space}
 
 
 def _of_answers(

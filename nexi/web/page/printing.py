@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from nexi.errors import NexiError
@@ -113,15 +115,7 @@ async def _run_program(name: str, command: list[str], folder: str, patience_s: f
         return f"{name} took more than {patience_s:g} s"
     finally:
         if process.returncode is None:
-            _end_group(process.pid)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # Chromium is several processes: all of the group go
             await process.wait()
     return f"{name} ended with status {status}"
-
-
-def _end_group(group: int) -> None:
-    """Chromium is several processes: all of the group go."""
-    import signal
-    from contextlib import suppress
-
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -100,8 +99,9 @@ async def _save_settings(request: Request) -> Response:
     path = nexi.config.config_path
     if "base_url" in values:
         values |= {"page_base_url": config.page_base_url} if config.page_base_url else {}
-        if await asyncio.to_thread(_address_in_file, path) != parse_site(config.base_url):
-            names.append("api_key")
+        former_url = (await asyncio.to_thread(read_file_settings, path)).get("base_url", DEFAULT_BASE_URL)
+        if parse_site(former_url) != parse_site(config.base_url):
+            names.append("api_key")  # the key in the file belongs to the former address
     await asyncio.to_thread(change_config, values, remove=names, path=path)
     nexi.reconfigure(config)
     return await _show_settings(request)
@@ -137,11 +137,6 @@ def _public_address(url: str) -> str:
     """Scheme, host and path: what else an address has may be secret."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def _address_in_file(path: Path) -> tuple[str, str, int | None]:
-    """What the key in the file belongs to."""
-    return parse_site(read_file_settings(path).get("base_url", DEFAULT_BASE_URL))
 
 
 def is_editable(request: Request) -> bool:
