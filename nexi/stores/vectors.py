@@ -82,7 +82,15 @@ class VectorWriter:
 
     def write(self, epoch: int, slot: int, rows: Any) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
-        for file, block in zip(self._open_files(epoch), (rows, _sign_bits(rows)), strict=True):
+        if self._open is None or self._epoch != epoch:
+            self.close()
+            files.make_private_directory(self._directory)
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            first, second = (
+                os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in _file_paths(self._directory, epoch)
+            )
+            self._open, self._epoch = (first, second), epoch
+        for file, block in zip(self._open, (rows, _sign_bits(rows)), strict=True):
             data = block.tobytes()
             file.seek(slot * (len(data) // max(len(rows), 1)))
             file.write(data)
@@ -113,17 +121,6 @@ class VectorWriter:
         for file in vector_files or ():
             with suppress(OSError):
                 file.close()
-
-    def _open_files(self, epoch: int) -> tuple[IO[bytes], IO[bytes]]:
-        if self._open is None or self._epoch != epoch:
-            self.close()
-            files.make_private_directory(self._directory)
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            first, second = (
-                os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in _file_paths(self._directory, epoch)
-            )
-            self._open, self._epoch = (first, second), epoch
-        return self._open
 
 
 def _file_paths(directory: Path, epoch: int) -> tuple[Path, Path]:
