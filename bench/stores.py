@@ -110,6 +110,10 @@ def nexi_engine(folder: Path) -> Engine:
     def vector(row: Any) -> Any:
         return array("f", row.astype("<f4").tobytes())
 
+    async def search_both_ways(text: str, row: Any, **scope: Any) -> list[Any]:
+        """As retrieval does, which fuses the two."""
+        return [*await store.lexical(text, **scope), *await store.dense(vector(row), embedder="bench", **scope)]
+
     return (
         insert,
         lambda: None,
@@ -117,8 +121,8 @@ def nexi_engine(folder: Path) -> Engine:
             "vector": lambda text, row: store.dense(vector(row), embedder="bench"),
             "vector, filtered": lambda text, row: store.dense(vector(row), embedder="bench", scope=german),
             "words": lambda text, row: store.lexical(text),
-            "hybrid": lambda text, row: store.hybrid(text, vector(row), embedder="bench"),
-            "hybrid, filtered": lambda text, row: store.hybrid(text, vector(row), embedder="bench", scope=german),
+            "hybrid": lambda text, row: search_both_ways(text, row),
+            "hybrid, filtered": lambda text, row: search_both_ways(text, row, scope=german),
         },
     )
 

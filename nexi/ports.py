@@ -227,12 +227,6 @@ class KnowledgeStore(Protocol):
         """By the cosine of vectors, best first; empty while no vector is stored."""
         ...
 
-    async def hybrid(
-        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
-    ) -> list[Passage]:
-        """Both, fused by reciprocal rank."""
-        ...
-
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         """Chunks that have no vector yet."""
         ...

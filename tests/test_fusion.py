@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.fusion import by_reciprocal_rank, fusion_width
+from nexi.text.fusion import by_reciprocal_rank
 
 
 def test_what_several_rankings_have_comes_first() -> None:
@@ -13,9 +13,5 @@ def test_what_several_rankings_have_comes_first() -> None:
     assert fused[0][1] == pytest.approx(1 / 63 + 1 / 61)
 
 
-def test_weights_tell_which_ranking_counts_more() -> None:
-    assert [thing for thing, _ in by_reciprocal_rank([["a", "b"], ["b", "a"]], [1.0, 2.0])] == ["b", "a"]
-
-
 def test_nothing_fuses_to_nothing() -> None:
-    assert (by_reciprocal_rank([]), by_reciprocal_rank([[], []]), fusion_width(1), fusion_width(50)) == ([], [], 30, 150)
+    assert (by_reciprocal_rank([]), by_reciprocal_rank([[], []])) == ([], [])

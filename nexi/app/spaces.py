@@ -129,11 +129,6 @@ class SpaceKnowledge:
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         return await self._store.dense(vector, embedder=embedder, count=count, scope=self._narrow(scope))
 
-    async def hybrid(
-        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
-    ) -> list[Passage]:
-        return await self._store.hybrid(text, vector, embedder=embedder, count=count, scope=self._narrow(scope))
-
     async def stats(self) -> StoreStats:
         return await self._store.stats()
 

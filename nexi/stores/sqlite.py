@@ -21,7 +21,6 @@ from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, 
 from nexi.stores._words import MAX_SCORED, Ranked, WordIndex
 from nexi.stores._writing import MIN_HOLES, StoreTransaction
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
-from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 __all__ = ["SqliteStore"]
@@ -115,18 +114,6 @@ class SqliteStore:
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         def search(db: sqlite3.Connection) -> list[Passage]:
             return _reading.read_passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
-
-        return await self._run_reading(search)
-
-    async def hybrid(
-        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
-    ) -> list[Passage]:
-        def search(db: sqlite3.Connection) -> list[Passage]:
-            wide = fusion.fusion_width(count)
-            by_words = self._by_words(db, text, wide, scope)
-            by_vectors = self._nearest.search(db, vector, embedder, wide, scope)
-            fused_ranking = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranking] for ranking in (by_words, by_vectors)])
-            return _reading.read_passages(db, fused_ranking[:count], scope)
 
         return await self._run_reading(search)
 

@@ -138,7 +138,6 @@ def found(passages: list[Passage]) -> list[tuple[str, int]]:
 async def test_an_empty_store_finds_nothing(store: KnowledgeStore) -> None:
     assert await store.lexical("moon") == []
     assert await store.dense(vector("moon"), embedder=MODEL) == []
-    assert await store.hybrid("moon", vector("moon"), embedder=MODEL) == []
     assert await store.source("https://space.example/moon") is None
     assert (await store.sources(), await store.list_unembedded(), await store.passages("https://x.example/")) == ([], [], [])
     assert (await store.stats()).chunks == 0
@@ -229,14 +228,6 @@ async def test_vectors_find_the_nearest_first(store: KnowledgeStore) -> None:
     assert len(passages) == 2
 
 
-@pytest.mark.distances
-async def test_hybrid_puts_first_what_both_ways_find(store: KnowledgeStore) -> None:
-    await store.put(PAGES, embedder=MODEL)
-    passages = await store.hybrid("plasma star", vector("plasma star"), embedder=MODEL, count=3)
-    assert found(passages)[0] == (SUN.source.url, 0)
-    assert len(passages) == 3
-
-
 SCOPES = [
     (Scope(urls=(MOON.source.url,)), [MOON]),
     (Scope(domains=("space.example",)), [MOON, SUN]),
@@ -263,7 +254,6 @@ async def test_a_scope_holds_for_every_kind_of_search(store: KnowledgeStore, sco
     urls = {p.source.url for p in expected}
     assert {p.url for p in await store.lexical(text, scope=scope)} == urls
     assert {p.url for p in await store.dense(vector(text), embedder=MODEL, scope=scope)} == urls
-    assert {p.url for p in await store.hybrid(text, vector(text), embedder=MODEL, scope=scope)} == urls
     if scope.code is None:
         assert {s.url for s in await store.sources(scope)} == urls
 
@@ -520,7 +510,6 @@ async def test_each_person_has_her_own_pages_and_reads_the_teams(request: pytest
             expected = {p.source.url for p in pages}
             assert {p.url for p in await store.lexical(text)} == expected
             assert {p.url for p in await store.dense(vector(text), embedder=MODEL)} == expected
-            assert {p.url for p in await store.hybrid(text, vector(text), embedder=MODEL)} == expected
         assert {p.text for p in await eve.lexical("orbits plasma cheese schnurren")} == {
             "Eve says the Moon is cheese.",
             "Katzen schnurren leise.",
@@ -577,26 +566,25 @@ async def test_shared_knowledge_is_found_by_those_it_is_shared_with_and_changed_
         return [
             {p.url for p in await store.lexical(text)},
             {p.url for p in await store.dense(vector(text), embedder=MODEL)},
-            {p.url for p in await store.hybrid(text, vector(text), embedder=MODEL)},
             {s.url for s in await store.sources()},
         ]
 
     hers, all_of_it = {CAT.source.url}, {p.source.url for p in PAGES}
-    assert await found_by(eve) == [hers] * 4
+    assert await found_by(eve) == [hers] * 3
     share(True)
-    assert await found_by(eve) == [all_of_it] * 4
+    assert await found_by(eve) == [all_of_it] * 3
     owners = {CAT.source.url: "", MOON.source.url: "Ada", SUN.source.url: "Ada"}
-    assert {p.url: p.owner for p in await eve.hybrid(text, vector(text), embedder=MODEL)} == owners
+    assert {p.url: p.owner for p in await eve.dense(vector(text), embedder=MODEL)} == owners
     assert {s.url: s.owner for s in await eve.sources()} == owners
     assert [p.text for p in await eve.passages(SUN.source.url)] == [c.text for c in SUN.chunks]
-    assert (await found_by(bob), await found_by(ada)) == ([set()] * 4, [{MOON.source.url, SUN.source.url}] * 4)
+    assert (await found_by(bob), await found_by(ada)) == ([set()] * 3, [{MOON.source.url, SUN.source.url}] * 3)
     assert await eve.remove([MOON.source.url, SUN.source.url]) == 0
     assert await eve.link(replace(SUN.source, url="https://mine.example/")) is False
     await eve.put([page(MOON.source.url, "Eve says the Moon is cheese.")], embedder=MODEL)
     assert [p.text for p in await eve.passages(MOON.source.url)] == ["Eve says the Moon is cheese."]
     assert [p.text for p in await ada.passages(MOON.source.url)] == [c.text for c in MOON.chunks]
     share(False)
-    assert await found_by(eve) == [{CAT.source.url, MOON.source.url}] * 4
+    assert await found_by(eve) == [{CAT.source.url, MOON.source.url}] * 3
     assert await eve.source(SUN.source.url) is None
 
 
@@ -619,7 +607,6 @@ async def test_postgres_without_pgvector_stores_words_and_computes_the_vectors_o
         store = PgvectorStore(limited, ada)
         await store.put(PAGES, embedder=MODEL)
         assert found(await store.lexical("plasma")) == [(SUN.source.url, 0)]
-        assert found(await store.hybrid("plasma", vector("plasma"), embedder=MODEL)) == [(SUN.source.url, 0)]
         assert (await store.dense(vector("plasma"), embedder=MODEL), await store.list_unembedded()) == ([], [])
         assert replace(await store.stats(), bytes=0) == StoreStats(3, 4, 23, 0, "", 0)
         with pytest.raises(StoreError, match="no pgvector"):

@@ -112,7 +112,7 @@ async def test_pages_and_questions_are_sent_as_the_interface_wants_them() -> Non
     with serving(server) as url:
         store = QdrantStore.at(url, shards=4, replicas=2)
         await store.put([PAGE], embedder="toy")
-        found = await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy", scope=Scope(tags=("space",)))
+        found = await store.dense(array("f", [1.0, 0.0]), embedder="toy", scope=Scope(tags=("space",)))
         await store.aclose()
     assert [(p.url, p.text, p.tags) for p in found] == [("https://space.example/moon", "The moon is far.", ("space",))]
     name = f"nexi_{slugify('toy')}_2"
@@ -128,9 +128,7 @@ async def test_pages_and_questions_are_sent_as_the_interface_wants_them() -> Non
     indexed = {body["field_name"] for _, path, body in server.asked if path.startswith(f"/collections/{name}/index")}
     assert {"digest", "sources[].within", "sources[].tags", "sources[].fetched"} <= indexed
     [query] = [models.QueryRequest.model_validate(body) for _, path, body in server.asked if path.endswith("/points/query")]
-    assert query.query == models.FusionQuery(fusion=models.Fusion.RRF)
-    assert isinstance(query.prefetch, list)
-    assert [part.using for part in query.prefetch] == ["dense", "words"]
+    assert (query.query, query.using) == (models.NearestQuery(nearest=[1.0, 0.0]), "dense")
 
 
 async def test_every_call_and_every_answer_of_the_stub_is_one_of_the_interface() -> None:
@@ -154,7 +152,6 @@ async def test_every_call_and_every_answer_of_the_stub_is_one_of_the_interface()
         await store.passages("https://space.example/moon", 0, 3)
         await store.lexical("moon", scope=every)
         await store.dense(array("f", [1.0, 0.0]), embedder="toy", scope=every)
-        await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy", scope=every)
         await store.list_unembedded()
         await store.stats()
         chunk = chunk_id(key_of("https://space.example/moon"), 0)
@@ -177,7 +174,6 @@ async def test_the_points_of_a_team_name_their_person_and_every_search_asks_for_
         await store.put([PAGE], embedder="toy")
         await store.lexical("moon")
         await store.dense(array("f", [1.0, 0.0]), embedder="toy", scope=Scope(tags=("space",)))
-        await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy")
         await store.sources()
         await store.list_unembedded()
         await store.stats()
@@ -195,9 +191,7 @@ async def test_the_points_of_a_team_name_their_person_and_every_search_asks_for_
     assert sum(body == tenant for body in indexes) >= 2
     reads = {"key": "person", "match": {"any": ["ada", "team"]}}
     searches = [body for _, path, body in server.asked if path.endswith("/points/query")]
-    assert len(searches) == 3
-    for body in searches:
-        assert all(reads in part["filter"]["must"] for part in (body, *body.get("prefetch", ())))
+    assert [reads in body["filter"]["must"] for body in searches] == [True, True]
 
 
 async def test_ids_come_from_the_url_and_the_number_alone() -> None:

@@ -272,7 +272,7 @@ async def test_without_numpy_words_are_found_and_vectors_name_what_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     await store.put([IndexedPage(StoredSource("https://a.example/"), (Chunk("The moon is far."),))])
-    assert [p.text for p in await store.hybrid("moon", array("f", [1.0]), embedder="e")] == ["The moon is far."]
+    assert [p.text for p in await store.lexical("moon")] == ["The moon is far."]
     with pytest.raises(StoreError) as missing:
         await store.put([page(1, "alpha")], embedder="e")
     assert install_command("vectors") in missing.value.fix

@@ -21,7 +21,6 @@ from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
 from nexi.stores._writing import check_vectors, clean_text, count_words, domain_of, fingerprint_of, key_of, vector_length
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
-from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector, content_digest
 
 __all__ = ["PgvectorStore"]
@@ -137,17 +136,6 @@ class PgvectorStore:
         return await self._database.in_thread(
             lambda: self._read_passages(self._search_vectors(vector, embedder, count, scope), scope)
         )
-
-    async def hybrid(
-        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
-    ) -> list[Passage]:
-        def search() -> list[Passage]:
-            wide = fusion.fusion_width(count)
-            rankings = self._search_words(text, wide, scope), self._search_vectors(vector, embedder, wide, scope)
-            fusion_ranking = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranking] for ranking in rankings])
-            return self._read_passages(fusion_ranking[:count], scope)
-
-        return await self._database.in_thread(search)
 
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         def read() -> list[Passage]:

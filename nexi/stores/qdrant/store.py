@@ -275,23 +275,6 @@ class QdrantStore:
         return await self._search_points(state, scope, query=list(vector), using=DENSE, limit=count)
 
     @_translate_errors
-    async def hybrid(
-        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
-    ) -> list[Passage]:
-        """Both rankings and their fusion happen on the server."""
-        state = await self._load_state()
-        query = _sparse_query(text)
-        if not state["dims"]:
-            return await self.lexical(text, count=count, scope=scope)
-        _same_embedder(state, embedder, len(vector))
-        within, wide = self._readable(filters.for_chunks(scope)), max(count * 3, 30)
-        parts = [models.Prefetch(query=list(vector), using=DENSE, filter=within, limit=wide)]
-        if query is not None:
-            parts.append(models.Prefetch(query=query, using=WORDS, filter=within, limit=wide))
-        fused = models.FusionQuery(fusion=models.Fusion.RRF)
-        return await self._search_points(state, scope, query=fused, prefetch=parts, limit=count)
-
-    @_translate_errors
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         state = await self._load_state()
         within: models.Filter | None = self._own(embedded=False)
