@@ -18,7 +18,7 @@ from nexi.errors import StoreError
 from nexi.stores import _faults, _reading, salvage, schema
 from nexi.stores._reading import Nearest
 from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
-from nexi.stores._words import MAX_SCORED, Ranked, WordIndex
+from nexi.stores._words import MAX_SCORED, WordIndex
 from nexi.stores._writing import MIN_HOLES, StoreTransaction
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
@@ -109,7 +109,18 @@ class SqliteStore:
         return await self._run_reading(lambda db: _reading.of_page(db, url, first, last))
 
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        return await self._run_reading(lambda db: _reading.read_passages(db, self._by_words(db, text, count, scope), scope))
+        def search(db: sqlite3.Connection) -> list[Passage]:
+            try:
+                ranking = self._words.search(db, text, count, scope)
+            except sqlite3.DatabaseError as error:
+                self._damage = salvage.damage_in(error)
+                if not self._damage:
+                    raise
+                # without the index of words, every text that is left is read
+                ranking = salvage.by_words(db, text, count, scope)
+            return _reading.read_passages(db, ranking, scope)
+
+        return await self._run_reading(search)
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         def search(db: sqlite3.Connection) -> list[Passage]:
@@ -137,16 +148,6 @@ class SqliteStore:
         await self._reader.run_plainly(self._reader.close)
         self._mapped.close()
         return await self._writer.run_plainly(repair_file)
-
-    def _by_words(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
-        """By the index of words; where that is damaged, by reading every text that is left."""
-        try:
-            return self._words.search(db, text, count, scope)
-        except sqlite3.DatabaseError as error:
-            self._damage = salvage.damage_in(error)
-            if not self._damage:
-                raise
-            return salvage.by_words(db, text, count, scope)
 
     async def _run_reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """All that a search reads is of one moment."""

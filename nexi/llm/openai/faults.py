@@ -244,7 +244,9 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
             fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
             status=status,
         )
-        fault.window = _context_window(raw)
+        matches = (re.search(pattern, raw, re.IGNORECASE) for pattern in _WINDOWS)
+        sizes = (int(re.sub(r"\D", "", match[1])) for match in matches if match)
+        fault.window = next((size for size in sizes if size >= 128), None)  # the window that the message names, if it does
         return fault
     kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
     if status == 429 and re.search(_NO_CREDIT, raw):
@@ -252,17 +254,6 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
     if status == 404 and re.search(r"model", words, re.IGNORECASE):
         kind = _UNKNOWN_MODEL
     return _build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
-
-
-def _context_window(text: str) -> int | None:
-    """The window size that an overflow message names, if it names one."""
-    for pattern in _WINDOWS:
-        match = re.search(pattern, text, re.IGNORECASE)
-        if match:
-            size = int(re.sub(r"\D", "", match.group(1)))
-            if size >= 128:
-                return size
-    return None
 
 
 def _build_error(

@@ -130,7 +130,11 @@ class PgvectorStore:
         return [_parse_passage(row, 0.0) for row in rows]
 
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        return await self._database.in_thread(lambda: self._read_passages(self._search_words(text, count, scope), scope))
+        def search() -> list[Passage]:
+            condition, values = _chunk_condition(scope)
+            return self._read_passages(self._words.search(text, count, self._list_collections(), condition, values), scope)
+
+        return await self._database.in_thread(search)
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         return await self._database.in_thread(
@@ -192,10 +196,6 @@ class PgvectorStore:
 
     def _has_pgvector(self) -> bool:
         return bool(self._fetch("select to_regclass('chunk_vectors') is not null")[0][0])
-
-    def _search_words(self, text: str, count: int, scope: Scope) -> list[tuple[int, float]]:
-        condition, values = _chunk_condition(scope)
-        return self._words.search(text, count, self._list_collections(), condition, values)
 
     def _search_vectors(self, vector: Vector, embedder: str, count: int, scope: Scope) -> list[tuple[int, float]]:
         embeddings = self._list_embeddings([c.id for c in self._list_collections()])

@@ -81,20 +81,17 @@ async def list_models(request: Request) -> Response:
     """The models of the configured endpoint; `problem` says why there are none."""
     nexi: Nexi = request.app.state.nexi
     endpoint = nexi.config.endpoint("answer")
-    names, problem = ([], "") if endpoint.is_extractive else await _models_of_server(nexi)
     own = [] if endpoint.is_extractive else [endpoint.model]
-    others = sorted(set(names) - set(own))[:MAX_MODELS]
-    return json_reply({"models": [*own, *others, "extractive"], "problem": problem})
-
-
-async def _models_of_server(nexi: Nexi) -> tuple[list[str], str]:
+    names, problem = None, ""
     try:
         async with asyncio.timeout(LISTED_S):
-            return await nexi.gate().list_models() or [], ""
+            names = await nexi.gate().list_models() if own else None
     except LLMError as error:
-        return [], str(error)
+        problem = str(error)
     except TimeoutError:
-        return [], "the endpoint did not list its models in time"
+        problem = "the endpoint did not list its models in time"
+    others = sorted(set(names or ()) - set(own))[:MAX_MODELS]
+    return json_reply({"models": [*own, *others, "extractive"], "problem": problem})
 
 
 async def _take_file(request: Request) -> Response:
