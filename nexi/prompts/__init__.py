@@ -70,12 +70,18 @@ def template(name: str, folder: Path | None = None) -> tuple[str, str]:
     """The text of a prompt before its values, and where it comes from."""
     if name not in NAMES:
         raise ConfigError(f"there is no prompt called {name!r}", fix=f"the prompts are {', '.join(NAMES)}")
-    own = _own_text(folder / f"{name}.md") if folder else None
-    return (
-        (own, str(folder / f"{name}.md"))
-        if folder and own is not None
-        else (read_packaged_prompt(name), f"the prompt {name}.md")
-    )
+    path = folder / f"{name}.md" if folder else None
+    try:
+        if path:
+            return path.read_text(encoding="utf-8-sig").strip(), str(path)
+    except FileNotFoundError:
+        pass  # the user has no text of their own for it
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text", cause=str(error), fix="save it as UTF-8, or delete it") from error
+    except OSError as error:
+        fix = "make it a readable file, or delete it to use the built-in prompt"
+        raise ConfigError(f"{path} cannot be read", cause=error.strerror or str(error), fix=fix) from error
+    return read_packaged_prompt(name), f"the prompt {name}.md"
 
 
 def placeholders(text: str, where: str = "the prompt") -> frozenset[str]:
@@ -99,19 +105,6 @@ def read_packaged_prompt(name: str) -> str:
     if data is None:
         raise ConfigError(f"the prompt {name}.md is missing from the installation", fix="install nexi again")
     return data.decode("utf-8").strip()
-
-
-def _own_text(path: Path) -> str | None:
-    """The user's text, or None where there is no such file."""
-    try:
-        return path.read_text(encoding="utf-8-sig").strip()
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text", cause=str(error), fix="save it as UTF-8, or delete it") from error
-    except OSError as error:
-        fix = "make it a readable file, or delete it to use the built-in prompt"
-        raise ConfigError(f"{path} cannot be read", cause=error.strerror or str(error), fix=fix) from error
 
 
 def _list_placeholders(names: Iterable[str]) -> str:

@@ -302,13 +302,10 @@ class OpenAICompatible:
     def _read_reply(self, ask: Ask, draft: ReplyBuffer) -> Reply:
         """The reply, with its defect if it attempts what was asked for and fails."""
         reply = Reply(draft.text, draft.calls, self._read_usage(ask, draft), _finish_reason(draft.finish, draft.calls))
-        if ask.tools and not draft.calls:
-            return self._read_calls(ask, draft, reply)
         if ask.schema is not None and not ask.tools:
             return self._read_json(ask.schema, draft, reply)
-        return self._as_text(draft, reply)
-
-    def _read_calls(self, ask: Ask, draft: ReplyBuffer, reply: Reply) -> Reply:
+        if not ask.tools or draft.calls:
+            return self._as_text(draft, reply)
         rest, written_calls = calls_from_text(reply.text, ask.tools)
         if not written_calls:
             problems = find_problems(reply.text, ask.tools)

@@ -145,7 +145,15 @@ class QdrantStore:
         check_vectors(list(vectors.values()), dims)
         state = await self._load_state()
         if coming := state.get("next") if state.get("next", {}).get("embedder") == embedder else None:
-            coming = await self._open_next(state, coming, dims)
+            if coming["collection"]:
+                _same_embedder(coming, embedder, dims)
+            else:  # a collection for the vectors of the next model, with every chunk that there is
+                name = f"{self._prefix}_{points.slugify(embedder)}_{dims}"
+                name += "_again" if name == state["collection"] else ""
+                coming = {**coming, "dims": dims, "collection": name}
+                await self._make_chunks(coming)
+                await self._copy_changed(state["collection"], name)
+                await self._save_state({**state, "next": coming})
             await self._write_vectors(coming["collection"], vectors)
             return await self._switch_when_whole({**state, "next": coming}, coming)
         state = await self._claim_embedder(state, embedder, dims)
@@ -165,19 +173,6 @@ class QdrantStore:
         state = await self._load_state()
         if state["dims"] and state.get("next", {}).get("embedder") != embedder:
             await self._save_state({**state, "next": {"embedder": embedder, "dims": 0, "collection": ""}})
-
-    async def _open_next(self, state: Payload, coming: Payload, dims: int) -> Payload:
-        """The collection for the vectors of the next model, with every chunk that there is."""
-        if coming["collection"]:
-            _same_embedder(coming, coming["embedder"], dims)
-            return coming
-        name = f"{self._prefix}_{points.slugify(coming['embedder'])}_{dims}"
-        name += "_again" if name == state["collection"] else ""
-        coming = {**coming, "dims": dims, "collection": name}
-        await self._make_chunks(coming)
-        await self._copy_changed(state["collection"], coming["collection"])
-        await self._save_state({**state, "next": coming})
-        return coming
 
     async def _switch_when_whole(self, state: Payload, coming: Payload) -> None:
         """Use the next collection once it has a vector for every chunk; what was written meanwhile is copied first."""
