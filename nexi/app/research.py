@@ -58,10 +58,6 @@ class ResearchEngine:
         self._facts: list[Fact] = list(recorded.facts if recorded.log else ())
         self._orchestrator: Orchestrator | None = None
 
-    @property
-    def state(self) -> ResearchState:
-        return self._orchestrator.state if self._orchestrator else fold(self._facts)
-
     def observe(self, fact: Fact) -> None:
         if self._orchestrator:
             self._orchestrator.observe(fact)

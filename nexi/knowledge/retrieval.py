@@ -85,10 +85,6 @@ class Retriever:
         await self._emit(KnowledgeSearched(query, len(passages), passages[0].score if passages else 0.0, pages, seconds))
         return passages
 
-    async def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
-        """A passage with its neighbours in the page, in the page's order. Raises StoreError."""
-        return await self._store.passages(passage.url, max(0, passage.number - reach), passage.number + reach)
-
     async def _search_vectors(self, query: str, scope: Scope) -> list[Passage]:
         if self._embedder is None or not query.strip():
             return []

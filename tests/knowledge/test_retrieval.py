@@ -117,16 +117,6 @@ async def test_a_passage_with_another_number_is_no_copy(tmp_path: Path) -> None:
     await library.store.aclose()
 
 
-async def test_neighbours_of_a_hit_come_on_request(tmp_path: Path) -> None:
-    library = Library(tmp_path)
-    text = "\n\n".join(f"Paragraph {i}. " + "Words of no account. " * 8 for i in range(4))
-    await library.fill({"http://a.test/long": ("Long", text)})
-    (middle,) = [p for p in await library.store.passages("http://a.test/long") if p.text.startswith("Paragraph 1.")]
-    around = await library.retriever.around(middle)
-    assert [p.number for p in around] == [middle.number - 1, middle.number, middle.number + 1]
-    await library.store.aclose()
-
-
 async def test_an_embedder_that_fails_or_is_another_leaves_words(tmp_path: Path) -> None:
     class Away(WordEmbedder):
         async def embed(self, texts: Any, *, query: bool = False) -> Embedded:
