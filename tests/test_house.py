@@ -133,9 +133,8 @@ def _sort(rows: list[Any]) -> list[Any]:
 
 # Where a goal is not reached yet, the figure must not fall behind what was reached.
 REACHED = {
-    "private functions used once, % of functions": 15.9,
-    "files / lines": 90_800,
-    "lines with Any": 960,
+    "files / lines": 90_500,
+    "lines with Any": 950,
 }
 
 
