@@ -195,6 +195,7 @@ async def test_a_full_disk_is_told_and_the_next_fact_takes_the_same_number(runs:
     assert caught.value.message == "Could not write the log of run aaaaaa"
     assert caught.value.cause == f"No space left on device ({log.path})"
     assert "NEXI_HOME" in caught.value.fix
+    assert runs.open_log("aaaaaa") == ReadLog(runs.open_log("aaaaaa").header, [(1, STARTED)], "")  # nothing torn is left
     disk.room = None
     assert await log.append(ASKED) == 2
     await log.close()
@@ -222,6 +223,7 @@ async def test_a_fact_whose_flush_failed_is_not_in_the_log(runs: RunDirectory, d
     with pytest.raises(StoreError) as caught:
         await log.append(FINISHED)
     assert caught.value.message == "Could not flush the log of run aaaaaa"
+    assert runs.open_log("aaaaaa").facts == [(1, STARTED)]
     disk.flush_error = 0
     assert await log.append(FAILED) == 2
     await log.close()
@@ -251,6 +253,65 @@ async def test_a_flush_that_fails_refuses_everyone_who_shared_it_and_those_behin
     assert await log.append(ASKED) == 2
     await log.close()
     assert runs.open_log("aaaaaa").facts == [(1, STARTED), (2, ASKED)]
+
+
+class HeldFlush:
+    """The first flush waits until it is let go, and then fails if it is told to; those after it succeed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, fails: bool = False) -> None:
+        self.has_begun, self._loop, self._gate = asyncio.Event(), asyncio.get_running_loop(), threading.Event()
+        self._calls = 0
+
+        def fsync(_: int) -> None:
+            self._calls += 1
+            if self._calls > 1:
+                return
+            self._loop.call_soon_threadsafe(self.has_begun.set)
+            self._gate.wait(300)
+            if fails:
+                raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    def let_go(self) -> None:
+        self._gate.set()
+
+
+async def test_a_flush_waits_for_the_one_before_it_and_fails_with_it(
+    runs: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, flush = runs.create(), HeldFlush(monkeypatch, fails=True)
+    first = asyncio.create_task(log.append(ASKED))
+    await flush.has_begun.wait()
+    second = asyncio.create_task(log.append(ASKED))
+    for _ in range(5):
+        await asyncio.sleep(0)  # the second has written its line and waits
+    flush.let_go()
+    outcomes = await asyncio.gather(first, second, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [StoreError] * 2
+    await log.close()
+    assert runs.open_log("aaaaaa").facts == []
+
+
+async def test_a_log_is_closed_when_its_flush_has_ended(runs: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, flush = runs.create(), HeldFlush(monkeypatch)
+    appending = asyncio.create_task(log.append(ASKED))
+    await flush.has_begun.wait()
+    closing = asyncio.create_task(log.close())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    was_closed_early = closing.done()
+    flush.let_go()
+    await closing
+    assert (await appending, was_closed_early) == (1, False)
+
+
+async def test_a_fact_is_never_written_before_its_run_began(runs: RunDirectory, clock: FakeClock) -> None:
+    log = runs.create()
+    clock.advance(-5)
+    await log.append(WARNED)
+    await log.close()
+    assert runs.open_log("aaaaaa").elapsed == [0.0]
 
 
 async def test_what_is_shown_comes_in_the_order_of_the_log_whether_it_waits_for_the_disk_or_not(runs: RunDirectory) -> None:
@@ -682,6 +743,13 @@ async def test_a_log_in_memory_counts_on_and_ends_like_the_one_on_disk() -> None
         await log.append(WARNED)
     await log.close()
     assert log.facts == [STARTED, FINISHED]
+    assert await MemoryRunLog().append(STARTED) == 1
+
+
+async def test_only_a_team_server_has_a_reason_for_a_stop(runs: RunDirectory) -> None:
+    log = runs.create()
+    assert [log.explain_stop(), MemoryRunLog().explain_stop()] == ["", ""]
+    await log.close()
 
 
 async def test_pages_in_memory_are_found_by_digest() -> None:
