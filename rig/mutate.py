@@ -108,7 +108,7 @@ CORES = (
 
 
 # to be run by name; the table does not have them yet
-UNSAVED = ("store", "loop", "leases", "hosting", "checker")
+UNSAVED = ("store", "leases", "hosting", "checker")
 
 
 @dataclass(frozen=True)

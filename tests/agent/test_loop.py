@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from nexi.agent.loop import MAX_REMINDED_CHARS
 from nexi.budget import Budget
 from nexi.errors import LLMError, StoppedError
 from nexi.events import ContextCompacted, LimitApplied, ToolFinished, Warned
@@ -46,12 +45,13 @@ async def test_a_model_that_answers_without_a_page_twice_gets_what_the_built_in_
     assert [len(agent.llm.requests), len(built_in.requests)] == [2, 3]
 
 
-async def test_a_long_answer_without_a_page_does_not_fill_the_window_with_itself() -> None:
+@pytest.mark.parametrize(("length", "is_in_window"), [(20_000, True), (20_001, False)])
+async def test_a_long_answer_without_a_page_does_not_fill_the_window_with_itself(length: int, is_in_window: bool) -> None:
     built_in = ScriptedLLM(searching("moon earth"), reading(MOON), answering(DISTANCE), name="extractive")
-    long = "word " * (MAX_REMINDED_CHARS // 5 + 1)
+    long = ("word " * length)[: length - 1] + "."
     agent = Agent(Reply(long), Reply("It is 384,400 km away [1]."), built_in=built_in)
     await agent.run()
-    assert all(long not in message.content for message in agent.session.messages)
+    assert any(long in message.content for message in agent.session.messages) == is_in_window
 
 
 async def test_there_is_no_reminder_where_too_few_calls_are_left_to_read() -> None:
@@ -59,6 +59,14 @@ async def test_there_is_no_reminder_where_too_few_calls_are_left_to_read() -> No
     agent = Agent(Reply("384,400 km."), budget=Budget(max_model_calls=3), built_in=built_in)
     await agent.run()
     assert len(agent.contents("user")) == 1
+
+
+async def test_a_model_with_just_the_calls_it_needs_to_read_is_reminded() -> None:
+    agent = Agent(
+        Reply("384,400 km."), searching("moon earth"), reading(MOON), answering(DISTANCE), budget=Budget(max_model_calls=4)
+    )
+    assert (await agent.run()).text == DISTANCE
+    assert len(agent.llm.requests) == 4
 
 
 async def test_the_iteration_limit_ends_with_an_answer_from_what_was_read() -> None:
