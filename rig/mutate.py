@@ -99,8 +99,9 @@ CORES = (
         needs_postgres=True,
     ),
     Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
+    Core("judge", "nexi/checking/judge.py", ("tests/checking/test_judge.py",)),
     Core(
-        "checker",
+        "rules",
         "nexi/checking/rules.py",
         ("tests/proof/test_verdict.py", "tests/proof/test_near_copies.py", "tests/proof/test_clauses.py"),
     ),
@@ -108,7 +109,7 @@ CORES = (
 
 
 # to be run by name; the table does not have them yet
-UNSAVED = ("store", "leases", "hosting", "checker")
+UNSAVED = ("store", "leases", "judge", "rules")
 
 
 @dataclass(frozen=True)

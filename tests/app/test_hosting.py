@@ -223,16 +223,24 @@ async def test_a_run_that_is_asked_to_stop_ends(make_config: Make) -> None:
         assert await host.stop(hosted.id) is False
 
 
-async def test_a_run_is_stopped_and_cancelled_from_another_process(make_config: Make) -> None:
+async def test_a_run_is_cancelled_from_another_process(make_config: Make) -> None:
     model, config = GatedLLM(is_open=False), make_config()
     async with hosting(config, model) as host, hosting(config) as other:
         hosted = await host.start(QUESTION)
         await model.asked.wait()
         assert (await other.snapshot_of(hosted.id)).state == "running"
-        assert await other.stop(hosted.id) is True
         other.nexi.runs().request_cancel(hosted.id)
         await hosted.wait(120)
         assert (await other.snapshot_of(hosted.id)).state == "stopped"
+
+
+async def test_another_process_is_told_whether_there_is_a_run_to_stop(make_config: Make) -> None:
+    config = make_config()
+    async with hosting(config, GatedLLM(is_open=False)) as host, hosting(config) as other:
+        hosted = await host.start(QUESTION)
+        assert await other.stop(hosted.id) is True
+        await hosted.cancel()
+        assert await other.stop(hosted.id) is False
 
 
 async def test_the_facts_of_a_run_whose_log_is_gone_are_those_of_this_process(make_config: Make) -> None:
