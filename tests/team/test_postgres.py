@@ -73,6 +73,34 @@ async def test_a_stalled_writer_learns_from_its_lease_that_its_run_was_taken(
     await log.close()
 
 
+async def test_the_lease_of_a_run_that_was_reopened_is_renewed_too(database: Database, make_person: Callable[..., str]) -> None:
+    runs = PostgresRuns(database, make_person(), FakeClock())
+    log = runs.create()
+    await log.append(STARTED)
+    await log.close()
+    _, again = runs.reopen(log.run_id)
+    database.fetch("update runs set epoch = epoch + 1, holder = 'another' where run = %(run)s", {"run": log.run_id})
+    await database.in_thread(database._renew_leases)
+    assert again.is_taken
+    await again.close()
+
+
+async def test_the_seconds_of_a_run_go_on_where_it_was_left(database: Database, make_person: Callable[..., str]) -> None:
+    clock = FakeClock()
+    runs = PostgresRuns(database, make_person(), clock)
+    log = runs.create()
+    await log.append(STARTED)
+    clock.advance(5)
+    await log.append(ASKED)
+    await log.close()
+    clock.advance(1000)  # nobody works
+    _, log = runs.reopen(log.run_id)
+    clock.advance(2)
+    await log.append(FINISHED)
+    assert (runs.open_log(log.run_id).elapsed, log.explain_stop()) == ([0.0, 5.0, 7.0], "")
+    await log.close()
+
+
 async def test_a_run_whose_end_is_committed_while_leases_are_renewed_was_not_taken(
     database: Database, make_person: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
