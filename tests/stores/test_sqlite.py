@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from nexi.errors import StoreError
 from nexi.install import install_command
@@ -165,6 +166,25 @@ async def test_a_page_that_changes_within_one_write_leaves_nothing_of_what_it_wa
     with closing(sqlite3.connect(path)) as db:
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
         assert dict(db.execute("SELECT key, value FROM meta WHERE key LIKE 'page%'")) == {"pages": 2, "page_terms": 2}
+
+
+async def test_a_removed_page_leaves_nothing_in_any_table(path: Path, store: SqliteStore) -> None:
+    waiting = IndexedPage(StoredSource("https://n.example/2", digest="2", tags=("private",)), (Chunk("Waits for a vector."),))
+    tagged = page(1, "The moon is far.")
+    tagged = IndexedPage(structs.replace(tagged.source, tags=("private", "moon")), tagged.chunks, tagged.vectors)
+    await store.put([tagged, waiting], embedder="letters")
+    generation = read_generation(path)
+    assert await store.remove(["https://n.example/1", "https://n.example/2"]) == 2
+    with closing(sqlite3.connect(path)) as db:
+        tables = ("bodies", "sources", "tags", "chunks", "unembedded")
+        counts = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}  # noqa: S608
+    assert counts == dict.fromkeys(tables, 0)
+    assert read_generation(path) == generation + 1  # so that no reader goes on with what it had chosen
+
+
+def read_generation(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        return int(schema.read_meta(db, "generation"))
 
 
 async def test_of_two_chunks_alike_the_one_whose_page_says_more_comes_first(store: SqliteStore) -> None:
