@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean test-qdrant
+.PHONY: help build release demo test test-long test-js check coverage eval bench bench-page team-trials mutate train-pair-model train-extraction test-faults soak test-company test-containers test-browser test-egress test-stories test-clients test-mcp screenshots lock clean test-qdrant
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -48,9 +48,12 @@ demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a qu
 	@$(BIN)/nexi demo
 	@echo 'Ask it something: $(BIN)/nexi "your question"'
 
-test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
-	$(PYTEST) -m "not slow"
+test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others and is not long; no network, no data beside the project
+	$(PYTEST) -m "not slow and not long"
 	$(BIN)/python -m pytest -m slow
+
+test-long: $(VENV)/dev.stamp  ## the tests that are too long for `make test`: every place where a run can be cut off, a trial with kills
+	$(PYTEST) -m long
 
 test-js:  ## the units of the page's scripts (part of `make test` where Node 20 or newer is installed)
 	@if command -v node >/dev/null; then node --test tests/js/*.test.js; else echo "no Node here: apt-get install nodejs"; fi

@@ -249,6 +249,7 @@ def test_a_run_counts_its_pages_as_stored_only_where_its_log_leaves_no_doubt(fac
     assert list_indexed_urls(facts) == urls
 
 
+@pytest.mark.long
 def test_a_server_terminals_and_an_index_on_one_home_lose_no_page_through_kills(tmp_path: Path) -> None:
     company = keep_company(tmp_path, seconds=20.0)
     assert company.violations == []

@@ -59,8 +59,9 @@ def counts_cut_calls(lines: Sequence[str], usage: Usage, whole: Usage) -> bool:
     return usage.input_tokens > whole.input_tokens if sent > ended else usage == whole
 
 
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.long)])
 def test_a_run_cut_off_after_any_fact_ends_with_the_same_report_and_repeats_no_call(
-    make_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)  # the cut is made by hand, and the disk is slow
     config = make_config()
@@ -68,7 +69,7 @@ def test_a_run_cut_off_after_any_fact_ends_with_the_same_report_and_repeats_no_c
     whole = research(config, model)
     lines = (config.runs_dir / whole.id / "log.jsonl").read_text().splitlines()
     differences = {}
-    for facts in range(1, len(lines) - 1):
+    for facts in range(1, len(lines) - 1, step):
         there = cut_after(config, whole.id, facts, tmp_path / str(facts))
         again = PromptModel()
         result = resumed(there, whole.id, again)

@@ -124,6 +124,7 @@ async def test_a_process_that_cannot_renew_its_leases_is_not_ready(
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 async def test_a_worker_whose_connections_fell_silent_takes_runs_again(
     proxy: SilentProxy,
     make_team: Callable[..., Team],  # noqa: F811
