@@ -57,12 +57,21 @@ sys.addaudithook(_forbid)
 sys.addaudithook(refuse_model_servers)
 
 
+def list_foreign_variables() -> list[str]:
+    return [name for name in set(os.environ) - set(KEEP) if not name.startswith(("PYTEST", "HYPOTHESIS"))]
+
+
+def pytest_sessionstart() -> None:
+    """A worker of `make test` removes the developer's environment once, not for each of thousands of tests."""
+    for name in list_foreign_variables() if "PYTEST_XDIST_WORKER" in os.environ else ():
+        del os.environ[name]
+
+
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No key, proxy or home of the developer reaches a test."""
-    for name in set(os.environ) - set(KEEP):
-        if not name.startswith(("PYTEST", "HYPOTHESIS")):
-            monkeypatch.delenv(name)
+    """No key, proxy or home of the developer reaches a test, nor what another test has set."""
+    for name in list_foreign_variables():
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
 
 

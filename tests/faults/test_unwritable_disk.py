@@ -14,6 +14,7 @@ import pytest
 from nexi.errors import StoreError
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Chunk, IndexedPage, StoredSource
+from tests.cli.command import Command
 
 URL, TEXT = "https://zoo.example/lemurs", "Lemurs sleep sixteen hours a day."
 QUESTION = "How long do lemurs sleep?"
@@ -116,24 +117,22 @@ async def test_a_disk_that_is_freed_is_written_again_by_the_same_store(tmp_path:
     await store.aclose()
 
 
-def test_commands_that_read_work_on_such_a_disk(disk: tuple[Path, Close], tmp_path: Path) -> None:
+def test_commands_that_read_work_on_such_a_disk(
+    disk: tuple[Path, Close], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     place, close = disk
     note = tmp_path / "lemurs.md"
     note.write_text(f"# Lemurs\n\n{TEXT}\n", encoding="utf-8")
-    environment = {**os.environ, "NEXI_HOME": str(place / "home"), "SEARXNG_URL": "http://127.0.0.1:9"}
-
-    def nexi(*arguments: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "nexi", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
-        return done.returncode, done.stdout
-
-    assert (nexi("index", str(note))[0], nexi("--local", QUESTION)[0]) == (0, 0)
-    run_id = nexi("runs")[1].split()[0]
+    monkeypatch.setenv("NEXI_HOME", str(place / "home"))
+    monkeypatch.setenv("SEARXNG_URL", "http://127.0.0.1:9")
+    nexi = Command(place / "home", monkeypatch, capsys)
+    assert (nexi("index", str(note)).code, nexi("--local", QUESTION).code) == (0, 0)
+    run_id = nexi("runs").out.split()[0]
     close()
     commands = (("sources",), ("--local", QUESTION), ("runs",), ("--last", "1"), ("replay", run_id), ("--show", run_id))
     shown = {" ".join(command): nexi(*command) for command in commands}
-    assert {name: code for name, (code, _) in shown.items()} == dict.fromkeys(map(" ".join, commands), 0)
-    assert [TEXT in shown[f"{name}{run_id}"][1] for name in ("replay ", "--show ")] == [True, True]
-    assert (str(note) in shown["sources"][1], TEXT in shown[f"--local {QUESTION}"][1], run_id in shown["runs"][1]) == (
+    assert {name: done.code for name, done in shown.items()} == dict.fromkeys(map(" ".join, commands), 0)
+    assert [TEXT in shown[f"{name}{run_id}"].out for name in ("replay ", "--show ")] == [True, True]
+    assert (str(note) in shown["sources"].out, TEXT in shown[f"--local {QUESTION}"].out, run_id in shown["runs"].out) == (
         True,
     ) * 3
