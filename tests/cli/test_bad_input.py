@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from nexi.history import create_entry
+from tests.children import CHILD_PATH
 from tests.cli.command import QUESTION, Command, pipe
 
 
 def run(*args: str, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nexi", *args],
-        env={"PATH": os.environ["PATH"], "PYTHONWARNINGS": "error", **env},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": CHILD_PATH, "PYTHONWARNINGS": "error", **env},
         stdin=stdin,
         capture_output=True,
         text=True,

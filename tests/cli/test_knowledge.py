@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rig import miniweb
+from tests.children import CHILD_PATH
 from tests.cli.command import PAGES, QUESTION, Command
 from tests.formats.test_ocr import install, picture
 
@@ -39,6 +40,7 @@ def offline(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
     """The command where any use of a socket ends it at once, with a model and a search service far away configured."""
     env = {
         "PATH": os.environ["PATH"],
+        "PYTHONPATH": CHILD_PATH,
         "NEXI_HOME": str(home),
         "OPENAI_BASE_URL": "https://api.openai.com/v1",
         "OPENAI_API_KEY": "a-key-that-is-never-sent",

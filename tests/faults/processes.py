@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from nexi.events import TERMINAL, Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, SourceNumbered
+from tests.children import CHILD_PATH
 from tests.faults.world import QUESTION, Servers, facts_in, servers
 
 PATIENCE_S = 300.0  # far more than any wait takes, also on a busy machine
@@ -48,7 +49,7 @@ class Home:
             "MODEL_CHOICE": "extractive",  # no judge
             "SEARXNG_URL": self.rig.hosts["search"],
             "NEXI_ALLOW_PRIVATE": "127.0.0.0/8",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": CHILD_PATH,
             **self.more,
         }
 

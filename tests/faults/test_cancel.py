@@ -22,6 +22,7 @@ from nexi.events import RunFailed, RunFinished
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
 from rig import scripted_llm
+from tests.children import CHILD_PATH
 from tests.faults.command import QUESTION, Outcome, check_nothing_is_left_behind, check_nothing_is_lost
 
 PROMPTLY_S = 60.0  # far below what hangs here
@@ -103,6 +104,7 @@ def start(environment: dict[str, str]) -> Iterator[Start]:
             [sys.executable, "-c", program, *(flags or ("--plain",)), QUESTION],
             env={
                 "PATH": os.environ["PATH"],
+                "PYTHONPATH": CHILD_PATH,
                 "PYTHONWARNINGS": "error",
                 "OPENAI_BASE_URL": f"{base}/v1",
                 "NEXI_MODEL": "scripted",

@@ -19,6 +19,7 @@ from nexi.app import Nexi
 from nexi.config import Config
 from nexi.mcp import create_server
 from nexi.types import Hit, Query
+from tests.children import CHILD_PATH
 
 QUESTION = "How far is the Moon from Earth on average?"
 ANSWER = "The Moon is 384,400 km from Earth on average. [1]"
@@ -43,7 +44,7 @@ def command(web: str, home: Path, *arguments: str, **env: str) -> StdioServerPar
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "nexi.mcp_server_cli", *arguments],
-        env={**inherited, **known, "NEXI_MODEL": "extractive", **env},
+        env={**inherited, **known, "PYTHONPATH": CHILD_PATH, "NEXI_MODEL": "extractive", **env},
     )
 
 

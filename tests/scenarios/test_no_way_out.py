@@ -30,6 +30,7 @@ from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, ScriptedLLM, answering, calling, reading, searching
 from nexi.types import Reply, Usage
 from rig import miniweb, scripted_llm
+from tests.children import CHILD_PATH
 from tests.scenarios.test_over_loopback import PAGES, QUESTION
 from tests.scenarios.world import MOON, World
 from tests.test_safe_markdown import EVIL
@@ -124,6 +125,7 @@ def test_the_command_prints_and_saves_nothing_of_it(tmp_path: Path) -> None:
     with miniweb.serve(miniweb.Corpus(PAGES)) as web, scripted_llm.serve(Obedient(2)) as model:
         environment = {
             "PATH": os.environ["PATH"],
+            "PYTHONPATH": CHILD_PATH,
             "NEXI_HOME": str(tmp_path / "home"),
             "SEARXNG_URL": web,
             "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc,

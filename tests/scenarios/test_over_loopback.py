@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rig import miniweb, scripted_llm
+from tests.children import CHILD_PATH
 
 PAGES = [
     {
@@ -55,6 +56,7 @@ def nexi(web: str, tmp_path: Path) -> Run:
             "NEXI_HOME": str(tmp_path / "nexi"),
             "SEARXNG_URL": web,
             "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc,
+            "PYTHONPATH": CHILD_PATH,
             "PYTHONWARNINGS": "error",
             "MODEL_CHOICE": "extractive",  # no judge
         }

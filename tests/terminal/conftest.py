@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rig import miniweb
+from tests.children import CHILD_PATH
 from tests.faults.command import MOON, PAGES
 
 SAID = (
@@ -30,4 +31,5 @@ def web() -> Iterator[str]:
 def env(web: str, tmp_path: Path) -> dict[str, str]:
     without_judge = {"MODEL_CHOICE": "extractive"}  # a scripted model has no replies for it
     home = str(tmp_path / "nexi")
-    return {"NEXI_HOME": home, "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc, **without_judge}
+    place = {"NEXI_HOME": home, "PYTHONPATH": CHILD_PATH}
+    return {**place, "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc, **without_judge}

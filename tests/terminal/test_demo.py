@@ -20,7 +20,8 @@ PIP = (
 
 
 def test_the_demo_answers_from_the_handbook_and_names_nothing_that_cannot_be_shown(env: dict[str, str]) -> None:
-    with terminal(["demo"], {**env, "SEARXNG_URL": ""}, columns=90) as screen:
+    with_reader = {"SEARXNG_URL": "", "PYTHONPATH": str(ROOT)}
+    with terminal(["demo"], {**env, **with_reader}, columns=90) as screen:
         screen.expect("Question: Which addresses does nexi refuse to fetch?")
         assert screen.ending() == 0
     shown = Picture(screen.raw).text

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import httpx2
 import pytest
 
+from tests.children import CHILD_PATH
 from tests.web.test_serve_command import ended, process
 
 CANARIES = {
@@ -92,7 +93,12 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "NEXI_HOME": str(home), "BRAVE_API_KEY": CANARIES["environment"]}
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": CHILD_PATH,
+        "NEXI_HOME": str(home),
+        "BRAVE_API_KEY": CANARIES["environment"],
+    }
 
 
 def over_http(client: httpx2.Client) -> Iterator[tuple[str, str]]:

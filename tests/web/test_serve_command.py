@@ -20,6 +20,7 @@ from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.web import server
 from rig import miniweb
+from tests.children import CHILD_PATH
 
 FACT = "The Moon is 384,400 km from Earth on average."
 
@@ -34,7 +35,7 @@ def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subproces
     """A running `nexi serve` and its address; `owner_of` gives the headers of its owner."""
     with subprocess.Popen(
         [sys.executable, "-m", "nexi", "serve", "--port", "0", *arguments],
-        env={"PATH": os.environ["PATH"], "NEXI_HOME": str(home), **env},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": CHILD_PATH, "NEXI_HOME": str(home), **env},
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=None if sys.platform == "win32" else heed_hangups,
@@ -70,7 +71,7 @@ def ended(running: subprocess.Popen[str]) -> str:
 def test_it_refuses_to_listen_beyond_this_machine_without_a_token(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "nexi", "serve", "--host", "0.0.0.0", "--port", "0"],
-        env={"PATH": os.environ["PATH"], "NEXI_HOME": str(tmp_path)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": CHILD_PATH, "NEXI_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -85,7 +86,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with process(tmp_path) as (running, base):
         done = subprocess.run(
             [sys.executable, "-m", "nexi", "serve", "--port", base.rpartition(":")[2]],
-            env={"PATH": os.environ["PATH"], "NEXI_HOME": str(tmp_path)},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": CHILD_PATH, "NEXI_HOME": str(tmp_path)},
             capture_output=True,
             text=True,
             timeout=300,
