@@ -1,9 +1,10 @@
 """Whether the right passages are found: mini-webs, Cranfield and CISI through the real indexer, store and retriever.
 
-    python -m evals.retrieval [--set dev] [--sample] [--words] [--minilm] [--keep DIR] [--save] [--data DIR]
+    python -m evals.retrieval [--set dev] [--sample] [--words] [--minilm] [--reader] [--keep DIR] [--save] [--data DIR]
 
 Every set is indexed into a store of its own with the same settings, by words and, where the static vectors are installed,
-by vectors too; `--minilm` adds the vectors of the extra minilm, at about fifteen chunks a CPU second. For the mini-webs it
+by vectors too; `--minilm` adds the vectors of the extra minilm, at about fifteen chunks a CPU second, and `--reader` those of
+the reading model, which take as long. For the mini-webs it
 reports the share of questions whose gold page is in the first 3 (both gold pages in the first 5 for multi), for the others
 nDCG@10. A figure below its floor in retrieval-floors.json ends with exit code 1. A sample asks a part of the questions over a
 part of the pages, so it is easier; it only shows that everything still works.
