@@ -132,6 +132,23 @@ async def test_an_embedder_that_fails_or_is_another_leaves_words(tmp_path: Path)
     await library.store.aclose()
 
 
+async def test_what_words_and_vectors_both_find_comes_first_and_vectors_add_what_words_miss(tmp_path: Path) -> None:
+    class Synonyms(WordEmbedder):
+        """An embedder for which a vixen is a fox."""
+
+        async def embed(self, texts: Any, *, query: bool = False) -> Embedded:
+            return await super().embed([text.replace("vixen", "fox") for text in texts], query=query)
+
+    pages = {"http://birds.test/vixen": ("Vixen", "# Vixen\n\nA vixen sleeps."), **PAGES}
+    library = Library(tmp_path, embedder=Synonyms())
+    await library.fill(pages)
+    by_words = Library(tmp_path, embedder=None)
+    assert "http://birds.test/vixen" not in await by_words.urls("fox")
+    assert (await library.urls("fox"))[:2] == ["http://birds.test/fox", "http://birds.test/vixen"]
+    await by_words.store.aclose()
+    await library.store.aclose()
+
+
 async def test_the_hybrid_switch_leaves_vectors_alone(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     library = Library(tmp_path, embedder=embedder, hybrid=False)

@@ -24,7 +24,7 @@ from nexi.llm.extractive.passages import PassageSentence
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import Answered
 
-__all__ = ["answer_score", "are_missed", "describe_rating", "rate_answer", "rate_words"]
+__all__ = ["answer_score", "are_missed", "asks_briefly", "describe_rating", "rate_answer", "rate_words"]
 
 
 MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
@@ -62,7 +62,7 @@ def _rate_reading(ranking: SentenceRanking, best: Candidate, lines: Sequence[str
         return rate_words(question, ranking)  # no one sentence answers a question of two parts
     weights = load_weights(RATING)
     points = sum_points(describe_rating(ranking, best, lines), weights)
-    likely = weights["likely unit" if best.scored.last else "likely few" if _asks_briefly(question) else "likely"]
+    likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
     return "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
 
 
@@ -124,7 +124,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
         "score": answer_score(question, ranking),
         "wanted": float(has_wanted or ranking.wants not in ("person", "date", "number", "place")),
         "unsaid": sum(unsaid.values()) - measures,
-        "few": float(_asks_briefly(question)),
+        "few": float(asks_briefly(question)),
         "unit": is_unit,
         "unit nearness": is_unit * best.nearness,
         "bias": 1.0,
@@ -136,7 +136,7 @@ def are_missed(question: Question, ranking: SentenceRanking) -> bool:
     return not _is_short(question) and answer_score(question, ranking) < load_weights(WORDS_RATING)["missed"]
 
 
-def _asks_briefly(question: Question) -> bool:
+def asks_briefly(question: Question) -> bool:
     """Whether a question has few words, so that many sentences have them all."""
     return len(question.weights) < MIN_SENTENCE_WORDS
 

@@ -52,7 +52,7 @@ from nexi.llm.extractive._quotation import (
 from nexi.llm.extractive._readings import Reading, find_readings
 from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
-from nexi.llm.extractive.answerability import are_missed, rate_answer, rate_words
+from nexi.llm.extractive.answerability import are_missed, asks_briefly, rate_answer, rate_words
 from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
@@ -96,8 +96,10 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
         return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
     draft = draft_answer(evidence, usable, compare)
     texts = [text for text, _ in draft.lines]
-    rating = rate_words(question, evidence) if draft.is_pair else rate_answer(evidence, draft.best, texts)
-    if rating != "no" or draft.is_pair:
+    # two pages answer a question that says much of what it wants; of one in few words, any two pages have the words
+    by_words = draft.is_pair and not asks_briefly(question)
+    rating = rate_words(question, evidence) if by_words else rate_answer(evidence, draft.best, texts)
+    if rating != "no" or by_words:
         return ExtractiveAnswer(draft.lines, draft.short, rating)
     if draft.best.scored.last:
         return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=rating)
