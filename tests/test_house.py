@@ -133,7 +133,7 @@ def _sort(rows: list[Any]) -> list[Any]:
 
 # Where a goal is not reached yet, the figure must not fall behind what was reached.
 REACHED = {
-    "files / lines": 90_500,
+    "files / lines": 90_700,
     "lines with Any": 950,
 }
 

@@ -101,7 +101,12 @@ def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[i
     """What pages of one name are about, without those that are not meant; and the latter."""
     subjects = [name_subject(title, text) for title, text in pages]
     question_words = _words(question) - _UNSETTLING
-    for name in (*find_names(question), *_find_called(question, subjects)):
+    names = find_names(question)
+    # names of pages, without what tells them from others, that the question has as they are; no command of a manual
+    bare = dict.fromkeys(" ".join(_bare_words(subject)) for subject in subjects if subject[:1].isupper())
+    called = [name for name in bare if " " in name and _fold(name) in _fold(question)]
+    longer = [_fold(name) for name in names if " ".join(_bare_words(name)) not in called]
+    for name in (*names, *(name for name in called if not any(_fold(name) in text for text in longer))):
         about = {n: subject for n, subject in enumerate(subjects) if _has_name(subject, name) and not _LISTS.search(subject)}
         if len(set(about.values())) < 2 and not any(_bare_words(subject) == _bare_words(name) for subject in subjects):
             about = {n: subject for n, subject in enumerate(subjects) if _has_name_within(subject, name, pages[n][1])}
@@ -148,14 +153,6 @@ def _has_name(subject: str, name: str) -> bool:
         return True
     middle = bare[1:-1] if len(words) > 1 and (bare[0], bare[-1]) == (words[0], words[-1]) else []
     return 0 < len(bare) - len(words) <= MAX_MIDDLE and bool(middle) and set(words) <= set(bare)
-
-
-def _find_called(question: str, subjects: Sequence[str]) -> list[str]:
-    """The names of pages, without what tells them from others, that a question has as they are and not within longer ones."""
-    bare = [" ".join(_bare_words(subject)) for subject in subjects if subject[:1].isupper()]  # no command of a manual
-    longer = [(_fold(name), " ".join(_bare_words(name))) for name in find_names(question)]
-    called = (name for name in dict.fromkeys(bare) if " " in name and _fold(name) in _fold(question))
-    return [name for name in called if all(name == whole or _fold(name) not in text for text, whole in longer)]
 
 
 def _has_name_within(subject: str, name: str, text: str) -> bool:

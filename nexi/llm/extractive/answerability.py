@@ -53,7 +53,11 @@ def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
     thing = ranking.question.thing
     if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
         return rating
-    return "likely" if " " in thing or any(_mentions_meaning(thing, line) for line in lines) else "no"
+    word = re.escape(thing)
+    in_passing = re.compile(
+        rf"\b{word}\b(?: \([^)]*\))?, (?:which|who|an?)\b|\b(?:called|termed|known as) (?:an? |the )?{word}\b", re.I
+    )
+    return "likely" if " " in thing or any(map(in_passing.search, lines)) else "no"
 
 
 def _rate_reading(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
@@ -88,13 +92,6 @@ def _explains(thing: str, subject: str, lines: Sequence[str]) -> bool:
         return True
     heads = [match for line in lines if (match := _SAYS_WHAT.match(line))]
     return any(name in {_name_one(head[1].partition(",")[0]), _name_one(head[2] or "")} for head in heads)
-
-
-def _mentions_meaning(thing: str, line: str) -> bool:
-    """Whether a sentence about something else says in passing what a thing is."""
-    word = re.escape(thing)
-    passing = rf"\b{word}\b(?: \([^)]*\))?, (?:which|who|an?)\b|\b(?:called|termed|known as) (?:an? |the )?{word}\b"
-    return re.search(passing, line, re.I) is not None
 
 
 def _name_one(name: str) -> str:
