@@ -30,6 +30,7 @@ from nexi.app.factory import compare_texts
 from nexi.llm.extractive import report
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._weights import load_weights
+from nexi.research.titles import make_title
 from nexi.types import PageView
 from rig import miniweb
 from rig.score import canonical
@@ -38,7 +39,7 @@ TABLE = Path(__file__).with_name("report_weights.md")
 SETS = {"rubric": rubric, "broad": broad}
 FOLDS, ROUNDS = 3, 1
 FACTORS = (0.0, 0.7, 1.4)
-GATE = ("nearness", "lacks asked", "bias", "least")  # what says "not found", which the labels do not reward
+GATE = ("nearness", "stands out", "lacks asked", "bias", "least")  # what says "not found", which the labels do not reward
 MIN_BETTER = 2.0  # the same on unseen questions, below which all weights stay
 MIN_GAIN = 0.4  # in per cent, below which a weight stays as it is: half a part
 HEADS = ("questions", "weights", "parts", "answered", "sentences", "stray", "words")
@@ -115,7 +116,8 @@ class Written:
     def __init__(self, researched: Researched, texts: Mapping[str, str], compare: Compare | None) -> None:
         self.researched, self.texts = researched, texts
         readable = [page for page in researched.pages if page.text and not page.error and page.number > 0]
-        self.writer = report.ReportWriter(researched.question["question"], list(researched.headings), readable, compare, 0)
+        question = researched.question["question"]
+        self.writer = report.ReportWriter(question, list(researched.headings), readable, compare, 0, make_title(question))
         setattr(self.writer, "describe_part", cache(self.writer.describe_part))  # noqa: B010
         for part in range(len(researched.headings)):  # by the weights of the package, which choose what is compared
             self.writer.describe_part(part)

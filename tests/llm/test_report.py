@@ -169,7 +169,7 @@ def test_a_step_keeps_its_code_and_a_table_its_head() -> None:
     )
     parts = ["How do you restore the dump of a database?", "What are the sizes of dumps?"]
     assert write_report("How do you restore the dump of a database, and what are the sizes of dumps?", parts, [page]) == (
-        "# Restore the dump\n\n## How do you restore the dump of a database?\n\n"
+        "# The dump\n\n## How do you restore the dump of a database?\n\n"
         "To restore the dump of a database, run: [4]\n\n```sh\nload  <dump\n```\n\n## What are the sizes of dumps?\n\n"
         "The sizes of the dumps of a database are: [4]\n\n| kind | size |\n|---|---|\n| text | 3 [4] |\n| packed | 1 [4] |"
     )
@@ -237,3 +237,80 @@ def test_the_system_of_one_country_is_not_a_sentence_with_the_word_system_about_
         "## The political system of Westland\n\n"
         "Westland is a monarchy in which a parliament of two houses makes the laws. [2]"
     )
+
+
+MILL = PageView(
+    "https://mill.example/",
+    1,
+    "Old mill",
+    "The old mill burned because a lamp fell into dry straw, as the watchman said in court a week later.\n\n"
+    "A pump of the old mill was frozen that night, so that the fire reached the roof before anybody could stop it.\n\n"
+    "After the fire of the old mill, the town bought its flour from abroad, and bread cost twice as much for years.",
+)
+MILL_PARTS = ["Why did the old mill burn?", "What were the consequences of the fire of the old mill?"]
+MILL_QUESTION = "Why did the old mill burn, and what were the consequences of the fire?"
+
+
+def write_mill_report(nearness: dict[str, tuple[float, float]], pages: Sequence[PageView] = (MILL,)) -> str:
+    """A report on the mill by a reading model that finds the two parts this near to the texts with each word."""
+
+    def compare(question: str, texts: Sequence[str]) -> list[float]:
+        if question not in MILL_PARTS:
+            return [0.85] * len(texts)
+        part = MILL_PARTS.index(question)
+        return [next((near[part] for word, near in nearness.items() if word in text), 0.85) for text in texts]
+
+    headings = {part: make_heading(part) for part in MILL_PARTS}
+    return report.write_report(MILL_QUESTION, headings, pages, compare, title="The old mill")
+
+
+def test_a_passage_is_quoted_under_the_part_it_is_nearest_to_and_not_under_one_it_is_only_near() -> None:
+    assert write_mill_report({"lamp": (0.93, 0.91), "pump": (0.928, 0.91), "bread": (0.86, 0.9)}) == (
+        "# The old mill\n\n## Why did the old mill burn?\n\n"
+        "The old mill burned because a lamp fell into dry straw, as the watchman said in court a week later. [1]\n\n"
+        "## What were the consequences of the fire of the old mill?\n\n"
+        "After the fire of the old mill, the town bought its flour from abroad, and bread cost twice as much for years. [1]"
+    )
+
+
+def test_a_part_whose_best_passage_answers_another_part_is_named_at_the_end_and_not_filled() -> None:
+    only_cause = PageView(MILL.url, 1, MILL.title, MILL.text.split("\n\n")[0])
+    assert write_mill_report({"lamp": (0.93, 0.87)}, [only_cause]) == (
+        "# The old mill\n\n## Why did the old mill burn?\n\n"
+        "The old mill burned because a lamp fell into dry straw, as the watchman said in court a week later. [1]\n\n"
+        "## Not found\n\n- What were the consequences of the fire of the old mill?"
+    )
+
+
+def test_sentences_of_a_paragraph_speak_for_each_other() -> None:
+    """One near sentence among far ones gives way to a paragraph that is near throughout."""
+    words = (
+        "burned in a fire by the river below the hill where people of the town like to walk on Sundays and look at the water"
+    )
+    alone = f"Lamp: the old mill {words}. Straw of the old mill {words}. Beams of the old mill {words}."
+    together = f"Smoke: the old mill {words} too. Sparks of the old mill {words} too. Embers of the old mill {words} too."
+    page = PageView("https://mill.example/", 1, "Old mill", f"{alone}\n\n{together}")
+    text = write_mill_report(
+        {"Lamp": (0.96, 0.85), "Smoke": (0.95, 0.85), "Sparks": (0.95, 0.85), "Embers": (0.95, 0.85)}, [page]
+    )
+    assert text.split("\n\n")[2].startswith("Smoke: the old mill")
+
+
+def test_the_longer_a_report_may_be_the_more_is_read_for_it() -> None:
+    def flood(number: int) -> str:
+        return f"The tide floods the market and the mill of town{number} in every single year."
+
+    page = PageView("https://sea.example/", 1, "Tide", "\n\n".join(map(flood, range(200))))
+    question = "The floods of the tide"
+
+    def count_compared(words: int) -> int:
+        compared: set[str] = set()
+
+        def compare(_: str, texts: Sequence[str]) -> list[float]:
+            compared.update(texts)
+            return [0.9] * len(texts)
+
+        report.write_report(question, {question: question}, [page], compare, words=words)
+        return len(compared)
+
+    assert [count_compared(words) for words in (300, 1000, 3000)] == [25, 73, 201]

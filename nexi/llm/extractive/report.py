@@ -1,8 +1,9 @@
 """A report without a model: for each part of a question the stretches of pages that answer it, quoted whole.
 
 Above `_stretches`; the app hands it the pages that researchers have read, and a reading model where there is one. Words choose
-what is compared, the reading model decides, and where there is none the words do. Each stretch is quoted once, under the part
-it answers best; parts that no page answers are named at the end. A question too broad for that gets an outline of its sources,
+what is compared, the reading model decides, and where there is none the words do. A stretch answers a part when it is nearer to
+it than others are, and nearer than to the rest of the question. Each is quoted once, under the part it answers best; parts that
+no page answers are named at the end. A question too broad for that gets an outline of its sources,
 and one that may mean several things a section for each of them.
 """
 
@@ -107,10 +108,10 @@ def write_report(
         readings = list(dict.fromkeys(about.values()))
         for reading in readings:
             own = [readable[number] for number in about if about[number] == reading]
-            writer = ReportWriter(question, parts, own, compare, words // len(readings))
+            writer = ReportWriter(question, parts, own, compare, words // len(readings), title)
             sections.append(render_report(writer, headings, reading).replace("\n## ", "\n### "))
         return "\n\n".join((f"# {title}", SEVERAL_READINGS, *(f"#{section}" for section in sections)))
-    return render_report(ReportWriter(question, parts, readable, compare, words), headings, title)
+    return render_report(ReportWriter(question, parts, readable, compare, words, title), headings, title)
 
 
 def render_report(writer: ReportWriter, headings: Mapping[str, str], title: str) -> str:
@@ -136,11 +137,19 @@ class ReportWriter:
     """The stretches of the pages, and how well each answers each part."""
 
     def __init__(
-        self, question: str, parts: Sequence[str], pages: Sequence[PageView], compare: Compare | None, words: int
+        self,
+        question: str,
+        parts: Sequence[str],
+        pages: Sequence[PageView],
+        compare: Compare | None,
+        words: int,
+        topic: str = "",
     ) -> None:
         self.question, self.parts, self.pages = question, parts, pages
+        self.topic = topic or question
         self.compare = None if detect_language(question) not in ("", "en") else compare  # it knows English only
         self.room = words // len(parts) if words else MAX_SECTION_WORDS
+        self.compared = MAX_COMPARED * max(1, self.room // MAX_SECTION_WORDS)
         self.margin = "wide margin" if self.room > MAX_SECTION_WORDS else "margin"
         self.words = ContentWords()
         self.subjects = [_NUMBER.sub("", find_page_subject(page.title)) for page in pages]
@@ -183,7 +192,7 @@ class ReportWriter:
         return [_order_by_page(stretches) for stretches in sections]
 
     def _is_near(self, quotation: _Quotation, best: _Quotation) -> bool:
-        is_other = quotation.stretch.page != best.stretch.page
+        is_other = quotation.stretch.page != best.stretch.page and self.margin == "margin"
         return quotation.score >= best.score - load_weights(self._file)["other page" if is_other else self.margin]
 
     def _complete_paragraph(self, stretch: Stretch, bearing: Collection[tuple[int, int]]) -> list[Stretch]:
@@ -199,12 +208,17 @@ class ReportWriter:
         return READ if self.compare and self.compare(self.question, [self.question]) else WORDS
 
     def _rate_part(self, part: int) -> list[_Quotation]:
-        """The stretches that answer a part, with their scores."""
+        """The stretches that answer a part, with their scores; what stands in the same paragraph speaks for a stretch too."""
         weights = load_weights(self._file)
         is_specific = len(set(self.words.stems(self.parts[part]))) > MAX_VAGUE_WORDS
+        rows = self.describe_part(part)
+        points: dict[tuple[int, int], list[float]] = {}
+        for stretch, row in rows:
+            points.setdefault((stretch.page, stretch.block), []).append(sum_points(row, weights))
         quotations = []
-        for stretch, row in self.describe_part(part):
-            score = sum_points(row, weights)
+        for stretch, row in rows:
+            own, paragraph = sum_points(row, weights), points[stretch.page, stretch.block]
+            score = own + weights["paragraph"] * (sum(paragraph) / len(paragraph) - own)
             if self._file == WORDS and is_specific and math.isclose(row["own"], 1.0):
                 score = max(score, weights["least"])
             if score >= weights["least"]:
@@ -218,15 +232,27 @@ class ReportWriter:
         pages = self._find_pages(part, plain)
         usable = [s for s in self.stretches if s.page in pages and _states_something(s)]
         likely: dict[tuple[int, int], Stretch] = {}
+        count = 2 * self.compared if self._file == READ else self.compared  # words may miss what the reading model finds
         for words in (weights, plain):
             points = {(s.page, s.place): sum_points(self._share_places(words, s), load_weights(READ)) for s in usable}
-            best = sorted(usable, key=lambda s: -points[s.page, s.place])[:MAX_COMPARED]
+            best = sorted(usable, key=lambda s: -points[s.page, s.place])[:count]
             likely |= {(s.page, s.place): s for s in best}
+        if self._file == READ:
+            paragraphs = {(s.page, s.block) for s in likely.values()}
+            likely |= {(s.page, s.place): s for s in usable if (s.page, s.block) in paragraphs}
         stretches = [likely[place] for place in sorted(likely)]
         rows = [self._describe_stretch(part, weights, s) for s in stretches]
         if self._file == READ and self.compare and stretches:
-            nearness = self.compare(self.parts[part], list(map(self._describe, stretches))) or [0.0] * len(stretches)
-            rows = [{**row, "nearness": near} for row, near in zip(rows, nearness, strict=True)]
+            texts = list(map(self._describe, stretches))
+            nearness = self.compare(self.parts[part], texts) or [0.0] * len(texts)
+            others = [self.topic, *(p for n, p in enumerate(self.parts) if n != part)] if len(self.parts) > 1 else []
+            # Some questions are nearer to everything than others, so that each is compared with what is usual for it.
+            standing = [_center(self.compare(other, texts) or nearness) for other in others]
+            elsewhere = [max(values) for values in zip(*standing, strict=True)] or [0.0] * len(texts)
+            rows = [
+                {**row, "nearness": near, "stands out": own, "elsewhere": other}
+                for row, near, own, other in zip(rows, nearness, _center(nearness), elsewhere, strict=True)
+            ]
         return list(zip(stretches, rows, strict=True))
 
     def _describe_stretch(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
@@ -379,6 +405,12 @@ def _order_by_page(stretches: Sequence[Stretch]) -> list[Stretch]:
     for place, stretch in enumerate(stretches):
         first.setdefault(stretch.page, place)
     return sorted(stretches, key=lambda s: (first[s.page], s.place))
+
+
+def _center(values: Sequence[float]) -> list[float]:
+    """How far each nearness is from what is usual; a page of one sentence has nothing else to stand out from."""
+    usual = (sum(values) + load_weights(READING)["usual nearness"]) / (1 + len(values))
+    return [value - usual for value in values]
 
 
 def _aspect(word: str) -> frozenset[str]:
