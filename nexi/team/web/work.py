@@ -45,7 +45,12 @@ async def run_worker(
     logs.configure_logging(log_level, secrets_of(config))
     gc.set_threshold(*GC_THRESHOLDS)
     listener = bind_socket(ServerOptions(*address)) if address else None
-    database = await asyncio.to_thread(open_database, config)
+    try:
+        database = await asyncio.to_thread(open_database, config)
+    except BaseException:
+        if listener:
+            listener.close()
+        raise
     team, stopping, metrics = Team(config, database), asyncio.Event(), Metrics()
     worker = TeamWorker(team, max_runs=max_runs, drain_s=drain_s, observe=metrics.observe)
     for number in (signal.SIGTERM, signal.SIGINT):
