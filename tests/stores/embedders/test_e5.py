@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nexi.errors import LLMError, StoreError
-from nexi.stores.embedders.e5 import MODEL, VOCABULARY, E5Encoder
+from nexi.stores.embedders.e5 import MAX_REMEMBERED, MODEL, VOCABULARY, E5Encoder
 from nexi.stores.embedders.library import LibraryEmbedder
 
 numpy = pytest.importorskip("numpy")
@@ -59,17 +59,17 @@ def test_the_sentence_that_answers_lies_nearest_whatever_words_it_has() -> None:
     assert max(near) == near[1]
 
 
-def test_a_comparison_survives_another_one_that_forgets_all_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_survives_another_one_that_forgets_all_vectors() -> None:
     class TwoResearchers(E5Encoder):
-        """While one compares its third text, the other begins, and too much is remembered."""
+        """While one compares its last text, the other begins, and too much is remembered."""
 
         def encode(self, texts: Sequence[str], *, query: bool = False) -> list[Any]:
-            if list(texts) == ["third"]:
+            if list(texts) == ["last"]:
                 assert self.compare("the other question", ["another"]) == [1.0]
             return [numpy.array([1.0])]
 
-    monkeypatch.setattr("nexi.stores.embedders.e5.MAX_REMEMBERED", 1)
-    assert TwoResearchers(FOLDER).compare("a question", ["first", "second", "third"]) == [1.0, 1.0, 1.0]
+    texts = [*(f"text {number}" for number in range(MAX_REMEMBERED + 1)), "last"]
+    assert TwoResearchers(FOLDER).compare("a question", texts) == [1.0] * len(texts)
 
 
 @needs_model
