@@ -163,9 +163,10 @@ def save(rows: Sequence[Row]) -> None:
         "# Answers of the built-in model on the mini-webs\n\n"
         "Made by `python -m evals.answers --save`. Shares in per cent by `rig/score.py`; words, citations, pages, model\n"
         "calls and seconds are means for one question, over loopback, one question at a time.\n\n"
-        "The weights were chosen by the scores of every second question of each web. That is no clean split: questions of\n"
-        "all three webs, all of docs among them, had been read before the word lists were written. A web nobody has seen\n"
-        "is the test of how far this carries.\n"
+        "The weights of the choice have seen the questions of dev and docs, those of the rating also multi; questions of all\n"
+        "three webs had been read before the word lists were written. `evals/reading_choice.md` and `evals/unit_choice.md`\n"
+        "have figures of weights that never saw a question about the same page. A web nobody has seen is the test of how far\n"
+        "this carries.\n"
         "A BM25 plus sentence-overlap baseline has supported 70.0 on dev, 14.0 on multi and 21.0 on docs.\n\n"
         + table(rows)
         + "\n",

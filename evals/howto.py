@@ -32,7 +32,7 @@ from rig import miniweb
 QUESTIONS = ROOT / "evals" / "howto_questions.jsonl"
 RESULTS = ROOT / "evals" / "howto.md"
 FOLDER = ROOT / ".eval" / "howto"
-MIN_GOOD = 0.75
+MIN_GOOD = 0.7
 
 
 def write_manual(source: Path, site: str) -> Path:
