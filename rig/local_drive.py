@@ -143,6 +143,7 @@ PAGE_ROUTES: Mapping[str, Entry] = {
     "get /static/sentences": ("local", None),
     "get /static/opensearch.xml": ("local", None),
     "get /static/{name}": ("local", None),
+    "post /page/open-question": ("local", {**LOCAL_RUN, "mode": "research"}),
     "post /page/render": ("local", {"text": "words"}),
     "get /page/runs/{id}": ("local", None),
     "get /page/runs/{id}/picture": ("local", "source=1"),
