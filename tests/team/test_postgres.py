@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -221,8 +222,10 @@ def test_a_database_goes_forward_from_the_first_step_and_never_back(postgres: An
     assert policies == {"readable_vectors", "own_vectors"}
     opened.close()
     monkeypatch.setattr(database_module, "list_migrations", lambda: [(0, "select 1")])
+    threads = set(threading.enumerate())
     with pytest.raises(ConfigError, match="newer nexi"):
         Database(postgres.url_of("steps")).open()
+    assert set(threading.enumerate()) <= threads  # it keeps no connection to a database that it does not use
 
 
 def test_a_database_that_is_not_there_is_said_so() -> None:

@@ -150,6 +150,9 @@ class Database:
                 logger.setLevel(before)
             with self._pool.connection() as connection:
                 _migrate(connection)
+        except ConfigError:
+            self._pool.close()
+            raise
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             self._pool.close()
             cause = _first_line(error)
