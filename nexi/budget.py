@@ -166,7 +166,7 @@ class Meter:
             return StopReason.TIME_TARGET
         if self.budget.max_iterations is not None and self.iterations >= self.budget.max_iterations:
             return StopReason.MAX_ITERATIONS
-        if self._would_overrun(0):
+        if self._would_overrun():
             return StopReason.BUDGET_SPENT
         return self.parent.stop_reason(now) if self.parent else None
 
@@ -174,7 +174,7 @@ class Meter:
         """Whether one more model call is within the limits; it need not be an iteration."""
         if self.deadline is not None and now >= self.deadline:
             return False
-        return not self._would_overrun(0) and (self.parent is None or self.parent.may_call(now))
+        return not self._would_overrun() and (self.parent is None or self.parent.may_call(now))
 
     def used_share(self, now: float) -> float:
         """The largest share of any limit that is used up, from 0 to 1 and beyond."""
@@ -197,7 +197,7 @@ class Meter:
 
     def reserve_call(self, tokens: int, *, is_model_call: bool = True) -> Reservation | StopReason:
         """Set `tokens` aside for one call, or say which limit forbids it. Embeddings are paid for, but are no model calls."""
-        if self._would_overrun(tokens, unreplayed=True, is_model_call=is_model_call):
+        if self._would_overrun(max(1, tokens), unreplayed=True, is_model_call=is_model_call):
             return StopReason.BUDGET_SPENT
         if self.parent:
             above = self.parent.reserve_call(tokens, is_model_call=is_model_call)
@@ -256,15 +256,15 @@ class Meter:
     def replay_page(self) -> None:
         self.pages += 1
 
-    def _would_overrun(self, tokens: int, *, unreplayed: bool = False, is_model_call: bool = True) -> bool:
+    def _would_overrun(self, tokens: int = 1, *, unreplayed: bool = False, is_model_call: bool = True) -> bool:
+        """Whether a call that takes so many tokens, at least one, is over a limit of this meter."""
         limits, usage = self.budget, self._paid_usage if unreplayed else self.usage
         calls = self.model_calls + (self._unreplayed_calls if unreplayed else 0)
         if is_model_call and limits.max_model_calls is not None and calls >= limits.max_model_calls:
             return True
         cost, ended_calls = usage.cost or 0.0, self.model_calls - self._calls_in_flight
-        if unreplayed and ended_calls:  # calls in flight will cost as much as those before them
-            cost += self._calls_in_flight * (self.usage.cost or 0.0) / ended_calls
+        if unreplayed and ended_calls and self.usage.cost:  # calls in flight will cost as much as those before them
+            cost += self._calls_in_flight * self.usage.cost / ended_calls
         if limits.max_cost is not None and cost >= limits.max_cost:
             return True
-        spent = usage.total + self._reserved_tokens
-        return limits.max_tokens is not None and (spent + tokens > limits.max_tokens or spent >= limits.max_tokens)
+        return limits.max_tokens is not None and usage.total + self._reserved_tokens + tokens > limits.max_tokens

@@ -64,7 +64,7 @@ class Core:
 
 NO_POSTGRES = ("-k", "not postgres")
 CORES = (
-    Core("budget", "nexi/budget.py", ("tests/test_budget.py", "tests/properties/test_budget_properties.py")),
+    Core("budget", "nexi/budget.py", ("tests/test_budget.py", "tests/properties/test_budget_properties.py"), is_strict=True),
     Core(
         "reducer",
         "nexi/research/reducer.py",

@@ -199,7 +199,8 @@ def test_tokens_in_flight_are_told_until_they_are_settled() -> None:
 def test_a_call_may_use_the_last_token_but_none_follows_it() -> None:
     meter = Meter(Budget(max_tokens=100))
     assert meter.reserve_call(101) is StopReason.BUDGET_SPENT
-    assert meter.reserve_call(100) == Reservation(100)
+    assert meter.reserve_call(99) == Reservation(99)
+    assert meter.reserve_call(1) == Reservation(1)
     assert meter.reserve_call(0) is StopReason.BUDGET_SPENT
     assert meter.stop_reason(0) is StopReason.BUDGET_SPENT
 
@@ -241,6 +242,10 @@ def test_a_call_that_cost_more_than_was_carried_over_leaves_nothing_negative() -
     meter.carry_over(Usage(100, 50, cost=0.5), 2)
     meter.replay_call(Usage(150, 80, cost=0.7))
     assert (meter.reply_room, meter.describe_spent()) == (770, "the budget has 770 tokens left, too few for another model call")
+    money = Meter(Budget(max_cost=0.6))
+    money.carry_over(Usage(100, 50, cost=0.5), 2)
+    money.replay_call(Usage(150, 80, cost=0.7))
+    assert money.describe_spent() == "the budget is spent"
 
 
 def test_a_budget_that_an_earlier_life_used_up_is_spent() -> None:
@@ -252,10 +257,13 @@ def test_a_budget_that_an_earlier_life_used_up_is_spent() -> None:
     assert meter.describe_spent() == "the budget has 100 tokens left, too few for another model call"
 
 
-def test_a_price_that_is_unknown_for_a_replayed_call_makes_the_rest_unknown() -> None:
-    meter = Meter(Budget(max_cost=1.0))
-    meter.carry_over(Usage(10, 10, cost=0.9), 2)
-    meter.replay_call(Usage(5, 5))
+@pytest.mark.parametrize(("carried", "replayed"), [(0.9, None), (None, 0.1)])
+def test_a_price_that_is_unknown_for_a_replayed_call_makes_the_rest_unknown(
+    carried: float | None, replayed: float | None
+) -> None:
+    meter = Meter(Budget(max_cost=0.9))
+    meter.carry_over(Usage(10, 10, cost=carried), 2)
+    meter.replay_call(Usage(5, 5, cost=replayed))
     assert isinstance(meter.reserve_call(1), Reservation)
 
 
@@ -281,12 +289,28 @@ def test_a_budget_that_is_set_aside_for_calls_in_flight_is_not_called_spent() ->
     assert priced.describe_spent() == "the budget is spent"
 
 
+def test_a_limit_of_one_call_allows_one() -> None:
+    meter = Meter(Budget(max_model_calls=1))
+    assert [meter.reserve_call(5), meter.reserve_call(5)] == [Reservation(5), StopReason.BUDGET_SPENT]
+
+
 def test_the_cost_of_calls_in_flight_counts_before_they_end() -> None:
     meter = Meter(Budget(max_cost=0.01))
     meter.replay_call(Usage(10, 10, cost=0.004))
     assert isinstance(meter.reserve_call(10), Reservation)
     assert isinstance(meter.reserve_call(10), Reservation)
     assert meter.reserve_call(10) is StopReason.BUDGET_SPENT
+
+
+def test_calls_in_flight_are_held_to_cost_what_a_call_before_them_did() -> None:
+    meter = Meter(Budget(max_cost=0.010))
+    for _ in range(2):
+        meter.replay_call(Usage(10, 10, cost=0.003))
+    calls = [meter.reserve_call(10) for _ in range(3)]
+    assert calls == [Reservation(10), Reservation(10), StopReason.BUDGET_SPENT]
+    free = Meter(Budget(max_cost=0.010))
+    free.replay_call(Usage(10, 10, cost=0.0))
+    assert [free.reserve_call(10) for _ in range(3)] == [Reservation(10)] * 3
 
 
 def settle(meter: Meter, usage: Usage) -> None:
@@ -332,3 +356,64 @@ def test_calls_can_be_made_up_to_the_limit_of_any_meter() -> None:
     narrow = run.child(Budget(max_model_calls=1), started=0)
     assert [narrow.can_make_calls(count) for count in (1, 2)] == [True, False]
     assert Meter(Budget()).can_make_calls(10**9)
+
+
+@pytest.mark.parametrize(
+    ("budget", "left"),
+    [
+        (Budget(max_tokens=21), "the budget has 1 tokens left, too few for another model call"),
+        (Budget(max_tokens=20), "the budget is spent"),
+        (Budget(max_cost=0.0), "the budget is spent"),
+        (Budget(max_cost=1.0), "the rest of the budget is set aside for calls in flight"),
+        (Budget(max_model_calls=3), "the budget is spent"),
+        (Budget(max_model_calls=4), "the rest of the budget is set aside for calls in flight"),
+        (Budget(max_tokens=20, is_quota=True), "your quota for today is spent"),
+    ],
+)
+def test_what_is_left_is_described_by_the_limit_that_forbids_a_call(budget: Budget, left: str) -> None:
+    meter = Meter(budget)
+    meter.carry_over(Usage(10, 10), 2)
+    meter.replay_call(Usage(5, 5))
+    meter.restore(Usage(), calls=1, pages=0)
+    assert meter.describe_spent() == left
+    assert meter.child(Budget(), started=0).describe_spent() == left
+
+
+@pytest.mark.parametrize(
+    ("budget", "advice"),
+    [
+        (Budget(max_tokens=1), "raise --max-cost or --max-tokens"),
+        (Budget(max_model_calls=3), "raise --max-cost or --max-tokens"),
+        (Budget(max_model_calls=2), "raise max_model_calls, which is 2: nexi config set max_model_calls NUMBER"),
+        (
+            Budget(max_model_calls=2, is_quota=True),
+            "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more",
+        ),
+    ],
+)
+def test_the_advice_names_the_limit_that_was_reached(budget: Budget, advice: str) -> None:
+    meter = Meter(budget)
+    meter.replay_call(Usage(1, 1))
+    meter.replay_call(Usage(1, 1))
+    assert meter.advise_spent() == advice
+
+
+@pytest.mark.parametrize(
+    ("budget", "is_limited"),
+    [
+        (Budget(), False),
+        (Budget(max_iterations=1, max_seconds=1, max_pages=1), False),
+        (Budget(max_tokens=1), True),
+        (Budget(max_cost=1.0), True),
+        (Budget(max_model_calls=1), True),
+    ],
+)
+def test_tokens_money_and_calls_are_limits_on_spending(budget: Budget, is_limited: bool) -> None:
+    assert Meter(budget).has_spending_limit is is_limited
+    assert Meter(budget).child(Budget(), started=0).has_spending_limit is is_limited
+    assert Meter(Budget()).child(budget, started=0).has_spending_limit is is_limited
+
+
+def test_a_budget_and_a_reservation_are_values() -> None:
+    assert len({Budget(max_tokens=1), Budget(max_tokens=1), Budget(max_tokens=2)}) == 2
+    assert len({Reservation(1), Reservation(1), Reservation(2)}) == 2
