@@ -19,7 +19,7 @@ from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import Limits, QueryText, SearchRequest, clean_query
 from nexi.errors import BackendError
 from nexi.types import FetchLimits, Page, Query
-from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import Problem, build_refusal
 
 __all__ = ["openwebui_error", "require_answer"]
@@ -49,7 +49,6 @@ def openwebui_error(problem: Problem) -> dict[str, Any]:
     return {"detail": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}
 
 
-@with_error_shape(openwebui_error)
 async def search_web(request: Request) -> Response:
     body = await read_body(request, OpenWebUISearch)
     count = COUNT if body.count is None else min(body.count, MAX_COUNT)
@@ -59,7 +58,6 @@ async def search_web(request: Request) -> Response:
     return json_reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
 
 
-@with_error_shape(openwebui_error)
 async def _load_pages(request: Request) -> Response:
     urls = (await read_body(request, OpenWebUIPages)).urls
     deadline = asyncio.get_running_loop().time() + LOAD_S

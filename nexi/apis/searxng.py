@@ -24,7 +24,7 @@ from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits, SearchRequest, clean_query, read_language
 from nexi.structured.bodies import schema_of
 from nexi.types import Query
-from nexi.web.payload import build_operation, json_reply, with_error_shape
+from nexi.web.payload import build_operation, json_reply
 from nexi.web.problems import Problem, bad_request
 
 __all__ = ["searxng_error"]
@@ -71,7 +71,7 @@ async def healthz(request: Request) -> Response:
 
 
 def routes(_state: object = None, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[Route]:
-    answer = with_error_shape(searxng_error)(partial(search_web, answer_timeout_s=answer_timeout_s))
+    answer = partial(search_web, answer_timeout_s=answer_timeout_s)
     return [
         Route("/searxng/search", answer, methods=["GET", "POST"]),
         Route("/searxng/", answer, methods=["GET", "POST"]),

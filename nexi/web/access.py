@@ -18,18 +18,8 @@ from nexi.types import GUEST, Principal
 from nexi.web.guard import given_token
 from nexi.web.problems import build_refusal
 
-__all__ = ["GUEST_PATHS", "PAGES", "OwnerAccess", "cookie_name"]
+__all__ = ["GUEST_PATHS", "OwnerAccess", "cookie_name"]
 
-PAGES = (
-    "/",
-    "/runs/*",
-    "/spaces/*",
-    "/history",
-    "/knowledge",
-    "/check",
-    "/table",
-    "/setup",
-)  # what a browser opens; the data in them is asked for apart
 GUEST_PATHS = (
     "GET /openapi.json",
     "POST /v1/runs",

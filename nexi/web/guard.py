@@ -16,7 +16,7 @@ import math
 import re
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -30,10 +30,13 @@ from nexi.net.limits import RateLimiter
 from nexi.ports import Clock
 from nexi.types import Principal
 from nexi.web.metrics import Metrics
-from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
+from nexi.web.payload import response_of
+from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of
 
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
+PANELS = ("/history", "/knowledge", "/check", "/table", "/setup")
+PAGES = ("/", "/runs/*", "/spaces/*", *PANELS)  # what a browser opens; the data in them is asked for apart
 STATIC_PATH = "/static/"
 MAX_FILE_BYTES = 16_000_000
 MAX_HEAD_BYTES = 32_768
@@ -55,20 +58,7 @@ class GuardRules(Struct, frozen=True):
     bound: str = "127.0.0.1"
     token: str = ""
     hosts: tuple[str, ...] = ()
-    public: tuple[str, ...] = (
-        HEALTH_PATH,
-        "/readyz",
-        "/",
-        "/runs/*",
-        "/spaces/*",
-        "/static/*",
-        "/history",
-        "/knowledge",
-        "/check",
-        "/table",
-        "/setup",
-        "/shared/*",
-    )
+    public: tuple[str, ...] = (HEALTH_PATH, "/readyz", *PAGES, "/static/*", "/shared/*")
     max_body: int = 2_000_000
     max_file: int = MAX_FILE_BYTES  # at FILES_PATH
     body_s: float = 30.0
@@ -127,11 +117,10 @@ class RequestGuard:
                 self._open_of[exchange.person] -= 1
                 if not self._open_of[exchange.person]:
                     del self._open_of[exchange.person]
-            seconds = exchange.seconds
-            self._metrics.request(exchange.route, exchange.method, exchange.status, seconds)
-            facts = {"method": exchange.method, "route": exchange.route, "status": exchange.status}
-            more = {"ms": round(seconds * 1000, 1), "client": exchange.client}
-            log.info("request", extra={"request": exchange.id, **facts, **more})
+            seconds, route = exchange.seconds, exchange.route
+            self._metrics.request(route, exchange.method, exchange.status, seconds)
+            facts = {"request": exchange.id, "method": exchange.method, "route": route, "status": exchange.status}
+            log.info("request", extra={**facts, "ms": round(seconds * 1000, 1), "client": exchange.client})
 
     def shape_of(self, path: str) -> Shape:
         return next((shape for prefix, shape in self._shapes if path.startswith(prefix)), own_shape)
@@ -169,19 +158,19 @@ class RequestGuard:
         if scope["path"].startswith(STATIC_PATH) or scope["path"] == HEALTH_PATH:
             return  # the page is some thirty small files, and a server that restarts for a busy client is no help to anybody
         if wait := self._rates.try_take(exchange.client):
-            raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait))
+            raise Refused(Problem(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait)))
 
     def _admit_body(self, exchange: _Exchange) -> None:
         headers, scope = exchange.headers, exchange.scope
-        if not self._is_public(scope["path"]):
+        if not matches_any(scope["path"], self._rules.public):
             if self._host.draining:
-                raise _build_refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
+                raise Refused(Problem(503, "draining", "the server is shutting down", "ask again soon", 5))
             if scope.get("state", {}).get(CROWDED):
-                raise _build_refusal(503, "overloaded", "too many connections are open", "ask again soon", 1)
+                raise Refused(Problem(503, "overloaded", "too many connections are open", "ask again soon", 1))
             if self._open > self._rules.most_requests:
-                raise _build_refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
+                raise Refused(Problem(503, "overloaded", "too many requests are open", "ask again soon", 1))
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise _build_refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
+            raise Refused(Problem(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is"))
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > (most := self._max_body_bytes(scope["path"])):
             raise _too_large(most)
@@ -189,21 +178,16 @@ class RequestGuard:
     def _max_body_bytes(self, path: str) -> int:
         return self._rules.max_file if path == FILES_PATH else self._rules.max_body
 
-    def _is_public(self, path: str) -> bool:
-        return any(path == p or (p.endswith("*") and path.startswith(p[:-1])) for p in self._rules.public)
-
     def _check_host(self, headers: Headers) -> None:
-        hosts = headers.getlist("host")
-        match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
-        if match is None or not self._is_known_host(match[1].strip("[]").lower().rstrip(".")):
-            fix = "call it by its address, or name the host in serve_hosts"
-            raise _build_refusal(421, "host_refused", "the Host header names no host of this server", fix)
-
-    def _is_known_host(self, host: str) -> bool:
         """A page of another site can make its own name mean this machine, but not an address, nor a name without a dot."""
-        if host in self._rules.hosts or host == self._rules.bound.strip("[]").lower() or is_loopback_host(host):
-            return True
-        return not is_loopback_host(self._rules.bound) and (_is_address(host) or "." not in host)
+        hosts, bound = headers.getlist("host"), self._rules.bound
+        match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+        host = match[1].strip("[]").lower().rstrip(".") if match else ""
+        is_known = host in self._rules.hosts or host == bound.strip("[]").lower() or is_loopback_host(host)
+        is_harmless = not is_loopback_host(bound) and (_is_address(host) or "." not in host)
+        if match is None or not (is_known or is_harmless):
+            fix = "call it by its address, or name the host in serve_hosts"
+            raise Refused(Problem(421, "host_refused", "the Host header names no host of this server", fix))
 
     def _check_origin(self, headers: Headers, scope: Scope) -> None:
         origin = headers.get("origin")
@@ -213,26 +197,23 @@ class RequestGuard:
         opened = page and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if foreign or (site not in ("none", "same-origin") and not opened):
             fix = "call it from a program, or from its own page"
-            raise _build_refusal(403, "origin_refused", "pages of other origins may not use this server", fix)
+            raise Refused(Problem(403, "origin_refused", "pages of other origins may not use this server", fix))
 
     async def _set_principal(self, exchange: _Exchange) -> None:
         """Find out who asks; on public paths anybody may. Raises Refused."""
         scope = exchange.scope
-        principal = None if self._is_public(scope["path"]) else await self._identify(exchange.headers, scope)
+        principal = None if matches_any(scope["path"], self._rules.public) else await self._identify(exchange.headers, scope)
         needed_scope = "read" if scope["method"] in ("GET", "HEAD", "OPTIONS") else "ask"
         if principal and needed_scope not in principal.scopes:
             fix = "use a token that may ask"
-            raise _build_refusal(403, "scope_missing", "this token may only read", fix)
+            raise Refused(Problem(403, "scope_missing", "this token may only read", fix))
         scope.setdefault("state", {})[PRINCIPAL] = principal
         if principal and self._rules.most_of_one:
             exchange.person = principal.person
             self._open_of[principal.person] += 1
             if self._open_of[principal.person] > self._rules.most_of_one:
-                message, fix = (
-                    f"you have {self._rules.most_of_one} requests and streams open",
-                    "close some, or wait for their end",
-                )
-                raise _build_refusal(429, "too_many_open", message, fix, 1)
+                message = f"you have {self._rules.most_of_one} requests and streams open"
+                raise Refused(Problem(429, "too_many_open", message, "close some, or wait for their end", 1))
 
     async def _check_token(self, headers: Headers, scope: Scope) -> Principal:
         """The one person who has the token, where there is one. Raises Refused."""
@@ -255,7 +236,7 @@ class RequestGuard:
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise _build_refusal(408, "slow_body", "the body did not come in time", "send it faster") from None
+            raise Refused(Problem(408, "slow_body", "the body did not come in time", "send it faster")) from None
         return b"".join(parts)
 
 
@@ -271,7 +252,7 @@ class _Exchange:
         self.status = 499  # the client left before anything was said
         self.closes = False
         self.person = ""  # whose share of the open requests it takes
-        self.on_start: Callable[[], None] = _do_nothing
+        self.on_start: Callable[[], None] = lambda: None
         self._started = clock.monotonic()
         self._began = 0.0
         self._ended = False
@@ -279,8 +260,7 @@ class _Exchange:
     @property
     def route(self) -> str:
         """The pattern of the path, so that neither ids nor questions become labels."""
-        route = self.scope.get("route")
-        return str(getattr(route, "path", "")) or "unknown"
+        return str(getattr(self.scope.get("route"), "path", "")) or "unknown"
 
     @property
     def seconds(self) -> float:
@@ -298,7 +278,7 @@ class _Exchange:
 
     async def fail(self, problem: Problem) -> None:
         """Answer with the problem; where a response has begun, end it there."""
-        self.on_start = _do_nothing
+        self.on_start = lambda: None
         if self._began:
             if not self._ended:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -313,14 +293,15 @@ def _check_framing(headers: Headers, scope: Scope) -> None:
     """Refuse what a proxy before this server could read as another request, and heads that are too large."""
     if "content-length" in headers and "transfer-encoding" in headers:
         fix = "send one of them"
-        raise _build_refusal(400, "bad_framing", "the request has both Content-Length and Transfer-Encoding", fix)
-    size = (
-        len(scope.get("raw_path") or b"")
-        + len(scope.get("query_string") or b"")
-        + sum(len(k) + len(v) + 4 for k, v in headers.raw)
-    )
-    if size > MAX_HEAD_BYTES:
-        raise _build_refusal(431, "large_head", f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes", "send less")
+        raise Refused(Problem(400, "bad_framing", "the request has both Content-Length and Transfer-Encoding", fix))
+    path, query = scope.get("raw_path") or b"", scope.get("query_string") or b""
+    if len(path) + len(query) + sum(len(k) + len(v) + 4 for k, v in headers.raw) > MAX_HEAD_BYTES:
+        message = f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes"
+        raise Refused(Problem(431, "large_head", message, "send less"))
+
+
+def matches_any(path: str, patterns: Iterable[str]) -> bool:
+    return any(path == pattern or (pattern.endswith("*") and path.startswith(pattern[:-1])) for pattern in patterns)
 
 
 def principal_of(request: Request) -> Principal:
@@ -349,7 +330,7 @@ def given_token(headers: Headers) -> str:
 
 def unauthorized() -> Refused:
     fix = "send it as `Authorization: Bearer TOKEN`"
-    return _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
+    return Refused(Problem(401, "unauthorized", "the token is missing or wrong", fix))
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
@@ -370,12 +351,8 @@ async def _empty_message() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _build_refusal(status: int, code: str, message: str, fix: str, retry_after: int = 0) -> Refused:
-    return Refused(Problem(status, code, message, fix, retry_after))
-
-
 def _too_large(most: int) -> Refused:
-    return _build_refusal(413, "too_large", f"the body is larger than {most:,} bytes", "send less")
+    return Refused(Problem(413, "too_large", f"the body is larger than {most:,} bytes", "send less"))
 
 
 def _is_address(host: str) -> bool:
@@ -384,7 +361,3 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _do_nothing() -> None:
-    return None

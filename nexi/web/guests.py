@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from fnmatch import fnmatchcase
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.applications import Starlette
@@ -20,12 +19,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nexi.app.pool import PersonalPool
 from nexi.types import GUEST
-from nexi.web.access import PAGES, OwnerAccess, cookie_name
-from nexi.web.guard import PRINCIPAL
-from nexi.web.plain_page import PAGE_HEAD, SAFE
+from nexi.web.access import OwnerAccess, cookie_name
+from nexi.web.guard import PAGES, PRINCIPAL, matches_any
 
-__all__ = ["GuestDoor"]
+__all__ = ["PAGE_HEAD", "SAFE", "GuestDoor"]
 
+# a page for a browser that is not let in, also by `login`: the headers it is sent with, and its head
+SAFE = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'",
+}
+PAGE_HEAD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>nexi</title>
+<link rel="stylesheet" href="/static/style.css">
+"""
 PARAMETER = "token"
 COOKIE_S = 365 * 24 * 3600
 CLOSED_PAGE = """<main>
@@ -58,7 +68,7 @@ class GuestDoor:
                 return await app(scope, receive, send)
             if scope["state"][PRINCIPAL] == GUEST:
                 return await self._serve_guest(scope, receive, send)
-            reply = self._stop_browser(scope) if is_page(scope["path"]) else None
+            reply = self._stop_browser(scope) if matches_any(scope["path"], PAGES) else None
             return await (reply or app)(scope, receive, send)
 
         return choose
@@ -74,9 +84,8 @@ class GuestDoor:
             return _closed_page(WRONG_TOKEN)
         rest = urlencode([(name, value) for name, value in query if name != PARAMETER])
         reply = RedirectResponse(quote(scope["path"]) + (f"?{rest}" if rest else ""), 303, SAFE)
-        reply.set_cookie(
-            cookie_name(headers), self._access.owner.cookie, max_age=COOKIE_S, path="/", httponly=True, samesite="strict"
-        )
+        name, cookie = cookie_name(headers), self._access.owner.cookie
+        reply.set_cookie(name, cookie, max_age=COOKIE_S, path="/", httponly=True, samesite="strict")
         return reply
 
     async def _serve_guest(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,10 +103,6 @@ class GuestDoor:
 
     async def close(self) -> None:
         await self._apps.close()
-
-
-def is_page(path: str) -> bool:
-    return any(fnmatchcase(path, pattern) for pattern in PAGES)
 
 
 def _closed_page(title: str) -> Response:

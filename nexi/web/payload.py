@@ -1,30 +1,27 @@
-"""Payload: JSON in and out, for contracts whose errors have a shape of their own.
+"""Payload: JSON in and out, and what an operation takes and gives, for OpenAPI.
 
 The contract modules stand above. A body is read strictly; a reply can hold whatever a request or a page held, halves of
-characters too. An endpoint that is `answered` turns every refusal and NexiError into its contract's shape.
+characters too. Refusals and errors leave an endpoint as they are: `guard` gives them the shape of the path.
 """
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nexi.errors import NexiError
 from nexi.notices import add_notices
 from nexi.structured.bodies import BodyError, read_value
 from nexi.structured.json_reader import parse_json
-from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
-from nexi.web.schemas import Schema, json_content
+from nexi.web.problems import Problem, Shape, bad_request
+from nexi.web.schemas import ErrorBody, Schema, build_responses, json_content
 
 T = TypeVar("T", bound=Struct)
 MAX_EXACT = 2**53
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 async def read_body(request: Request, kind: type[T]) -> T:
@@ -75,27 +72,18 @@ def told_reply(value: dict[str, Any], status: int = 200, headers: Mapping[str, s
     return json_reply(add_notices(value), status, headers)
 
 
-def _refusal_response(problem: Problem, shape: Shape) -> Response:
+def response_of(problem: Problem, shape: Shape) -> Response:
     headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
+    if problem.status == 401:
+        headers["www-authenticate"] = 'Bearer realm="nexi"'
+    if problem.allow:
+        headers["allow"] = problem.allow
     return json_reply(shape(problem), problem.status, headers)
 
 
-def with_error_shape(shape: Shape) -> Callable[[Endpoint], Endpoint]:
-    """An endpoint whose refusals and errors have this shape."""
-
-    def wrap(endpoint: Endpoint) -> Endpoint:
-        @functools.wraps(endpoint)
-        async def answer_request(request: Request) -> Response:
-            try:
-                return await endpoint(request)
-            except Refused as error:
-                return _refusal_response(error.problem, shape)
-            except NexiError as error:
-                return _refusal_response(problem_of(error), shape)
-
-        return answer_request
-
-    return wrap
+def describe_operation(tag: str, summary: str, outcomes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
+    """One operation of nexi's own paths, with outcomes as `build_responses` takes them."""
+    return build_operation(summary, tag, ok={}, error=ErrorBody, responses=build_responses(outcomes), **more)
 
 
 def build_operation(

@@ -10,18 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from msgspec import Struct
-from starlette.responses import JSONResponse, Response
 
-from nexi.errors import (
-    BackendError,
-    ConfigError,
-    InternalError,
-    LLMError,
-    NexiError,
-    NoEvidenceError,
-    QuestionError,
-    VerificationError,
-)
+from nexi import errors
 from nexi.notices import add_notices
 
 STATUSES: Mapping[str, int] = {
@@ -43,6 +33,12 @@ STATUSES: Mapping[str, int] = {
     "database": 503,
     "busy": 503,
 }
+STATUSES_OF_KINDS = (
+    (errors.QuestionError, 400),
+    ((errors.NoEvidenceError, errors.VerificationError), 422),  # the request was sound; asking again would change nothing
+    (errors.ConfigError, 503),
+    ((errors.LLMError, errors.BackendError), 502),
+)
 RETRY_S = 5
 
 
@@ -77,36 +73,19 @@ def bad_request(message: str, *, fix: str = "", parameter: str = "") -> Refused:
     return build_refusal(400, "bad_request", message, fix=fix, parameter=parameter)
 
 
-def problem_of(error: NexiError) -> Problem:
+def problem_of(error: errors.NexiError) -> Problem:
     """An error of ours as a status. The caller's own doing is 4xx; what the operator or a provider must fix is 5xx."""
-    status = STATUSES.get(error.code) or _status_of(error)
+    of_kind = next((number for kinds, number in STATUSES_OF_KINDS if isinstance(error, kinds)), 500)
+    status = STATUSES.get(error.code) or of_kind
     wait = getattr(error, "retry_after", None) if status in (429, 502, 503) else None
     if error.code in ("database", "busy"):
         wait = RETRY_S
-    message = error.message if isinstance(error, InternalError) else str(error)  # our own faults are told in the log of the run
+    # the log of a run tells the cause of our own faults
+    message = error.message if isinstance(error, errors.InternalError) else str(error)
     return Problem(status, error.code, message, error.fix, round(wait) if wait else 0)
-
-
-def _status_of(error: NexiError) -> int:
-    if isinstance(error, QuestionError):
-        return 400
-    if isinstance(error, NoEvidenceError | VerificationError):
-        return 422  # the request was sound; asking again at once would change nothing
-    if isinstance(error, ConfigError):
-        return 503
-    return 502 if isinstance(error, LLMError | BackendError) else 500
 
 
 def own_shape(problem: Problem) -> dict[str, Any]:
     """The shape of nexi's own paths."""
     fields = {"code": problem.code, "message": problem.message, "fix": problem.fix, "parameter": problem.parameter}
     return add_notices({"error": {name: value for name, value in fields.items() if value}})
-
-
-def response_of(problem: Problem, shape: Shape = own_shape) -> Response:
-    headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
-    if problem.status == 401:
-        headers["www-authenticate"] = 'Bearer realm="nexi"'
-    if problem.allow:
-        headers["allow"] = problem.allow
-    return JSONResponse(shape(problem), problem.status, headers)

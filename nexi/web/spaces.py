@@ -7,6 +7,7 @@ server, people whom its owner names read a space and ask in it; the space of any
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,16 +19,14 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.app.spaces import find_own_space, list_space_sources, remove_from_space, remove_space
 from nexi.ports import SpaceSharing
-from nexi.types import Space
+from nexi.types import RunAudience, Space
 from nexi.urls import is_web_url
-from nexi.web.audience import Audience, no_team, read_audience
-from nexi.web.payload import build_operation, json_reply, read_body
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import Address, ErrorBody, Named, build_parameters, build_responses
+from nexi.web.payload import describe_operation, json_reply, read_body
+from nexi.web.problems import Refused, bad_request, build_refusal
+from nexi.web.schemas import Address, Named, build_parameters
 
-__all__ = ["openapi", "routes"]
+__all__ = ["no_team", "openapi", "read_audience", "routes"]
 
-TAG = "Spaces"
 MAX_URLS = 100
 SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
 NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
@@ -55,6 +54,22 @@ class NewPages(Struct, frozen=True, forbid_unknown_fields=True):
     """Pages of the web to put into a space."""
 
     urls: Annotated[tuple[Address, ...], Meta(min_length=1, max_length=MAX_URLS)]
+
+
+class Audience(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who else may read something, on a team server: everybody of the team, or people by their names."""
+
+    team: bool = False
+    people: Annotated[tuple[Annotated[str, Meta(max_length=200)], ...], Meta(max_length=100)] = ()
+
+
+async def read_audience(request: Request) -> RunAudience:
+    body = await read_body(request, Audience)
+    return RunAudience(body.team, body.people)
+
+
+def no_team() -> Refused:
+    return build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
 
 
 def routes() -> list[Route]:
@@ -98,8 +113,9 @@ async def _add_space(request: Request) -> Response:
     body, spaces = await read_body(request, NewSpace), _nexi_of(request).spaces()
     space = msgspec.convert(msgspec.to_builtins(body), Space)
     await asyncio.to_thread(spaces.add, space)
-    added_space = await asyncio.to_thread(spaces.get, space.name)
-    return json_reply(space_view(added_space), 201, {"location": f"/v1/spaces/{space.name}"})
+    return json_reply(
+        space_view(await asyncio.to_thread(spaces.get, space.name)), 201, {"location": f"/v1/spaces/{space.name}"}
+    )
 
 
 async def _show_space(request: Request) -> Response:
@@ -170,31 +186,27 @@ async def _set_audience(request: Request) -> Response:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
+    describe = partial(describe_operation, "Spaces")
     name, audience = build_parameters(NAME), {200: Audience}
     files: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
     url: Named = {"url": ("The address of the source.", {"type": "string"})}
     return {
         "/v1/spaces": {
-            "get": _operation("Spaces, one's own first.", {200: {"type": "object", "required": ["spaces"]}}),
-            "post": _operation("Add a space.", {201: SPACE}, body=NewSpace),
+            "get": describe("Spaces, one's own first.", {200: {"type": "object", "required": ["spaces"]}}),
+            "post": describe("Add a space.", {201: SPACE}, body=NewSpace),
         },
         "/v1/spaces/{name}": {
-            "get": _operation("A space.", {200: SPACE}, parameters=name),
-            "patch": _operation("Change a space.", {200: SPACE}, body=SpaceChange, parameters=name),
-            "delete": _operation("Remove a space.", {204: None}, parameters=build_parameters(NAME, files)),
+            "get": describe("A space.", {200: SPACE}, parameters=name),
+            "patch": describe("Change a space.", {200: SPACE}, body=SpaceChange, parameters=name),
+            "delete": describe("Remove a space.", {204: None}, parameters=build_parameters(NAME, files)),
         },
         "/v1/spaces/{name}/sources": {
-            "get": _operation("Its files and pages.", {200: {"type": "object", "required": ["sources"]}}, parameters=name),
-            "post": _operation("Put pages into it.", {200: {"type": "object"}}, body=NewPages, parameters=name),
-            "delete": _operation("Take a source out of it.", {204: None}, parameters=build_parameters(NAME, url)),
+            "get": describe("Its files and pages.", {200: {"type": "object", "required": ["sources"]}}, parameters=name),
+            "post": describe("Put pages into it.", {200: {"type": "object"}}, body=NewPages, parameters=name),
+            "delete": describe("Take a source out of it.", {204: None}, parameters=build_parameters(NAME, url)),
         },
         "/v1/spaces/{name}/shares": {
-            "get": _operation("Who else asks in it, on a team server.", audience, parameters=name),
-            "put": _operation("Share it.", audience, body=Audience, parameters=name),
+            "get": describe("Who else asks in it, on a team server.", audience, parameters=name),
+            "put": describe("Share it.", audience, body=Audience, parameters=name),
         },
     }
-
-
-def _operation(summary: str, outcomes: dict[int, Any], **more: Any) -> dict[str, Any]:
-    return build_operation(summary, TAG, ok={}, error=ErrorBody, responses=build_responses(outcomes), **more)

@@ -16,8 +16,7 @@ from starlette.routing import Route
 
 from nexi.app import TableRequest
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, read_body, told_reply, with_error_shape
-from nexi.web.problems import own_shape
+from nexi.web.payload import build_operation, read_body, told_reply
 from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
 
 __all__ = ["routes"]
@@ -50,7 +49,6 @@ def routes() -> list[Route]:
     return [Route("/v1/table", _table, methods=["POST"])]
 
 
-@with_error_shape(own_shape)
 async def _table(request: Request) -> Response:
     from nexi.output.value_table import render_table, table_json
 

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from nexi.app import Target, VerifyRequest
 from nexi.urls import is_web_url
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, read_body, told_reply, with_error_shape
-from nexi.web.problems import bad_request, own_shape
+from nexi.web.payload import build_operation, read_body, told_reply
+from nexi.web.problems import bad_request
 from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def parse_request(body: VerifyBody) -> VerifyRequest:
     return VerifyRequest(target, body.against, body.web, body.audit, body.refetch, body.only_local, body.limits)
 
 
-@with_error_shape(own_shape)
 async def _verify(request: Request) -> Response:
     body = await read_body(request, VerifyBody)
     verify_request = parse_request(body)

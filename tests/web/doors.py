@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from nexi.apis import openwebui, searxng
 from nexi.apis.search import routes as search
 from nexi.apis.tavily import search as tavily
 from nexi.app import Nexi
+from nexi.errors import NexiError
+from nexi.web import list_error_shapes
+from nexi.web.payload import response_of
+from nexi.web.problems import Refused, own_shape, problem_of
 from tests.apis.search.support import nexi
 
 MODULES = (search, searxng, tavily, openwebui)
@@ -28,6 +35,18 @@ def client(tmp_path: Path, *backends: Any, **world: Any) -> Iterator[TestClient]
 
 
 def application(shared: Nexi, modules: Sequence[Any] = MODULES) -> Starlette:
-    app = Starlette(routes=[route for module in modules for route in module.routes()])
+    return without_guard([route for module in modules for route in module.routes()], shared)
+
+
+def without_guard(routes: Sequence[Route], shared: Nexi) -> Starlette:
+    app = Starlette(routes=routes, exception_handlers={Refused: show_refusal, NexiError: show_refusal})
     app.state.nexi = shared
     return app
+
+
+async def show_refusal(request: Request, error: Exception) -> Response:
+    """A refusal in the shape of its path, as the guard gives it."""
+    shapes = list_error_shapes()
+    prefix = max((prefix for prefix in shapes if request.url.path.startswith(prefix)), key=len, default="")
+    problem = error.problem if isinstance(error, Refused) else problem_of(error)
+    return response_of(problem, shapes.get(prefix, own_shape))

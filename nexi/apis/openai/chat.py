@@ -60,7 +60,7 @@ from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.types import Answer, Reply, StopReason, Usage
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.schemas import build_parameters
 from nexi.web.streams import EventStream, wait_for_disconnect
@@ -106,12 +106,10 @@ def routes() -> list[Route]:
     ]
 
 
-@with_error_shape(openai_error)
 async def list_models(request: Request) -> Response:
     return json_reply({"object": "list", "data": [_model_entry(name) for name in MODELS]})
 
 
-@with_error_shape(openai_error)
 async def _show_model(request: Request) -> Response:
     name = request.path_params["model"]
     if name not in MODELS:
@@ -133,7 +131,6 @@ class _ChatRequest(ModelRequest, frozen=True, kw_only=True):
     includes_usage: bool
 
 
-@with_error_shape(openai_error)
 async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))

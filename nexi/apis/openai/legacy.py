@@ -35,7 +35,6 @@ from nexi.apis.openai.shapes import (
     failure_body,
     format_comment,
     format_event,
-    openai_error,
     unknown_model,
     usage_of,
 )
@@ -45,7 +44,7 @@ from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.ports import Embedder
 from nexi.types import Source, StopReason, Usage
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.streams import EventStream
 
@@ -85,7 +84,6 @@ def routes() -> list[Route]:
 # completions
 
 
-@with_error_shape(openai_error)
 async def create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_body(request, CompletionBody)
@@ -167,7 +165,6 @@ async def _stream_texts(hosted: HostedRun, question: ModelRequest, writer: _Text
 # embeddings
 
 
-@with_error_shape(openai_error)
 async def create_embeddings(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_body(request, EmbeddingBody)

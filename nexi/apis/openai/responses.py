@@ -53,7 +53,7 @@ from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
 from nexi.types import Reply, Source, StopReason, Usage
 from nexi.web.fences import FenceRenamer
-from nexi.web.payload import build_operation, json_reply, parse_body, read_json, with_error_shape
+from nexi.web.payload import build_operation, json_reply, parse_body, read_json
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
 from nexi.web.streams import EventStream
@@ -129,7 +129,6 @@ class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
     echoed: Mapping[str, Any]
 
 
-@with_error_shape(openai_error)
 async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
     question = parse_response_request(await read_json(request))

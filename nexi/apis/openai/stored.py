@@ -25,7 +25,7 @@ from nexi.app.request import request_of_run
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, RunStarted
 from nexi.types import StopReason
-from nexi.web.payload import build_operation, json_reply, with_error_shape
+from nexi.web.payload import build_operation, json_reply
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import cancel_run, delete_run, follow_log
 from nexi.web.schemas import Named, build_parameters
@@ -115,7 +115,6 @@ def _not_found(request: Request) -> Exception:
     return build_refusal(404, "not_found", f"there is no response {request.path_params['id'][:100]!r}", parameter="id")
 
 
-@with_error_shape(openai_error)
 async def _show_response(request: Request) -> Response:
     """The response, or with `stream` its events from the first, or from the one after `starting_after`."""
     host: RunHost = request.app.state.host
@@ -137,7 +136,6 @@ async def _unseen_frames(frames: AsyncGenerator[bytes, None]) -> AsyncGenerator[
             yield frame
 
 
-@with_error_shape(openai_error)
 async def _delete_response(request: Request) -> Response:
     """Forget a response and its run; one that is under way is cancelled first."""
     run_id = (await _find_response(request)).run_id
@@ -145,7 +143,6 @@ async def _delete_response(request: Request) -> Response:
     return json_reply({"id": f"{PREFIX}{run_id}", "object": "response", "deleted": True})
 
 
-@with_error_shape(openai_error)
 async def _cancel_response(request: Request) -> Response:
     """End a response in the background; one that has ended stays as it is."""
     response = await _find_response(request)
@@ -157,7 +154,6 @@ async def _cancel_response(request: Request) -> Response:
     return json_reply({**response.build(), **({"status": "cancelled"} if response.is_running else {})})
 
 
-@with_error_shape(openai_error)
 async def _list_input(request: Request) -> Response:
     """The messages that a response was asked with, the last one first unless `order` is asc."""
     response = await _find_response(request)

@@ -19,8 +19,7 @@ from nexi.apis.search.snippets import RankBody
 from nexi.errors import ConfigError
 from nexi.events import Delta, Fact, Judged
 from nexi.web.metrics import Metrics
-from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
-from nexi.web.problems import own_shape
+from nexi.web.payload import build_operation, json_reply, read_json
 
 if TYPE_CHECKING:
     from nexi.apis.search.service import SearchService
@@ -30,7 +29,6 @@ __all__ = ["service_of", "sweep_cache"]
 
 log = logging.getLogger("nexi.web")
 TAG = "Search API"
-shape = own_shape
 
 
 class _WarningCollector:
@@ -67,17 +65,14 @@ def _open_service(state: State) -> SearchService:
     return service
 
 
-@with_error_shape(shape)
 async def search_web(request: Request) -> Response:
     return json_reply(await service_of(request).search(await read_json(request)))
 
 
-@with_error_shape(shape)
 async def snippet_rank(request: Request) -> Response:
     return json_reply(await service_of(request).snippet_rank(await read_json(request)))
 
 
-@with_error_shape(shape)
 async def clear_cache(request: Request) -> Response:
     return json_reply({"cleared": await service_of(request).clear_cache()})
 

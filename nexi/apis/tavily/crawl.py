@@ -29,12 +29,11 @@ from nexi.apis.tavily.search import (
     extract_text,
     monotonic,
     object_schema,
-    tavily_error,
 )
 from nexi.errors import FetchError
 from nexi.types import FetchLimits, Page
 from nexi.urls import is_web_url
-from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import bad_request
 
 MAX_DEPTH = 5
@@ -77,7 +76,6 @@ def routes(_state: object = None) -> list[Route]:
     return [Route("/tavily/crawl", crawl_pages, methods=["POST"]), Route("/tavily/map", map_pages, methods=["POST"])]
 
 
-@with_error_shape(tavily_error)
 async def crawl_pages(request: Request) -> Response:
     body = await read_body(request, TavilyCrawl)
     started, site = monotonic(request), parse_crawl(body)
@@ -88,7 +86,6 @@ async def crawl_pages(request: Request) -> Response:
     return json_reply({"base_url": site.url, "results": results, **closing_fields(request, started)})
 
 
-@with_error_shape(tavily_error)
 async def map_pages(request: Request) -> Response:
     body = await read_body(request, TavilyMap)
     started, site = monotonic(request), parse_crawl(body)

@@ -23,7 +23,7 @@ from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.types import Source
-from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import bad_request, problem_of
 from nexi.web.schemas import ID, build_parameters
 from nexi.web.streams import EventStream
@@ -48,7 +48,6 @@ def routes(_state: object = None) -> list[Route]:
     ]
 
 
-@with_error_shape(tavily_error)
 async def start_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_body(request, TavilyResearch)
@@ -74,7 +73,6 @@ async def start_research(request: Request) -> Response:
     )
 
 
-@with_error_shape(tavily_error)
 async def show_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id = check_run_id(request.path_params["id"])

@@ -33,7 +33,7 @@ from nexi.app import RunLimits, RunRequest
 from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page, Query
-from nexi.web.payload import build_operation, json_reply, read_body, with_error_shape
+from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import Problem, bad_request
 
 __all__ = ["closing_fields", "error_schema", "extract_text", "monotonic", "object_schema", "tavily_error"]
@@ -98,7 +98,6 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
     return {"detail": {"error": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}}
 
 
-@with_error_shape(tavily_error)
 async def search_web(request: Request) -> Response:
     body = await read_body(request, TavilySearch)
     started = monotonic(request)
@@ -144,7 +143,7 @@ async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = 
 
 
 def routes(_state: object = None, *, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
-    extract = with_error_shape(tavily_error)(partial(_extract_pages, timeouts_s=extract_timeouts_s))
+    extract = partial(_extract_pages, timeouts_s=extract_timeouts_s)
     return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
 
 

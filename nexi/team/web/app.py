@@ -35,9 +35,8 @@ from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
 from nexi.team.web.login import COOKIE, LoginDoor
 from nexi.types import Principal
 from nexi.web import UNROUTED, build_personal_app, list_error_shapes
-from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
+from nexi.web.guard import PAGES, PRINCIPAL, GuardRules, RequestGuard, given_token, matches_any, unauthorized
 from nexi.web.metrics import Metrics
-from nexi.web.page import PANELS
 from nexi.web.problems import Refused, build_refusal, problem_of
 
 __all__ = ["create_team_app"]
@@ -152,8 +151,7 @@ class _PersonalApps:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal | None = scope["state"][PRINCIPAL]
-        path = scope["path"]
-        is_page = path in ("/", team_page.ACCOUNT_PATH, *PANELS) or path.startswith(("/runs/", "/spaces/"))
+        is_page = matches_any(scope["path"], (*PAGES, team_page.ACCOUNT_PATH))
         if self._wants_login and is_page and not session_of(Headers(scope=scope)):
             return await RedirectResponse("/login", 303)(scope, receive, send)
         async with self._apps.use(principal.person if principal else ANONYMOUS) as app:

@@ -21,7 +21,7 @@ from nexi.config import Config
 from nexi.team.assembly import People
 from nexi.team.limits import MAX_CLOCK_SKEW_S, MAX_LOGIN_S, MAX_SESSION_DAYS
 from nexi.web.guard import address_of
-from nexi.web.plain_page import PAGE_HEAD, SAFE
+from nexi.web.guests import PAGE_HEAD, SAFE
 from nexi.web.problems import Refused, build_refusal
 
 __all__ = ["COOKIE", "LoginDoor"]

@@ -22,11 +22,11 @@ from nexi.ports import ScheduleStore
 from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.types import Schedule
-from nexi.web.audience import no_team
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
 from nexi.web.schemas import RunQuestion
+from nexi.web.spaces import no_team
 
 __all__ = ["routes"]
 

@@ -17,8 +17,8 @@ from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.ports import KnowledgeSharing, RunSharing
-from nexi.web.audience import no_team, read_audience
 from nexi.web.payload import json_reply, read_body
+from nexi.web.spaces import no_team, read_audience
 
 __all__ = ["routes"]
 

@@ -11,6 +11,8 @@ import asyncio
 import functools
 import html
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from importlib import resources
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -20,82 +22,25 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import check_run_id
+from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.web.exports import export_response
-from nexi.web.page import (
-    asking,
-    checking,
-    completions,
-    extracting,
-    history,
-    knowledge,
-    pictures,
-    settings,
-    setup,
-    sharing,
-    watching,
-)
+from nexi.web.guard import PANELS
+from nexi.web.page import asking, checking, completions, history, knowledge, pictures, settings, setup, sharing
 from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
-from nexi.web.page.localization import COOKIE, choose_language
-from nexi.web.page.timeline import timeline_of
+from nexi.web.page.localization import choose_language, read_texts
+from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
-SCRIPTS = (
-    "activity.js",
-    "address.js",
-    "app.js",
-    "ask.js",
-    "check.js",
-    "contents.js",
-    "core.js",
-    "draft.js",
-    "files.js",
-    "frames.js",
-    "instant.js",
-    "keys.js",
-    "knowledge.js",
-    "notify.js",
-    "order.js",
-    "panel.js",
-    "peek.js",
-    "pictures.js",
-    "plan.js",
-    "problem.js",
-    "queue.js",
-    "read.js",
-    "readings.js",
-    "recent.js",
-    "runs.js",
-    "sentences.js",
-    "settings.js",
-    "setup.js",
-    "sources.js",
-    "spaces.js",
-    "spent.js",
-    "state.js",
-    "table.js",
-    "tables.js",
-    "texts.js",
-    "theme.js",
-    "thread.js",
-    "timeline.js",
-    "verdict.js",
-    "watch.js",
-    "welcome.js",
-    "work.js",
-    "worker.js",
-)
 FILES = {
     "style.css": "text/css",
     "icon.svg": "image/svg+xml",
     "app.webmanifest": "application/manifest+json",
-    **dict.fromkeys(SCRIPTS, "text/javascript"),
+    **{file.name: "text/javascript" for file in resources.files(__package__).iterdir() if file.name.endswith(".js")},
 }
-PANELS = ("/history", "/knowledge", "/check", "/table", "/setup")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "
     "manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -115,7 +60,6 @@ OPEN_SEARCH = """<?xml version="1.0" encoding="UTF-8"?>
 </OpenSearchDescription>
 """
 AROUND = 1500  # characters shown before and after the evidence
-MAX_DRAFT_CHARS, MAX_DRAFT_MARKS = 400_000, 2_000
 
 
 class DraftMark(SentenceMark, frozen=True, kw_only=True):
@@ -128,8 +72,8 @@ class DraftMark(SentenceMark, frozen=True, kw_only=True):
 class AnswerDraft(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer under way, with the verdicts on its sentences so far."""
 
-    text: Annotated[str, Meta(max_length=MAX_DRAFT_CHARS)]
-    marks: Annotated[tuple[DraftMark, ...], Meta(max_length=MAX_DRAFT_MARKS)] = ()
+    text: Annotated[str, Meta(max_length=400_000)]
+    marks: Annotated[tuple[DraftMark, ...], Meta(max_length=2_000)] = ()
 
 
 def routes() -> list[Route]:
@@ -146,28 +90,29 @@ def routes() -> list[Route]:
         Route("/page/runs/{id}/picture", pictures.send_picture, methods=["GET"]),
         Route("/page/runs/{id}/passage", _show_passage, methods=["GET"]),
         Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
+        Route("/page/runs/{id}/timeline", _show_timeline, methods=["GET"]),
+        Route("/page/check", _show_words, methods=["GET"]),
+        Route("/page/table", _show_words, methods=["GET"]),
         *asking.routes(),
         *checking.routes(),
         *completions.routes(),
-        *extracting.routes(),
         *history.routes(),
         *knowledge.routes(),
         *setup.routes(),
         *settings.routes(),
         *sharing.routes(),
-        *watching.routes(),
     ]
-
-
-def language_of(request: Request) -> str:
-    return choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
 
 
 async def _show_sentences(request: Request) -> Response:
     """What the server says in English, in the language of the reader."""
-    language = language_of(request)
-    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
-    return respond_compressed(request, functools.partial(sentences_bytes, language), "application/json", more)
+    return respond_in_language(request, sentences_bytes, "application/json")
+
+
+async def _show_words(request: Request) -> Response:
+    """The words of a panel, which come with it since few readers open it."""
+    texts = await asyncio.to_thread(read_texts, language_of(request))
+    return json_reply(texts[request.url.path.rpartition("/")[2]])
 
 
 async def _describe_search(request: Request) -> Response:
@@ -181,9 +126,7 @@ async def show_index(request: Request) -> Response:
     question = request.query_params.get("q", "")
     if question and request.headers.get("sec-fetch-site") not in ("none", "same-origin"):
         return RedirectResponse(f"/?{urlencode({'draft': question})}", 303, headers=HEADERS)
-    language = language_of(request)
-    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
-    return respond_compressed(request, functools.partial(index_bytes, language), "text/html", more)
+    return respond_in_language(request, index_bytes, "text/html")
 
 
 async def _serve_static(request: Request) -> Response:
@@ -192,6 +135,17 @@ async def _serve_static(request: Request) -> Response:
         raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
     more = {"vary": "accept-encoding", "service-worker-allowed": "/"}  # the worker serves every address of the page
     return respond_compressed(request, functools.partial(static_bytes, name), FILES[name], more)
+
+
+def language_of(request: Request) -> str:
+    return choose_language(request.cookies.get("nexi-language", ""), request.headers.get("accept-language", ""))
+
+
+def respond_in_language(request: Request, read: Callable[[str, bool], bytes], media_type: str) -> Response:
+    """What `read` gives for the language of the reader."""
+    language = language_of(request)
+    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
+    return respond_compressed(request, functools.partial(read, language), media_type, more)
 
 
 def respond_compressed(
@@ -220,9 +174,7 @@ async def _show_run(request: Request) -> Response:
             raise
         return told_reply(kept)
     view = await asyncio.to_thread(view_of, answered)
-    timeline = (
-        timeline_of(log.facts, log.moments, log.header.created) if log.moments else []
-    )  # a log that was not kept has none
+    timeline = timeline_of(log.facts, log.moments, log.header.created) if log.moments else []  # of a log that was kept
     images = pictures.describe_pictures(request.app.state.nexi, answered)
     more = {"created": log.header.created, "timeline": timeline, **images}
     return told_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
@@ -235,6 +187,18 @@ async def _export_file(request: Request) -> Response:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
     log = await request.app.state.host.open_log(run_id)
     return await export_response(request, log, run_id, form, as_file=True)
+
+
+async def _show_timeline(request: Request) -> Response:
+    """The bars of a run up to fact number `facts`, and how many seconds ago it began.
+
+    The log says when something happened and an event does not, so the page of a run under way asks for this."""
+    nexi: Nexi = request.app.state.nexi
+    log = await asyncio.to_thread(nexi.runs().open_log, check_run_id(request.path_params["id"]))
+    bars = timeline_of(log.facts, log.moments, log.header.created)
+    open_bars = open_bars_of(log.facts, log.moments, log.header.created)
+    ago = nexi.clock.now().timestamp() - datetime.fromisoformat(log.header.created).timestamp()
+    return json_reply({"bars": bars, "open": open_bars, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
 
 
 async def _show_passage(request: Request) -> Response:

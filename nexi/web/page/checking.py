@@ -1,7 +1,4 @@
-"""The panel that checks a text: its words in the language of the reader, and a text that was checked, with marks and passages.
-
-Above, the page; below, `Nexi.verify`. The words come with the panel, since few readers open it.
-"""
+"""A text that was checked as its panel shows it, with marks and passages. Above, the page; below, `Nexi.verify`."""
 
 from __future__ import annotations
 
@@ -12,9 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.web.page.localization import COOKIE, choose_language, read_texts
 from nexi.web.page.view import answer_html, claim_to_dict, is_web
-from nexi.web.payload import json_reply, read_body, told_reply
+from nexi.web.payload import read_body, told_reply
 from nexi.web.verify import VerifyBody, parse_request
 
 if TYPE_CHECKING:
@@ -24,15 +20,7 @@ __all__ = ["routes"]
 
 
 def routes() -> list[Route]:
-    return [
-        Route("/page/check", _show_words, methods=["GET"]),
-        Route("/page/check", _check_text, methods=["POST"]),
-    ]
-
-
-async def _show_words(request: Request) -> Response:
-    language = choose_language(request.cookies.get(COOKIE, ""), request.headers.get("accept-language", ""))
-    return json_reply((await asyncio.to_thread(read_texts, language))["check"])
+    return [Route("/page/check", _check_text, methods=["POST"])]
 
 
 async def _check_text(request: Request) -> Response:

@@ -12,11 +12,10 @@ import re
 from importlib import resources
 from typing import Any
 
-__all__ = ["COOKIE", "LANGUAGES", "choose_language", "read_texts", "render_index"]
+__all__ = ["LANGUAGES", "choose_language", "read_texts", "render_index"]
 
 LANGUAGES = ("en", "de", "es", "fr", "zh", "ar")
 RIGHT_TO_LEFT = ("ar",)
-COOKIE = "nexi-language"
 _NAME = re.compile(r"\{\{(\w+)\}\}")
 
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.web.page import language_of, respond_compressed, show_index
+from nexi.web.page import respond_compressed, respond_in_language, show_index
 from nexi.web.page.assets import pack_bytes, static_bytes
 from nexi.web.problems import build_refusal
 
@@ -39,9 +39,7 @@ def texts_bytes(language: str, compressed: bool) -> bytes:
 
 
 async def _show_texts(request: Request) -> Response:
-    language = language_of(request)
-    more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
-    return respond_compressed(request, functools.partial(texts_bytes, language), "application/json", more)
+    return respond_in_language(request, texts_bytes, "application/json")
 
 
 async def _serve_script(request: Request) -> Response:
