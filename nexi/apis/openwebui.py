@@ -88,7 +88,6 @@ def routes(_state: object = None) -> list[Route]:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     error = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
     text = {"type": "string"}
     hit = {

@@ -153,7 +153,6 @@ def _split_url(url: str) -> list[str]:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     parameters: list[dict[str, Any]] = [
         {"name": "q", "in": "query", "required": True, "schema": schema_of(OpenWebUISearch)["properties"]["query"]},
         {"name": "format", "in": "query", "schema": {"type": "string"}, "description": "whatever it says, the answer is JSON"},

@@ -152,7 +152,14 @@ class RequestGuard:
 
     def _admit_request(self, exchange: _Exchange) -> None:
         headers, scope = exchange.headers, exchange.scope
-        _check_framing(headers, scope)
+        # a proxy before this server could read another request than it does
+        if "content-length" in headers and "transfer-encoding" in headers:
+            message, fix = "the request has both Content-Length and Transfer-Encoding", "send one of them"
+            raise Refused(Problem(400, "bad_framing", message, fix))
+        path, query = scope.get("raw_path") or b"", scope.get("query_string") or b""
+        if len(path) + len(query) + sum(len(k) + len(v) + 4 for k, v in headers.raw) > MAX_HEAD_BYTES:
+            message = f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes"
+            raise Refused(Problem(431, "large_head", message, "send less"))
         self._check_host(headers)
         self._check_origin(headers, scope)
         if scope["path"].startswith(STATIC_PATH) or scope["path"] == HEALTH_PATH:
@@ -287,17 +294,6 @@ class _Exchange:
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-
-
-def _check_framing(headers: Headers, scope: Scope) -> None:
-    """Refuse what a proxy before this server could read as another request, and heads that are too large."""
-    if "content-length" in headers and "transfer-encoding" in headers:
-        fix = "send one of them"
-        raise Refused(Problem(400, "bad_framing", "the request has both Content-Length and Transfer-Encoding", fix))
-    path, query = scope.get("raw_path") or b"", scope.get("query_string") or b""
-    if len(path) + len(query) + sum(len(k) + len(v) + 4 for k, v in headers.raw) > MAX_HEAD_BYTES:
-        message = f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes"
-        raise Refused(Problem(431, "large_head", message, "send less"))
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:

@@ -62,12 +62,17 @@ class GuestDoor:
 
     def stand_before(self, app: ASGIApp) -> ASGIApp:
         """The doors of the owner behind this one: a middleware."""
+        from nexi.web import UNROUTED  # which imports this module
 
         async def choose(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 return await app(scope, receive, send)
             if scope["state"][PRINCIPAL] == GUEST:
-                return await self._serve_guest(scope, receive, send)
+                self._owner = scope["app"].state
+                async with self._apps.use(GUEST.person) as guest_app:
+                    guest_app.state.nexi.reconfigure(self._owner.nexi.config.for_guests())
+                    scope["app"], scope["root_path"] = guest_app, ""  # in place, so that the guard learns which route it was
+                    return await ExceptionMiddleware(guest_app.router, handlers=UNROUTED)(scope, receive, send)
             reply = self._stop_browser(scope) if matches_any(scope["path"], PAGES) else None
             return await (reply or app)(scope, receive, send)
 
@@ -87,15 +92,6 @@ class GuestDoor:
         name, cookie = cookie_name(headers), self._access.owner.cookie
         reply.set_cookie(name, cookie, max_age=COOKIE_S, path="/", httponly=True, samesite="strict")
         return reply
-
-    async def _serve_guest(self, scope: Scope, receive: Receive, send: Send) -> None:
-        from nexi.web import UNROUTED
-
-        self._owner = scope["app"].state
-        async with self._apps.use(GUEST.person) as app:
-            app.state.nexi.reconfigure(self._owner.nexi.config.for_guests())
-            scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was
-            await ExceptionMiddleware(app.router, handlers=UNROUTED)(scope, receive, send)
 
     async def drain(self, patience_s: float) -> None:
         for app in self._apps.values:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-LEVELS = ("debug", "info", "warning", "error")
 _OWN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
 
@@ -32,9 +31,7 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return self._clean_line(json.dumps(fields, ensure_ascii=False, default=str))
-
-    def _clean_line(self, line: str) -> str:
+        line = json.dumps(fields, ensure_ascii=False, default=str)
         for secret in self._secrets:
             line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "***").replace(secret, "***")
         return line.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -17,8 +17,6 @@ from nexi.app import Nexi
 if TYPE_CHECKING:
     from nexi.mcp import HttpDoor
 
-PATH = "/mcp"
-
 
 class McpDoor:
     """The endpoint, and the task that owns its sessions."""
@@ -31,7 +29,7 @@ class McpDoor:
         self._closing = asyncio.Event()
 
     def routes(self) -> list[Route]:
-        return [Route(PATH, endpoint=self)]
+        return [Route("/mcp", endpoint=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""

@@ -9,23 +9,9 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import accumulate
 
-from nexi.events import (
-    AnswerChecked,
-    Event,
-    Judged,
-    KnowledgeSearched,
-    ModelFailed,
-    ModelReplied,
-    PageFailed,
-    PageFetched,
-    PageIndexed,
-    RunFailed,
-    RunFinished,
-    SearchFinished,
-)
+from nexi import events
 
 __all__ = ["METRICS_TYPE", "Metrics"]
-
 
 HELP: Mapping[str, tuple[str, str]] = {
     "nexi_requests_total": ("counter", "Requests by route, method and status."),
@@ -67,15 +53,11 @@ class Times:
 
     def samples(self, route: str) -> list[str]:
         """As Prometheus counts them: each bucket holds those before it."""
-        label, total = ("route", route), list(accumulate(self.counts))
+        name, label, totals = "nexi_request_seconds", ("route", route), list(accumulate(self.counts))
         bounds = [*(f"{limit:g}" for limit in BUCKETS), "+Inf"]
-        name = "nexi_request_seconds"
-        buckets = [_format_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, total, strict=True)]
-        return [
-            *buckets,
-            _format_sample(f"{name}_sum", (label,), self.sum),
-            _format_sample(f"{name}_count", (label,), total[-1]),
-        ]
+        lines = [_format_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, totals, strict=True)]
+        lines.append(_format_sample(f"{name}_sum", (label,), self.sum))
+        return [*lines, _format_sample(f"{name}_count", (label,), totals[-1])]
 
 
 class Metrics:
@@ -94,47 +76,44 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         self.count("nexi_requests_total", route=route, method=method, status=str(status))
-        if route not in self._times:
-            self._times[route] = Times()
-        self._times[route].add(seconds)
+        self._times.setdefault(route, Times()).add(seconds)
 
-    def observe(self, event: Event, mode: str = "search") -> None:
+    def observe(self, event: events.Event, mode: str = "search") -> None:
         """Count what an event says."""
         match event:
-            case ModelReplied():
+            case events.ModelReplied():
                 self.count("nexi_model_calls_total")
                 self.count("nexi_tokens_total", event.usage.input_tokens, direction="input")
                 self.count("nexi_tokens_total", event.usage.output_tokens, direction="output")
                 self.count("nexi_cost_dollars_total", event.usage.cost or 0.0)
-            case ModelFailed():
+            case events.ModelFailed():
                 self.count("nexi_model_failures_total")
-            case SearchFinished():
+            case events.SearchFinished():
                 self.count("nexi_searches_total", backend=event.backend or "none")
                 self.count("nexi_urls_found_total", len(event.hits))
-            case PageFetched():
+            case events.PageFetched():
                 self.count("nexi_urls_crawled_total")
-            case PageFailed():
+            case events.PageFailed():
                 self.count("nexi_urls_failed_total", reason=event.reason)
-            case PageIndexed():
+            case events.PageIndexed():
                 self.count("nexi_embeddings_total", event.embedded)
-            case KnowledgeSearched():
+            case events.KnowledgeSearched():
                 self.count("nexi_knowledge_searches_total")
-            case Judged(about="completeness"):
+            case events.Judged(about="completeness"):
                 self.count("nexi_completeness_sum", event.score)
                 self.count("nexi_completeness_count")
-            case AnswerChecked():
+            case events.AnswerChecked():
                 self.count("nexi_sentences_checked_total", len(event.review.proof.checked))
                 self.count("nexi_sentences_found_total", event.review.proof.found)
                 self.count("nexi_sentences_supported_total", event.review.proof.supported)
-            case RunFinished() | RunFailed():
+            case events.RunFinished() | events.RunFailed():
                 self.count("nexi_runs_ended_total", mode=mode, stop=event.stop.value)
             case _:
                 pass
 
     def text(self, gauges: Mapping[str, float] | None = None) -> str:
         """Every metric there is, also those that are still zero."""
-        values = dict(self._values)
-        values.update({(name, ()): value for name, value in (gauges or {}).items()})
+        values = self._values | {(name, ()): value for name, value in (gauges or {}).items()}
         lines: list[str] = []
         for name, (kind, meaning) in HELP.items():
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]

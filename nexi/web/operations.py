@@ -20,9 +20,6 @@ from nexi.web.schemas import build_responses
 __all__ = ["assemble_document"]
 
 
-TAG = "Operations"
-
-
 def routes() -> list[Route]:
     return [
         Route("/healthz", healthz, methods=["GET"]),
@@ -47,8 +44,7 @@ async def readyz(request: Request) -> Response:
 
 async def _show_metrics(request: Request) -> Response:
     state = request.app.state
-    text = state.metrics.text({"nexi_runs_active": state.host.active})
-    return PlainTextResponse(text, media_type=METRICS_TYPE)
+    return PlainTextResponse(state.metrics.text({"nexi_runs_active": state.host.active}), media_type=METRICS_TYPE)
 
 
 async def _show_openapi(request: Request) -> Response:
@@ -56,7 +52,6 @@ async def _show_openapi(request: Request) -> Response:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     ready = {"200": _text_response("It does."), "503": _text_response("Not now; Retry-After says when.")}
     document = {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}}
     return {
@@ -68,7 +63,7 @@ def openapi() -> dict[str, Any]:
 
 
 def _operation(summary: str, responses: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"summary": summary, "tags": [TAG], "responses": {**build_responses({}), **responses}, **more}
+    return {"summary": summary, "tags": ["Operations"], "responses": {**build_responses({}), **responses}, **more}
 
 
 def _text_response(description: str) -> dict[str, Any]:
@@ -77,9 +72,7 @@ def _text_response(description: str) -> dict[str, Any]:
 
 def assemble_document(parts: Iterable[dict[str, Any]], *, is_open: Callable[[str, str], bool]) -> dict[str, Any]:
     """One OpenAPI document of the paths of all modules. `is_open` says which methods of which paths need no token."""
-    paths: dict[str, Any] = {}
-    for part in parts:
-        paths.update(part)
+    paths = {path: operations for part in parts for path, operations in part.items()}
     for path, operations in paths.items():
         for method, operation in operations.items():
             if is_open(method.upper(), path):

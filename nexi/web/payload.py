@@ -58,6 +58,14 @@ def _with_whole_numbers(value: Any) -> Any:
     return {key: _with_whole_numbers(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def parse_number(request: Request, name: str, default: int, *, most: int) -> int:
+    """A number from 1 to `most` in the address of a request. Raises Refused."""
+    text = request.query_params.get(name, "") or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise bad_request(f"{name} must be a number from 1 to {most}", parameter=name)
+    return int(text)
+
+
 def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response of any text."""
     try:

@@ -7,8 +7,9 @@ with the id of the last event it saw misses nothing and gets nothing twice. Belo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -23,29 +24,15 @@ from nexi.errors import NexiError
 from nexi.ports import RunStore
 from nexi.types import Query
 from nexi.urls import is_web_url
+from nexi.web import schemas
 from nexi.web.exports import export_response
-from nexi.web.payload import build_operation, json_reply, read_body, told_reply
+from nexi.web.payload import describe_operation, json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import (
-    ID,
-    RUNS,
-    STATES,
-    ErrorBody,
-    Named,
-    NewRun,
-    Plan,
-    RunQuestion,
-    RunStatus,
-    build_parameters,
-    build_responses,
-)
 from nexi.web.statuses import status_of, summary_of
 from nexi.web.streams import EventStream
 
 __all__ = ["cancel_run", "delete_run", "follow_log", "parse_run_request"]
 
-
-TAG = "Runs"
 POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
@@ -68,18 +55,15 @@ def routes() -> list[Route]:
     ]
 
 
-# starting
-
-
 async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
-    body = await read_body(request, NewRun)
+    body = await read_body(request, schemas.NewRun)
     run = await host.submit(parse_run_request(body, continues=body.continues))
     return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
-def parse_run_request(body: RunQuestion, *, continues: str = "") -> RunRequest:
+def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunRequest:
     """The request that a body stands for. Raises Refused."""
     options, mode = body.options, body.mode
     if options.plan and mode != "research":
@@ -134,7 +118,7 @@ async def _resume_run(request: Request) -> Response:
 async def settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
     host: RunHost = request.app.state.host
-    run_id, plan = _run_id(request), await read_body(request, Plan)
+    run_id, plan = _run_id(request), await read_body(request, schemas.Plan)
     hosted = host.get_active(run_id)
     gate = hosted.run.gate if hosted else None
     if gate is None:
@@ -146,16 +130,13 @@ async def settle_plan(request: Request) -> Response:
     return json_reply({"id": run_id, "tasks": list(agenda.tasks), "by": agenda.by}, 202)
 
 
-# looking
-
-
 async def list_runs(request: Request) -> Response:
     """Runs of this home, newest first."""
     host: RunHost = request.app.state.host
-    limit = _parse_number(request, "limit", LISTED, most=MAX_LISTED)
+    limit = parse_number(request, "limit", LISTED, most=MAX_LISTED)
     wish = request.query_params.get("state", "")
-    if wish and wish not in STATES:
-        raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
+    if wish and wish not in schemas.STATES:
+        raise bad_request(f"state must be one of {', '.join(schemas.STATES)}", parameter="state")
     space = request.query_params.get("space", "")
     is_narrowed = bool(space) or wish in ("stopped", "failed")
     kept_state = "failed" if wish == "stopped" else wish  # what a person stopped is kept as a run without an answer
@@ -164,15 +145,6 @@ async def list_runs(request: Request) -> Response:
         matches = [run for run in runs if space in ("", run.space) and (not wish or run.was_stopped == (wish == "stopped"))]
         runs = matches[:limit]
     return json_reply({"runs": [summary_of(run) for run in runs]})
-
-
-def _parse_number(request: Request, name: str, default: int, *, most: int) -> int:
-    text = request.query_params.get(name, "")
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise bad_request(f"{name} must be a number from 1 to {most}", parameter=name)
-    return int(text)
 
 
 async def show_status(request: Request) -> Response:
@@ -191,9 +163,6 @@ async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
 
 def _run_id(request: Request) -> str:
     return check_run_id(request.path_params["id"])
-
-
-# following
 
 
 async def _stream_events(request: Request) -> Response:
@@ -246,9 +215,6 @@ async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGene
             yield format_sse(item) if item else b": still here\n\n"
 
 
-# results
-
-
 async def _show_result(request: Request) -> Response:
     """The answer in one of EXPORT_FORMATS, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
@@ -265,9 +231,6 @@ async def _show_result(request: Request) -> Response:
         raise refusal
     result_of(run_id, log.bare_facts)  # a run that failed says why
     return await export_response(request, log, run_id, form, as_file=False)
-
-
-# ending
 
 
 async def _stop_run(request: Request) -> Response:
@@ -321,47 +284,32 @@ async def delete_run(host: RunHost, run_id: str) -> None:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
+    describe, one = partial(describe_operation, "Runs"), schemas.build_parameters(schemas.ID)
     mark: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"}
     last_seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
     form = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
-    some: Named = {
+    some: schemas.Named = {
         "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
-        "state": ("Only runs in this state.", {"enum": list(STATES)}),
+        "state": ("Only runs in this state.", {"enum": list(schemas.STATES)}),
         "space": ("Only runs that were asked in this space.", {"type": "string"}),
     }
-    both = {200: RunStatus, 202: {"type": "object"}}
+    status, accepted = schemas.RunStatus, {202: {"type": "object"}}
+    events, files = {200: ("text/event-stream",), 204: None}, {200: tuple(kind.media_type for kind in EXPORT_FORMATS.values())}
     return {
         "/v1/runs": {
-            "post": _operation("Start a run, and get its id at once.", {202: RunStatus}, body=NewRun),
-            "get": _operation("Runs, newest first.", {200: RUNS}, parameters=build_parameters(query=some)),
+            "post": describe("Start a run, and get its id at once.", {202: status}, body=schemas.NewRun),
+            "get": describe("Runs, newest first.", {200: schemas.RUNS}, parameters=schemas.build_parameters(query=some)),
         },
         "/v1/runs/{id}": {
-            "get": _operation("How a run is doing.", {200: RunStatus}, parameters=build_parameters(ID)),
-            "delete": _operation("Cancel and forget a run.", {204: None}, parameters=build_parameters(ID)),
+            "get": describe("How a run is doing.", {200: status}, parameters=one),
+            "delete": describe("Cancel and forget a run.", {204: None}, parameters=one),
         },
         "/v1/runs/{id}/events": {
-            "get": _operation(
-                "Its events.", {200: ("text/event-stream",), 204: None}, parameters=build_parameters(ID, last_seen)
-            )
+            "get": describe("Its events.", events, parameters=schemas.build_parameters(schemas.ID, last_seen))
         },
-        "/v1/runs/{id}/result": {
-            "get": _operation(
-                "Its answer.",
-                {200: tuple(form_.media_type for form_ in EXPORT_FORMATS.values())},
-                parameters=build_parameters(ID, form),
-            )
-        },
-        "/v1/runs/{id}/resume": {"post": _operation("Resume it.", {202: RunStatus}, parameters=build_parameters(ID))},
-        "/v1/runs/{id}/plan": {
-            "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=Plan, parameters=build_parameters(ID))
-        },
-        "/v1/runs/{id}/stop": {
-            "post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=build_parameters(ID))
-        },
-        "/v1/runs/{id}/cancel": {"post": _operation("End it without an answer.", both, parameters=build_parameters(ID))},
+        "/v1/runs/{id}/result": {"get": describe("Its answer.", files, parameters=schemas.build_parameters(schemas.ID, form))},
+        "/v1/runs/{id}/resume": {"post": describe("Resume it.", {202: status}, parameters=one)},
+        "/v1/runs/{id}/plan": {"post": describe("Settle its plan.", accepted, body=schemas.Plan, parameters=one)},
+        "/v1/runs/{id}/stop": {"post": describe("Let it answer now.", accepted, parameters=one)},
+        "/v1/runs/{id}/cancel": {"post": describe("End it without an answer.", {200: status, **accepted}, parameters=one)},
     }
-
-
-def _operation(summary: str, outcomes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
-    return build_operation(summary, TAG, ok={}, error=ErrorBody, responses=build_responses(outcomes), **more)

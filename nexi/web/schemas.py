@@ -28,8 +28,6 @@ Dollars = Annotated[float, Meta(ge=0.000001, le=100_000, description="In US doll
 Share = Annotated[float, Meta(ge=0, le=1, description="Of an agentic search.")]
 OnlyLocal = Annotated[bool, Meta(description="Send nothing to another machine.")]
 Address = Annotated[str, Meta(max_length=8_000)]
-
-
 Tasks = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=2000)], ...], Meta(min_length=1, max_length=MAX_TASKS)]
 
 
@@ -146,23 +144,14 @@ class ErrorBody(Struct):
 Schema: TypeAlias = type[Struct] | Mapping[str, Any]
 Named: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
 ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^([0-9a-f]{6}|[0-9a-f]{32})$"})}
-ANSWERS = {
-    200: "Done.",
-    201: "Made.",
-    202: "Accepted.",
-    204: "Nothing to say.",
-}
+ANSWERS = {200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Nothing to say."}
 
 
-def build_responses(outcomes: Mapping[int, Any], error: Schema = ErrorBody) -> dict[str, Any]:
+def build_responses(outcomes: Mapping[int, Any]) -> dict[str, Any]:
     """The responses of an operation. An outcome is a schema, media types, or None for no body; all else is an error."""
-    responses = {
-        str(status): {"description": ANSWERS[status], **_response_content(outcome)} for status, outcome in outcomes.items()
-    }
-    return {
-        **responses,
-        "default": {"description": "Refused or failed; Retry-After says when to ask again.", **_response_content(error)},
-    }
+    answers = {str(code): {"description": ANSWERS[code], **_response_content(outcome)} for code, outcome in outcomes.items()}
+    refusal = {"description": "Refused or failed; Retry-After says when to ask again.", "content": json_content(ErrorBody)}
+    return {**answers, "default": refusal}
 
 
 def build_parameters(path: Named | None = None, query: Named | None = None) -> list[dict[str, Any]]:

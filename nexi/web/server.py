@@ -40,7 +40,6 @@ from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
 
 __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutProtocol", "serve"]
 
-
 log = logging.getLogger("nexi.web")
 HEAD_TIMEOUT_S = 20.0
 STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming back
@@ -71,17 +70,12 @@ class ServerOptions(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Options(host={self.host!r}, port={self.port}, workers={self.workers})"
 
-    def guard_rules(self, config: Config) -> GuardRules:
-        names = tuple(name.lower() for name in config.serve_hosts)
-        return GuardRules(
-            self.host, self.token or config.token, names, per_minute=self.per_minute, burst=max(20.0, self.per_minute / 5)
-        )
-
 
 def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
     """Serve until a signal ends it.
 
-    Raises ConfigError when it may not or cannot listen, or has a file or a database that it cannot use."""
+    Raises ConfigError when it may not or cannot listen, or has a file or a database that it cannot use, and StoreError where
+    the owner's token cannot be kept."""
     require_token(config, options)
     settings_of(config.root, _settings_file(options))  # a file that cannot be used is refused now, not at the first search
     if config.database_url:
@@ -92,7 +86,11 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
     listener = bind_socket(options)
     web = uvicorn_config(config, options)
     gc.set_threshold(*GC_THRESHOLDS)
-    on_listening(link_to_page(config, options, address_of(listener)))
+    host, port = listener.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if not (options.token or config.token or config.database_url):  # the link is the owner's key
+        address += f"/?token={OwnerToken(config.state_dir).ensure()}"
+    on_listening(address)
     if options.workers > 1:
         _Workers(web, [listener]).run()
     else:
@@ -120,13 +118,6 @@ def require_token(config: Config, options: ServerOptions) -> None:
         )
 
 
-def link_to_page(config: Config, options: ServerOptions, address: str) -> str:
-    """What a browser opens: with the owner's token where that is the key. Raises StoreError where it cannot be kept."""
-    if options.token or config.token or config.database_url:
-        return address
-    return f"{address}/?token={OwnerToken(config.state_dir).ensure()}"
-
-
 def bind_socket(options: ServerOptions) -> socket.socket:
     """A listening socket. Raises ConfigError."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
@@ -137,20 +128,12 @@ def bind_socket(options: ServerOptions) -> socket.socket:
         listener.listen(1024)
     except (OSError, OverflowError) as error:
         listener.close()
-        cause = "something else listens there" if _is_taken(error) else plain_cause(str(error))
+        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        cause = "something else listens there" if is_taken else plain_cause(str(error))
         fix = "use another --port, or stop what listens there; 0 chooses a free one"
         raise ConfigError(f"nexi cannot listen on {options.host}:{options.port}", cause=cause, fix=fix) from error
     listener.set_inheritable(True)
     return listener
-
-
-def _is_taken(error: Exception) -> bool:
-    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-
-
-def address_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def uvicorn_config(config: Config, options: ServerOptions) -> uvicorn.Config:
@@ -181,7 +164,13 @@ def build_app(config: Config, options: ServerOptions) -> Starlette:
 
     if options.workers > 1:
         logs.configure_logging(options.log_level, secrets_of(config, options))
-    rules = options.guard_rules(config)
+    rules = GuardRules(
+        options.host,
+        options.token or config.token,
+        tuple(name.lower() for name in config.serve_hosts),
+        per_minute=options.per_minute,
+        burst=max(20.0, options.per_minute / 5),
+    )
     if config.database_url:
         from nexi.team import Team, create_team_app, open_database
 

@@ -12,19 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nexi.app import RunResult, RunSummary
-from nexi.events import (
-    Fact,
-    ModelReplied,
-    PageFetched,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    SearchFinished,
-)
+from nexi.events import Fact, ModelReplied, PageFetched, RunFailed, RunFinished, RunStarted, SearchFinished
 from nexi.types import StopReason, Usage
 
 __all__ = ["html_of", "passages_of", "render_json", "status_of", "summary_of"]
-
 
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
@@ -34,7 +25,7 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
     """A run as one object: what was asked, how far it is, and how it ended."""
     start = next((f for f in facts if isinstance(f, RunStarted)), None)
     usage = sum((f.usage for f in facts if isinstance(f, ModelReplied)), Usage())
-    told: dict[str, Any] = {
+    status: dict[str, Any] = {
         "schema": SCHEMA,
         "id": run_id,
         "state": state,
@@ -52,10 +43,17 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
         "links": {"events": f"/v1/runs/{run_id}/events", "result": f"/v1/runs/{run_id}/result"},
     }
     if start and (space := start.request.get("space")):
-        told["space"] = space
+        status["space"] = space
     if start and start.mode == "research":
-        told["progress"] = progress_of(facts)
-    return {**told, **_describe_end(facts)}
+        status["progress"] = progress_of(facts)
+    last = facts[-1] if facts else None
+    if isinstance(last, RunFinished):
+        return {**status, "stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
+    if isinstance(last, RunFailed):
+        error = {"code": last.code, "message": last.message, "cause": last.cause, "fix": last.fix}
+        end = {"stop": last.stop.value, "seconds": last.seconds}
+        return {**status, **end, **({"code": last.code} if last.stop is StopReason.CANCELLED else {"error": error})}
+    return status
 
 
 def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
@@ -67,21 +65,10 @@ def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
     return {"header": state.header, "researchers": people}
 
 
-def _describe_end(facts: Sequence[Fact]) -> dict[str, Any]:
-    last = facts[-1] if facts else None
-    if isinstance(last, RunFinished):
-        return {"stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
-    if isinstance(last, RunFailed):
-        error = {"code": last.code, "message": last.message, "cause": last.cause, "fix": last.fix}
-        end = {"stop": last.stop.value, "seconds": last.seconds}
-        return {**end, "code": last.code} if last.stop is StopReason.CANCELLED else {**end, "error": error}
-    return {}
-
-
 def summary_of(run: RunSummary) -> dict[str, Any]:
     """One line of the list of runs."""
-    told = {"id": run.id, "state": run.shown_state, "mode": run.mode, "question": run.query, "created": run.created}
-    return {**told, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}}
+    summary = {"id": run.id, "state": run.shown_state, "mode": run.mode, "question": run.query, "created": run.created}
+    return {**summary, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}}
 
 
 def render_json(result: RunResult) -> str:
@@ -97,8 +84,8 @@ def render_json(result: RunResult) -> str:
 def passages_of(answer: str) -> str:
     """The passages of an agentic search, whose answer is JSON, each under its address."""
     response = json.loads(answer)
-    told = [f"{found['content'].strip()}\n\n<{found['url']}>\n" for found in response["results"]]
-    return "\n".join([f"Completeness {response['completeness']}, {response['status']}.\n", *told])
+    passages = [f"{result['content'].strip()}\n\n<{result['url']}>\n" for result in response["results"]]
+    return "\n".join([f"Completeness {response['completeness']}, {response['status']}.\n", *passages])
 
 
 def html_of(markdown: str) -> str:
@@ -110,5 +97,4 @@ def html_of(markdown: str) -> str:
     maker = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     add_formulas(maker)
     maker.validateLink = lambda url: url.lower().startswith(("https://", "http://"))  # type: ignore[method-assign]
-    made = str(maker.render(markdown))
-    return _ALIGNED.sub(r'\1 class="a-\2"', made)  # the page's policy allows no style in its text
+    return _ALIGNED.sub(r'\1 class="a-\2"', str(maker.render(markdown)))  # the page's policy allows no style in its text

@@ -12,8 +12,6 @@ from contextlib import aclosing
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-
 
 class EventStream(Response):
     """Frames as they come. They are closed when the reader leaves, so that no work is done for a reader who has left."""
@@ -23,7 +21,7 @@ class EventStream(Response):
     def __init__(self, frames: AsyncGenerator[bytes, None]) -> None:
         self._frames = frames
         self.status_code, self.background = 200, None
-        self.init_headers(HEADERS)
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending, leaving = asyncio.create_task(self._send_all(scope, send)), asyncio.create_task(wait_for_disconnect(receive))

@@ -21,7 +21,6 @@ from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
 
 __all__ = ["routes"]
 
-TAG = "nexi"
 MAX_DOCUMENTS = 100
 FORMS = {
     "md": "text/markdown",
@@ -61,8 +60,7 @@ async def _table(request: Request) -> Response:
 
 
 def openapi() -> dict[str, Any]:
-    """The path of this module."""
     ok = {"type": "object", "required": ["schema", "columns", "rows"], "properties": {"schema": {"const": "nexi-table-1"}}}
     summary = "Extract values from documents into a table, each with its quote."
-    operation = build_operation(summary, TAG, body=TableBody, ok=ok, error=ErrorBody, operationId="table")
+    operation = build_operation(summary, "nexi", body=TableBody, ok=ok, error=ErrorBody, operationId="table")
     return {"/v1/table": {"post": operation}}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VerifyBody", "parse_request", "routes"]
 
-TAG = "nexi"
 MAX_PAGES = 30
 FORMS = {"md": "text/markdown", "html": "text/html"}
 
@@ -82,13 +81,9 @@ def _render(verification: Verification, name: str, form: str, strict: bool) -> A
 
 
 def openapi() -> dict[str, Any]:
-    """The path of this module."""
     names = ("schema", "target", "ok", "contradicted", "counts", "judge", "gap", "sources")
-    ok = {
-        "type": "object",
-        "required": list(names),
-        "properties": {"schema": {"enum": ["nexi-verification-1", "nexi-audit-1"]}},
-    }
+    forms = {"schema": {"enum": ["nexi-verification-1", "nexi-audit-1"]}}
+    ok = {"type": "object", "required": list(names), "properties": forms}
     summary = "Check a text sentence by sentence, or audit the citations of a report."
-    operation = build_operation(summary, TAG, body=VerifyBody, ok=ok, error=ErrorBody, operationId="verify")
+    operation = build_operation(summary, "nexi", body=VerifyBody, ok=ok, error=ErrorBody, operationId="verify")
     return {"/v1/verify": {"post": operation}}

@@ -324,7 +324,6 @@ async def _last_frames(
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     some = {"type": "object", "required": ["id", "object"]}
     models = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}

@@ -202,7 +202,6 @@ def _pack_vector(vector: array[float]) -> str:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
     vectors = {"type": "object", "required": ["object", "data", "model", "usage"]}
     prompt = build_operation("Answer a prompt.", TAG, body=CompletionBody, ok=whole, error=ERROR, streams=True)

@@ -496,7 +496,6 @@ async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, que
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
     operation = build_operation(
         "Answer, as the Responses API does.", TAG, body=ResponseBody, ok=whole, error=ERROR, streams=True

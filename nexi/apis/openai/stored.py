@@ -180,7 +180,6 @@ async def _list_input(request: Request) -> Response:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
     deletion = {"type": "object", "required": ["id", "object", "deleted"]}
     page = {"type": "object", "required": ["object", "data", "first_id", "last_id", "has_more"]}

@@ -86,7 +86,6 @@ def routes(_state: object = None) -> list[Route]:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     error = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
     cleared = {"type": "object", "properties": {"cleared": {"type": "integer", "minimum": 0}}, "required": ["cleared"]}
     return {

@@ -135,7 +135,6 @@ def _reader(request: Request, body: TavilyMap) -> Callable[[Sequence[str]], Awai
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     text, closing = {"type": "string"}, {"response_time": {"type": "number"}, "request_id": {"type": "string"}}
     page = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
     crawled = object_schema({"base_url": text, "results": {"type": "array", "items": page}, **closing})

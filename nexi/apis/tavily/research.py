@@ -134,7 +134,6 @@ def _failure(hosted: HostedRun) -> dict[str, Any]:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     text, error = {"type": "string"}, error_schema()
     begin_schema = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
     end_schema = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))

@@ -246,7 +246,6 @@ def closing_fields(request: Request, started: float) -> dict[str, Any]:
 
 
 def openapi() -> dict[str, Any]:
-    """The paths of this module."""
     error = error_schema()
     text, maybe, number = {"type": "string"}, {"type": ["string", "null"]}, {"type": "number"}
     result = {

@@ -24,7 +24,7 @@ from nexi.events import RunFinished, RunStarted
 from nexi.web.guard import FILES_PATH, MAX_FILE_BYTES
 from nexi.web.page.history import has_entries
 from nexi.web.page.settings import is_editable
-from nexi.web.page.setup import ready_services
+from nexi.web.page.setup import SETUP_FIX, ready_services
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
@@ -32,12 +32,10 @@ from nexi.web.schemas import FOCUS, NewRun
 
 __all__ = ["routes"]
 
-
 LISTED_S = 8.0
 MAX_MODELS = 500
 DROPPED = "dropped"
 LIMITS = ("time_target", "max_cost", "max_tokens", "max_model_calls", "max_pages")
-ADD_A_MODEL = "nexi config setup"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
 
 
@@ -54,14 +52,13 @@ def routes() -> list[Route]:
 async def _show_form(request: Request) -> Response:
     """What can be chosen here, and the limits every run has."""
     nexi: Nexi = request.app.state.nexi
-    config = nexi.config
-    endpoint = config.endpoint("answer")
+    config, endpoint = nexi.config, nexi.config.endpoint("answer")
     first_run = endpoint.is_extractive and not await asyncio.to_thread(has_entries, nexi)
     return json_reply(
         {
             "model": endpoint.model,
             "has_model": not endpoint.is_extractive,
-            "add_a_model": ADD_A_MODEL,
+            "add_a_model": SETUP_FIX,
             "first_run": first_run,
             "search": [name_service(service) for service in ready_services(config)],
             "editable": is_editable(request),
@@ -103,10 +100,8 @@ async def _take_file(request: Request) -> Response:
     data = await request.body()
     if not data.strip():
         raise bad_request(f"{name} is empty", fix="drop a file with text in it")
-    state = request.app.state
-    tags: tuple[str, ...] = (DROPPED,)
-    if space := request.query_params.get("space", ""):
-        tags = (DROPPED, (await find_own_space(state.nexi.ports, space)).tag)
+    state, space = request.app.state, request.query_params.get("space", "")
+    tags = (DROPPED, (await find_own_space(state.nexi.ports, space)).tag) if space else (DROPPED,)
     async with state.taking:  # one at a time: each lies on the disk for a moment, under its own name
         return json_reply(await _index_file(state.nexi, name, data, tags))
 
@@ -121,12 +116,12 @@ async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...])
         await asyncio.to_thread(replace_file, place, data)
     except OSError as error:
         raise store_error("the file could not be taken", place, error) from error
-    taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
+    indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
     try:
-        await taking.take(str(place))
+        await indexing.take(str(place))
     finally:
         await asyncio.to_thread(place.unlink, missing_ok=True)
-    intake = taking.taken
+    intake = indexing.taken
     if intake.skipped:
         reason = intake.skipped[0][1]
         raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="the formats that can be are in the handbook")
@@ -137,10 +132,10 @@ async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...])
 async def _show_open_question(request: Request) -> Response:
     """What a question may mean, so that the page can ask back before it is researched; the body is that of a run."""
     nexi: Nexi = request.app.state.nexi
-    asked = parse_run_request(await read_body(request, NewRun))
-    found = await nexi.find_open_question(asked)
-    readings = [{"name": name, "question": narrow_question(asked.question, name)} for name in found.readings]
-    return json_reply({"readings": readings, "kind": found.kind})
+    wish = parse_run_request(await read_body(request, NewRun))
+    open_question = await nexi.find_open_question(wish)
+    readings = [{"name": name, "question": narrow_question(wish.question, name)} for name in open_question.readings]
+    return json_reply({"readings": readings, "kind": open_question.kind})
 
 
 async def _show_suggestions(request: Request) -> Response:
@@ -149,8 +144,7 @@ async def _show_suggestions(request: Request) -> Response:
 
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
-    log = await request.app.state.host.open_log(run_id)
-    facts = log.bare_facts
+    facts = (await request.app.state.host.open_log(run_id)).bare_facts
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
     return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts))})

@@ -20,7 +20,6 @@ from nexi.web.page.history import words_of
 
 __all__ = ["routes"]
 
-
 MAX_QUESTIONS, MAX_TITLES = 6, 4
 MAX_ENTRIES = 100  # that have the words in their question or their answer
 MAX_SOURCES = 5_000  # whose titles are looked at, the last fetched first
@@ -36,7 +35,14 @@ async def _suggest(request: Request) -> Response:
     nexi: Nexi = request.app.state.nexi
     words = words_of(request)
     questions = await asyncio.to_thread(_find_questions, nexi.history(), words) if words else []
-    titles = await _find_titles(nexi, words) if words else []
+    knowledge, titles, count = nexi.knowledge(), list[str](), 0
+    if words and knowledge.may_hold_something():
+        async for source in knowledge.sources():
+            count += 1
+            if source.title and words.casefold() in source.title.casefold():
+                titles = _unique([*titles, " ".join(source.title.split())], words)
+            if len(titles) == MAX_TITLES or count == MAX_SOURCES:
+                break
     suggestions = _unique([*questions[:MAX_QUESTIONS], *titles], words)
     body = json.dumps([request.query_params.get("q", ""), suggestions], ensure_ascii=False).encode("utf-8", "replace")
     headers = {"cache-control": "private, no-store", "x-content-type-options": "nosniff"}
@@ -49,21 +55,6 @@ def _find_questions(history: HistoryStore, words: str) -> list[str]:
     questions = [" ".join(entry.query.split()) for entry in history.find(words, MAX_ENTRIES).entries]
     fitting = [question for question in questions if folded in question.casefold()]
     return _unique(sorted(fitting, key=lambda question: not question.casefold().startswith(folded)), words)
-
-
-async def _find_titles(nexi: Nexi, words: str) -> list[str]:
-    knowledge, folded = nexi.knowledge(), words.casefold()
-    titles: list[str] = []
-    if not knowledge.may_hold_something():
-        return titles
-    count = 0
-    async for source in knowledge.sources():
-        count += 1
-        if source.title and folded in source.title.casefold():
-            titles = _unique([*titles, " ".join(source.title.split())], words)
-        if len(titles) == MAX_TITLES or count == MAX_SOURCES:
-            break
-    return titles
 
 
 def _unique(texts: Iterable[str], words: str) -> list[str]:

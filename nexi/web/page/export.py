@@ -46,11 +46,11 @@ class Exported(Struct, frozen=True):
 def export_html(exported: Exported) -> str:
     """The whole document."""
     answered = exported.answered
-    title = _escape_text(answered.started.query[:MAX_TITLE_CHARS])
+    note = describe_answered(answered.end.answered)
     parts = [
         _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
-        _render_answered(answered),
+        f"<p><em>{_escape_text(note)}</em></p>" if note else "",
         _render_conflicts(answered.end.conflicts, answered.end.sources),
         _render_sources(answered.end.sources, answered.claims),
         _render_evidence(exported),
@@ -58,7 +58,7 @@ def export_html(exported: Exported) -> str:
         _render_timeline(exported.timeline),
         _render_foot(exported),
     ]
-    return _render_document(title, parts)
+    return _render_document(answered.started.query, parts)
 
 
 def export_check(
@@ -82,16 +82,15 @@ def export_check(
         f"<section><h2>Links</h2><ul>{unread}</ul></section>" if unread else "",
         _render_evidence(Exported(answered, texts=texts)),
     ]
-    return _render_document(_escape_text(title[:MAX_TITLE_CHARS]), parts)
+    return _render_document(title, parts)
 
 
 def _render_document(title: str, parts: Sequence[str]) -> str:
-    """One file of these parts; the title is escaped."""
     style = (resources.files(__package__) / "export.css").read_text("utf-8")
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="content-security-policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
-        f'<meta name="generator" content="nexi"><title>{title}</title><style>{style}</style>'
+        f'<meta name="generator" content="nexi"><title>{_escape_text(title[:MAX_TITLE_CHARS])}</title><style>{style}</style>'
     )
     body = "\n".join(part for part in parts if part)
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n'
@@ -107,23 +106,17 @@ def _isolate_name(text: str) -> str:
     return f"<bdi>{_escape_text(' '.join(text.split()))}</bdi>"
 
 
-# the answer
-
-
 def _render_head(exported: Exported) -> str:
     """The question, then date and model; above the heading of a report the question stands only where it says more."""
     started = exported.answered.started
     first_line = exported.answered.text.lstrip().partition("\n")[0]
     heading = first_line[2:].strip() if first_line.startswith("# ") else ""
     tag = 'p class="asked"' if heading else "h1"
-    is_repeated = _letters_of(heading) == _letters_of(started.query)
+    letters = ["".join(c for c in text.casefold() if c.isalnum()) for text in (heading, started.query)]
+    is_repeated = letters[0] == letters[1]
     question = "" if is_repeated else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
     about = " · ".join(_isolate_name(fact) for fact in (exported.created[:10], started.model) if fact)
     return question + (f'<p class="soft about">{about}</p>' if about else "")
-
-
-def _letters_of(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def _render_body(answered: AnsweredRun) -> str:
@@ -132,62 +125,39 @@ def _render_body(answered: AnsweredRun) -> str:
     return with_charts(answer_html(text, inside, answered.end.sources, leads_to="file"))
 
 
-# where sources disagree
-
-
-def _render_answered(answered: AnsweredRun) -> str:
-    note = describe_answered(answered.end.answered)
-    return f"<p><em>{_escape_text(note)}</em></p>" if note else ""
-
-
 def _render_conflicts(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
-    if not conflicts:
-        return ""
-    by_number = {source.number: source for source in sources}
-    return f"<section><h2>Where sources disagree</h2>{''.join(_render_conflict(c, by_number) for c in conflicts)}</section>"
-
-
-def _render_conflict(conflict: Conflict, by_number: Mapping[int, Source]) -> str:
-    """The readings side by side."""
-    sides = []
-    for reading in conflict.readings:
-        quote = f'<blockquote class="passage" dir="auto">{_escape_text(reading.quote)}</blockquote>' if reading.quote else ""
-        independent = f"{reading.origins} independent" if reading.origins > 1 else ""
-        more = "".join(f" · {note}" for note in (independent, reading.standing, reading.day) if note)
-        names = {number: source.title or source.url for number in reading.numbers if (source := by_number.get(number))}
-        links = ", ".join(
-            f'<a href="#source-{number}">[{number}] {_isolate_name(names[number])}</a>' if number in names else f"[{number}]"
-            for number in reading.numbers
-        )
-        sides.append(
-            f'<li><p class="value" dir="auto">{_escape_text(reading.value)}</p>{quote}<p class="soft">{links}{more}</p></li>'
-        )
-    about = _isolate_name(conflict.subject) if conflict.subject else "One says what another denies"
-    return f'<h3>{about}</h3><ul class="sides">{"".join(sides)}</ul>'
-
-
-# sources
+    names = {source.number: _isolate_name(source.title or source.url) for source in sources}
+    parts = []
+    for conflict in conflicts:
+        about = _isolate_name(conflict.subject) if conflict.subject else "One says what another denies"
+        parts.append(f'<h3>{about}</h3><ul class="sides">')
+        for reading in conflict.readings:  # side by side
+            value, quote = _escape_text(reading.value), _escape_text(reading.quote)
+            independent = f"{reading.origins} independent" if reading.origins > 1 else ""
+            more = "".join(f" · {note}" for note in (independent, reading.standing, reading.day) if note)
+            links = [f'<a href="#source-{n}">[{n}] {names[n]}</a>' if n in names else f"[{n}]" for n in reading.numbers]
+            parts.append(f'<li><p class="value" dir="auto">{value}</p>')
+            parts.append(f'<blockquote class="passage" dir="auto">{quote}</blockquote>' if quote else "")
+            parts.append(f'<p class="soft">{", ".join(links)}{more}</p></li>')
+        parts.append("</ul>")
+    return f"<section><h2>Where sources disagree</h2>{''.join(parts)}</section>" if parts else ""
 
 
 def _render_sources(sources: Sequence[Source], claims: Sequence[Claim]) -> str:
-    items = "".join(_render_source(source, claims) for source in sources)
-    return f'<section><h2>Sources</h2><ol class="sources">{items}</ol></section>' if items else ""
-
-
-def _render_source(source: Source, claims: Sequence[Claim]) -> str:
-    view = source_view(source, claims)
-    title = _isolate_name(view["title"] or source.url)
-    link = f'<a rel="noreferrer noopener" href="{_escape_text(view["link"])}">{title}</a>' if view["link"] else title
-    read = f"read {view['accessed']}" if view["accessed"] else ""
-    facts = (view["host"], view["site"], view["author"], view["published"], read)
-    about = " · ".join(_isolate_name(fact) for fact in facts if fact)
-    verdict = f' · <span class="v-{view["verdict"]}">{_escape_text(view["said"])}</span>' if view["said"] else ""
-    address = f'<br><span class="soft"><bdi>{_escape_text(source.url)}</bdi></span>'
-    shown_as = f'{link}<br><span class="soft">{about}</span>{verdict}{address}'
-    return f'<li id="source-{source.number}" value="{source.number}"><span class="n">[{source.number}]</span> {shown_as}</li>'
-
-
-# evidence
+    items = []
+    for source in sources:
+        view, number = source_view(source, claims), source.number
+        title = _isolate_name(view["title"] or source.url)
+        link = f'<a rel="noreferrer noopener" href="{_escape_text(view["link"])}">{title}</a>' if view["link"] else title
+        read = f"read {view['accessed']}" if view["accessed"] else ""
+        facts = (view["host"], view["site"], view["author"], view["published"], read)
+        about = " · ".join(_isolate_name(fact) for fact in facts if fact)
+        verdict = f' · <span class="v-{view["verdict"]}">{_escape_text(view["said"])}</span>' if view["said"] else ""
+        items.append(
+            f'<li id="source-{number}" value="{number}"><span class="n">[{number}]</span> {link}<br><span class="soft">{about}'
+            f'</span>{verdict}<br><span class="soft"><bdi>{_escape_text(source.url)}</bdi></span></li>'
+        )
+    return f'<section><h2>Sources</h2><ol class="sources">{"".join(items)}</ol></section>' if items else ""
 
 
 def _render_evidence(exported: Exported) -> str:
@@ -259,14 +229,8 @@ def _left_out(answered: AnsweredRun) -> str:
         f'<span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
         for claim in claims
     )
-    return (
-        f"<section><h2>Left out</h2><p>These sentences were not found in their sources.</p><ul>{items}</ul></section>"
-        if items
-        else ""
-    )
-
-
-# how it came about
+    note = "<p>These sentences were not found in their sources.</p>"
+    return f"<section><h2>Left out</h2>{note}<ul>{items}</ul></section>" if items else ""
 
 
 def _render_timeline(bars: Sequence[Mapping[str, Any]]) -> str:
@@ -279,16 +243,9 @@ def _render_timeline(bars: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _render_foot(exported: Exported) -> str:
-    answered = exported.answered
-    end, start = answered.end, answered.started
-    facts = [
-        f"nexi run {answered.id}",
-        exported.created[:10],
-        start.model,
-        f"{end.seconds:.1f} s",
-        f"{end.usage.total:,} tokens",
-    ]
-    facts += [f"${end.usage.cost:.4f}"] if end.usage.cost else []
+    answered, end = exported.answered, exported.answered.end
+    facts = [f"nexi run {answered.id}", exported.created[:10], answered.started.model, f"{end.seconds:.1f} s"]
+    facts += [f"{end.usage.total:,} tokens", f"${end.usage.cost:.4f}" if end.usage.cost else ""]
     facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
     warnings = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
     return f'<footer class="soft">{warnings}<p>{_escape_text(" · ".join(f for f in facts if f))}</p></footer>'

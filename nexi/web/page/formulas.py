@@ -159,12 +159,21 @@ class _Reader:
                 return f"<mfrac>{self._read_group()}{self._read_group()}</mfrac>"
             case "binom":
                 return f'<mo>(</mo><mfrac linethickness="0">{self._read_group()}{self._read_group()}</mfrac><mo>)</mo>'
+            case "sqrt" if self._peek_piece() == "[":
+                self._next_piece()
+                index = self.read_row("]")
+                return f"<mroot>{self._read_group()}<mrow>{index}</mrow></mroot>"
             case "sqrt":
-                return self._read_root()
+                return f"<msqrt>{self._read_group()}</msqrt>"
             case "text" | "mathrm" | "operatorname" | "textrm" | "mathit":
                 return f"<mtext>{self._read_words()}</mtext>"
             case "left" | "right" | "big" | "Big":
-                return self._read_fence(self._next_piece())
+                if (piece := self._next_piece()) == ".":  # a side without a sign
+                    return ""
+                sign = OPERATORS.get(piece[1:], "") if piece.startswith("\\") else html.escape(piece)
+                if not sign or sign.isalnum():
+                    raise _UnreadableError
+                return f'<mo stretchy="true">{sign}</mo>'
             case "mathbb":
                 return f"<mi>{''.join(SETS.get(letter, letter) for letter in self._read_words())}</mi>"
             case "mathbf" | "mathcal" | "boldsymbol":
@@ -174,24 +183,6 @@ class _Reader:
         if name in ACCENTS:
             return f'<mover accent="true">{self._read_group()}<mo>{ACCENTS[name]}</mo></mover>'
         raise _UnreadableError
-
-    def _read_root(self) -> str:
-        if self._peek_piece() != "[":
-            return f"<msqrt>{self._read_group()}</msqrt>"
-        self._next_piece()
-        index = self.read_row("]")
-        return f"<mroot>{self._read_group()}<mrow>{index}</mrow></mroot>"
-
-    def _read_fence(self, piece: str) -> str:
-        if piece == ".":
-            return ""
-        sign = OPERATORS.get(piece[1:], "") if piece.startswith("\\") else html.escape(piece)
-        if not sign or sign.isalnum():
-            raise _UnreadableError
-        return f'<mo stretchy="true">{sign}</mo>'
-
-
-# in Markdown
 
 
 def add_formulas(maker: Any) -> None:
@@ -210,8 +201,7 @@ def _read_formula(state: Any, silent: bool) -> bool:
         inside = source[begin:end] if end > begin else ""
         if not inside or (opening == "$" and not _is_formula(inside, source[end + 1 : end + 2])):
             return False
-        mathml = to_mathml(inside, is_block=is_block)
-        if not mathml:
+        if not (mathml := to_mathml(inside, is_block=is_block)):
             return False
         if not silent:
             state.push("formula", "", 0).content = mathml

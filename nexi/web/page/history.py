@@ -25,12 +25,11 @@ from nexi.text.words import contains_words
 from nexi.types import HistoryEntry
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
-from nexi.web.payload import json_reply, read_body, told_reply
+from nexi.web.payload import json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
-__all__ = ["has_entries", "limit_of", "read_from_history", "routes", "words_of"]
-
+__all__ = ["LISTED", "MAX_LISTED", "has_entries", "read_from_history", "routes", "words_of"]
 
 LISTED, MAX_LISTED = 100, 1000
 FILTERS = ("space", "state", "mode")
@@ -59,7 +58,7 @@ def routes() -> list[Route]:
 async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer contains `q`, or of one space, state or mode."""
     nexi: Nexi = request.app.state.nexi
-    words, limit = words_of(request), limit_of(request)
+    words, limit = words_of(request), parse_number(request, "limit", LISTED, most=MAX_LISTED)
     labels = await asyncio.to_thread(read_labels, nexi)
     filters = {name: value for name in FILTERS if (value := request.query_params.get(name, ""))}
     most = MAX_LISTED if filters else limit + 1
@@ -78,13 +77,6 @@ def words_of(request: Request) -> str:
     if len(words) > MAX_SEARCH_CHARS:
         raise bad_request(f"q has more than {MAX_SEARCH_CHARS} characters", parameter="q")
     return words
-
-
-def limit_of(request: Request) -> int:
-    text = request.query_params.get("limit", "") or str(LISTED)
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MAX_LISTED):
-        raise bad_request(f"limit must be a number from 1 to {MAX_LISTED}", parameter="limit")
-    return int(text)
 
 
 def has_entries(nexi: Nexi) -> bool:
@@ -134,8 +126,7 @@ def _of_answers(
 ) -> Iterator[dict[str, Any]]:
     for entry in entries.values():
         if entry.id not in summaries:
-            is_kept = runs.has_run(entry.id)
-            state = "finished" if is_kept else ONLY_AN_ANSWER
+            state = "finished" if runs.has_run(entry.id) else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
             spent = {"words": len(entry.answer.split()), "seconds": entry.duration_s, "tokens": entry.tokens, "cost": None}
             excerpt = excerpt_answer(entry.answer, words)
@@ -146,8 +137,7 @@ def excerpt_answer(answer: str, words: str) -> str:
     """A stretch of the answer around the words that were looked for; its beginning where none of them is in it."""
     text = " ".join(answer.split())
     places = [place for word in (words, *words.split()) if word and (place := text.casefold().find(word)) >= 0]
-    at = places[0] if places else 0
-    start = max(0, at - EXCERPT_CHARS // 3)
+    start = max(0, (places[0] if places else 0) - EXCERPT_CHARS // 3)
     excerpt = text[start : start + EXCERPT_CHARS]
     return ("…" if start else "") + excerpt + ("…" if start + EXCERPT_CHARS < len(text) else "")
 
@@ -165,15 +155,11 @@ async def _remove_entry_and_run(request: Request) -> Response:
     return Response(status_code=204)
 
 
-# names and pins
-
-
 async def _label_run(request: Request) -> Response:
     """Give a run a name or a pin, or take them away."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     change: dict[str, Any] = to_builtins(await read_body(request, Label))
-    if not await asyncio.to_thread(_is_kept, nexi, run_id):
-        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
+    await asyncio.to_thread(_require_run, nexi, run_id)
     if "title" in change:
         change["title"] = " ".join(change["title"].split())
     async with request.app.state.taking:  # one at a time: the file is read, changed and written
@@ -181,18 +167,15 @@ async def _label_run(request: Request) -> Response:
     return json_reply(label)
 
 
-def _is_kept(nexi: Nexi, run_id: str) -> bool:
-    return nexi.runs().has_run(run_id) or nexi.history().get(run_id) is not None
-
-
-# conversations
+def _require_run(nexi: Nexi, run_id: str) -> None:
+    if not nexi.runs().has_run(run_id) and nexi.history().get(run_id) is None:
+        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
 
 
 async def _show_thread(request: Request) -> Response:
     """The questions and answers before a run in its conversation, the oldest first."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    if not await asyncio.to_thread(_is_kept, nexi, run_id):
-        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
+    await asyncio.to_thread(_require_run, nexi, run_id)
     return told_reply({"turns": await asyncio.to_thread(_read_thread, nexi, run_id)})
 
 

@@ -15,12 +15,11 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.types import Query, StoredSource, StoreStats
-from nexi.web.page.history import limit_of, words_of
-from nexi.web.payload import json_reply, read_body
+from nexi.web.page.history import LISTED, MAX_LISTED, words_of
+from nexi.web.payload import json_reply, parse_number, read_body
 from nexi.web.problems import build_refusal
 
 __all__ = ["routes"]
-
 
 FOUND = 20
 SNIPPET_CHARS = 600
@@ -43,29 +42,18 @@ def routes() -> list[Route]:
 async def list_sources(request: Request) -> Response:
     """Stored pages, the last fetched first, with `q` in their address, title or tags; and how much there is in all."""
     nexi: Nexi = request.app.state.nexi
-    words, limit = words_of(request).casefold(), limit_of(request)
-    sources, more = await _find_sources(nexi, words, limit)
-    return json_reply({**await _read_stats(nexi), "sources": [_source_to_dict(source) for source in sources], "more": more})
-
-
-async def _find_sources(nexi: Nexi, words: str, limit: int) -> tuple[list[StoredSource], bool]:
-    knowledge = nexi.knowledge()
-    fitting: list[StoredSource] = []
-    if not knowledge.may_hold_something():
-        return fitting, False
-    async for source in knowledge.sources():
-        if words in f"{source.url}\n{source.title}\n{' '.join(source.tags)}".casefold():
-            if len(fitting) == limit:
-                return fitting, True
-            fitting.append(source)
-    return fitting, False
-
-
-async def _read_stats(nexi: Nexi) -> dict[str, Any]:
-    knowledge = nexi.knowledge()
-    stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
+    words, limit = words_of(request).casefold(), parse_number(request, "limit", LISTED, most=MAX_LISTED)
+    knowledge, fitting, stats = nexi.knowledge(), list[StoredSource](), StoreStats()
+    if knowledge.may_hold_something():  # else there is no store to open
+        async for source in knowledge.sources():
+            if words in f"{source.url}\n{source.title}\n{' '.join(source.tags)}".casefold():
+                fitting.append(source)
+            if len(fitting) > limit:
+                break
+        stats = await (await knowledge.open_store()).stats()
     figures = {"total": stats.sources, "passages": stats.chunks, "bytes": stats.bytes, "damage": stats.damage}
-    return {**figures, "on": bool(nexi.config.knowledge)}
+    sources = [_source_to_dict(source) for source in fitting[:limit]]
+    return json_reply({**figures, "on": bool(nexi.config.knowledge), "sources": sources, "more": len(fitting) > limit})
 
 
 def _source_to_dict(source: StoredSource) -> dict[str, Any]:

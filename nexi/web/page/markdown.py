@@ -15,7 +15,6 @@ from nexi.web.page.view import AnsweredRun, source_view
 
 __all__ = ["markdown_of", "tame_document", "title_document"]
 
-
 _SYNTAX = re.compile(r"([\\`*_\[\]<>#|])")
 _FRONT_END = "\n---\n"
 
@@ -24,21 +23,18 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
     """The whole file, after its front matter."""
     body = strip_sources_section(answered.text) if answered.end.sources else answered.text
     heading = "" if body.lstrip().startswith("# ") else f"# {escape_line(answered.started.query)}"
+    note, conflicts = describe_answered(answered.end.answered), answered.end.conflicts
+    disagreements = ["## Where sources disagree\n", *(f"- {make_inert(conflict.sentence())}" for conflict in conflicts)]
     parts = [
         front.strip(),
         heading,
         make_inert(link_citations(body, answered.end.sources)).strip(),
-        _render_answered(answered),
-        _render_conflicts(answered),
+        f"*{note}*" if note else "",
+        "\n".join(disagreements) if conflicts else "",
         _render_sources(answered),
         _render_figures(answered),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _render_answered(answered: AnsweredRun) -> str:
-    note = describe_answered(answered.end.answered)
-    return f"*{note}*" if note else ""
 
 
 def tame_document(text: str) -> str:
@@ -61,11 +57,6 @@ def title_document(text: str, answered: AnsweredRun, today: str) -> str:
 def escape_line(text: str) -> str:
     """One line in which nothing is markup."""
     return _SYNTAX.sub(r"\\\1", " ".join("".join(c if c.isprintable() else " " for c in text).split()))
-
-
-def _render_conflicts(answered: AnsweredRun) -> str:
-    lines = [f"- {make_inert(conflict.sentence())}" for conflict in answered.end.conflicts]
-    return "## Where sources disagree\n\n" + "\n".join(lines) if lines else ""
 
 
 def _render_sources(answered: AnsweredRun) -> str:

@@ -56,10 +56,12 @@ async def _show_settings(request: Request) -> Response:
     """The values without keys, which keys there are, and what the environment decides."""
     config: Config = request.app.state.nexi.config
     values = {name: getattr(config, name) for name in (*TEXTS, *LIMITS)}
-    visible = {**values, **{name: _public_address(getattr(config, name)) for name in ("base_url", "searxng_url")}}
+    for name in ("base_url", "searxng_url"):  # what an address has beside scheme, host and path may be secret
+        parts = urlsplit(values[name])
+        values[name] = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
     return json_reply(
         {
-            "values": visible,
+            "values": values,
             "has": {name: bool(getattr(config, name)) for name in SECRETS},
             "environment": sorted(set(config.origin.env) & {*TEXTS, *SECRETS, *LIMITS}),
             "editable": is_editable(request),
@@ -131,12 +133,6 @@ async def _read_changes(request: Request) -> Config:
         return replace(nexi.config.override(**values), **unset)
     except ConfigError as error:
         raise bad_request(str(error), fix=error.fix) from error
-
-
-def _public_address(url: str) -> str:
-    """Scheme, host and path: what else an address has may be secret."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def is_editable(request: Request) -> bool:

@@ -24,8 +24,7 @@ from nexi.web.problems import build_refusal
 if TYPE_CHECKING:
     from nexi.doctor import DoctorReport
 
-__all__ = ["place_of", "ready_services", "routes"]
-
+__all__ = ["SETUP_FIX", "place_of", "ready_services", "routes"]
 
 DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
@@ -48,33 +47,21 @@ async def _show_setup(request: Request) -> Response:
 def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     """Name, whether it is configured, what it is, and what to do where it is not."""
     answer = config.endpoint("answer")
-    yield (
-        Notice("part.model", "Model"),
-        not answer.is_extractive,
-        _describe_model(answer),
-        SETUP_FIX if answer.is_extractive else "",
-    )
+    fix = SETUP_FIX if answer.is_extractive else ""
+    yield Notice("part.model", "Model"), not answer.is_extractive, _describe_model(answer), fix
     for role in ("extract", "judge"):
         if (other := config.endpoint(role)) != answer:
             yield Notice("part.model_to", "Model to {role}", role=role), not other.is_extractive, _describe_model(other), ""
     yield from _search_rows(config)
     fetchers = config.fetch_chain()
-    yield (
-        Notice("part.pages", "Pages"),
-        bool(fetchers),
-        ", ".join(fetchers) or "none",
-        "" if fetchers else "nexi config set content_fetcher http",
-    )
+    fix = "" if fetchers else "nexi config set content_fetcher http"
+    yield Notice("part.pages", "Pages"), bool(fetchers), ", ".join(fetchers) or "none", fix
     yield from _knowledge_rows(config)
     yield from _proof(config)
     count = Notice("part.known", "{n} known", n=len(config.prices))
     price = count if config.prices else Notice("part.no_prices", "unknown: costs are not shown")
-    yield (
-        Notice("part.prices", "Prices"),
-        bool(config.prices),
-        price,
-        "" if config.prices else "nexi config set prices.MODEL.input 1.0",
-    )
+    fix = "" if config.prices else "nexi config set prices.MODEL.input 1.0"
+    yield Notice("part.prices", "Prices"), bool(config.prices), price, fix
     is_guarded = bool(config.token) or config.always_wants_token
     required = Notice("part.token_asked", "asked of every client")
     own = Notice("part.token_own", "yours; who does not have it can only ask the web")
@@ -112,12 +99,8 @@ def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
             yield title, not fix, where, fix
         elif name in KEYED_BACKENDS:
             has_key = bool(config.keys_for(name))
-            yield (
-                title,
-                has_key,
-                Notice("part.keyed", "with a key") if has_key else Notice("part.no_key", "no key yet"),
-                "" if has_key else f"nexi config set api_keys.{name}",
-            )
+            state = Notice("part.keyed", "with a key") if has_key else Notice("part.no_key", "no key yet")
+            yield title, has_key, state, "" if has_key else f"nexi config set api_keys.{name}"
         else:
             yield title, True, Notice("part.keyless", "needs no key"), ""
 
@@ -128,18 +111,12 @@ def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else one_file
     nothing = Notice("part.nothing_kept", "off: nothing that is read is kept")
     yield Notice("part.knowledge", "Knowledge"), on, where if on else nothing, "" if on else "nexi config set knowledge true"
-    embedding = config.embedding_endpoint()
-    vectors = (
-        f"{embedding.model} at {place_of(embedding.base_url)}"
-        if embedding
-        else Notice("part.own_vectors", "MiniLM or static vectors where installed, else words alone")
-    )
-    yield (
-        Notice("part.vectors", "Vectors"),
-        bool(config.use_hybrid_search),
-        vectors if config.use_hybrid_search else Notice("part.no_vectors", "off: words alone are compared"),
-        "",
-    )
+    vectors: str = Notice("part.own_vectors", "MiniLM or static vectors where installed, else words alone")
+    if embedding := config.embedding_endpoint():
+        vectors = f"{embedding.model} at {place_of(embedding.base_url)}"
+    if not config.use_hybrid_search:
+        vectors = Notice("part.no_vectors", "off: words alone are compared")
+    yield Notice("part.vectors", "Vectors"), bool(config.use_hybrid_search), vectors, ""
 
 
 def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
@@ -148,8 +125,8 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
     if not config.endpoint("judge").is_extractive:
         grade = kept_judge_grade(config)
-        grade_text = describe_grade(grade) if grade else UNTESTED
-        state = grade_text if config.verify_judge else Notice("part.off", "off")
+        state: str = describe_grade(grade) if grade else UNTESTED
+        state = state if config.verify_judge else Notice("part.off", "off")
         yield Notice("part.judge", "Judge"), config.verify_judge, state, "" if grade else "nexi doctor --judge"
     try:
         folder = installed_model(model_root(config))
@@ -157,17 +134,13 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
         yield Notice("part.proof", "Proof model"), False, error.message, error.fix
         return
     if folder is None:
-        none = Notice("part.no_proof", "none: rules and the judge check sentences")
-        yield Notice("part.proof", "Proof model"), False, none, "nexi proof status"
+        state = Notice("part.no_proof", "none: rules and the judge check sentences")
+        yield Notice("part.proof", "Proof model"), False, state, "nexi proof status"
     else:
         grade = kept_model_grade(config, folder)
         test_result = describe_grade(grade) if grade else UNTESTED
-        yield (
-            Notice("part.proof", "Proof model"),
-            True,
-            Notice("joined.list", "{first}, {second}", first=folder.name, second=test_result),
-            "",
-        )
+        state = Notice("joined.list", "{first}, {second}", first=folder.name, second=test_result)
+        yield Notice("part.proof", "Proof model"), True, state, ""
 
 
 async def _run_doctor(request: Request) -> Response:

@@ -12,17 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nexi.events import (
-    Fact,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    PageFailed,
-    PageFetched,
-    SearchFinished,
-    ToolFinished,
-    ToolStarted,
-)
+from nexi import events
 from nexi.urls import host_of
 
 MAX_BARS = 2000
@@ -32,15 +22,25 @@ TOOL_LANES = {"web_search": "search", "local_search": "search", "web_get": "page
 KINDS = {"model": ("model call", "model calls"), "search": ("search", "searches"), "page": ("page", "pages")}
 
 
-def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
+def timeline_of(facts: Sequence[tuple[int, events.Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
     """Bars with their start and end in seconds after the run began."""
-    first = _to_seconds(created)
-    bars = []
+    first, bars = _to_seconds(created), list[dict[str, Any]]()
     for (_, fact), moment in zip(facts, moments, strict=True):
-        about = _describe_fact(fact)
-        if about is None:
-            continue
-        lane, label, has_failed = about
+        match fact:
+            case events.ModelReplied(call=call):
+                lane, label, has_failed = "model", f"call {call}", False
+            case events.ModelFailed(message=message):
+                lane, label, has_failed = "model", message, True
+            case events.SearchFinished(query=query):
+                # no service answered, which is not a search that found nothing
+                lane, label = "search", query
+                has_failed = bool(fact.reason) and all(failure.code != "empty" for failure in fact.failures)
+            case events.PageFetched(url=url):
+                lane, label, has_failed = "page", host_of(url), False
+            case events.PageFailed(url=url, message=message):
+                lane, label, has_failed = "page", f"{host_of(url)}: {message}", True
+            case _:
+                continue
         end = max(0.0, _to_seconds(moment) - first)
         start = max(0.0, end - float(getattr(fact, "seconds", 0.0)))
         bar = {"lane": lane, "who": getattr(fact, "agent", ""), "label": label[:200], "failed": has_failed}
@@ -48,19 +48,19 @@ def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], creat
     return bars[:MAX_BARS]
 
 
-def open_bars_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
+def open_bars_of(facts: Sequence[tuple[int, events.Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
     """Bars of what has begun and not ended; each has the key under which the page closes it."""
     first, bars = _to_seconds(created), dict[str, dict[str, Any]]()
     for (_, fact), moment in zip(facts, moments, strict=True):
         match fact:
-            case ModelAsked(call=call):
+            case events.ModelAsked(call=call):
                 key, lane, label = f"model|{fact.agent}|{call}", "model", f"call {call}"
-            case ToolStarted(name=name) if name in TOOL_LANES:
+            case events.ToolStarted(name=name) if name in TOOL_LANES:
                 key, lane, label = f"tool|{fact.agent}|{fact.call_id}", TOOL_LANES[name], name
-            case ModelReplied(call=call) | ModelFailed(call=call):
+            case events.ModelReplied(call=call) | events.ModelFailed(call=call):
                 bars.pop(f"model|{fact.agent}|{call}", None)
                 continue
-            case ToolFinished():
+            case events.ToolFinished():
                 bars.pop(f"tool|{fact.agent}|{fact.call_id}", None)
                 continue
             case _:
@@ -68,23 +68,6 @@ def open_bars_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], crea
         start = round(max(0.0, _to_seconds(moment) - first), 3)
         bars[key] = {"key": key, "lane": lane, "who": fact.agent, "label": label, "failed": False, "start": start}
     return list(bars.values())
-
-
-def _describe_fact(fact: Fact) -> tuple[str, str, bool] | None:
-    match fact:
-        case ModelReplied(call=call):
-            return "model", f"call {call}", False
-        case ModelFailed(message=message):
-            return "model", message, True
-        case SearchFinished(query=query):
-            # No service answered, which is not a search that found nothing.
-            return "search", query, bool(fact.reason) and all(failure.code != "empty" for failure in fact.failures)
-        case PageFetched(url=url):
-            return "page", host_of(url), False
-        case PageFailed(url=url, message=message):
-            return "page", f"{host_of(url)}: {message}", True
-        case _:
-            return None
 
 
 def _to_seconds(moment: str) -> float:

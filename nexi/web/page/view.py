@@ -22,6 +22,7 @@ from nexi.events import Fact, RunFinished, RunStarted, SentenceMark, Warned, fin
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of, is_note_link
 from nexi.web.page.charts import with_charts
+from nexi.web.statuses import html_of, passages_of
 
 if TYPE_CHECKING:
     from nexi.app import ReadLog
@@ -43,14 +44,7 @@ WORDS = {
     Verdict.NOT_CONFIRMED: "not confirmed",
     Verdict.UNCHECKED: "not checked",
 }
-WORST = (
-    Verdict.CONTRADICTED,
-    Verdict.NOT_FOUND,
-    Verdict.UNCHECKED,
-    Verdict.NOT_CONFIRMED,
-    Verdict.FOUND,
-    Verdict.SUPPORTED,
-)
+WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED, Verdict.NOT_CONFIRMED, Verdict.FOUND, Verdict.SUPPORTED)
 GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 MAX_VALUE_CHARS = 60
 MAX_QUOTE_CHARS = 400
@@ -83,8 +77,6 @@ class AnsweredRun(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The answer as Markdown; the passages of an agentic search, whose answer is JSON."""
-        from nexi.web.statuses import passages_of
-
         return passages_of(self.end.answer) if self.started.mode == "agentic" else self.end.answer
 
 
@@ -146,8 +138,6 @@ def draft_html(text: str, marks: Sequence[SentenceMark]) -> str:
 
 def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, leads_to: str = "page") -> str:
     """An answer whose citations and checked sentences lead to their evidence in the page, in a file, or to nothing."""
-    from nexi.web.statuses import html_of
-
     clean = _MARKS.sub("\ufffd", text)
     checked = [c for c in claims if c.evidence or c.needs_citation]
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
@@ -206,10 +196,8 @@ def _say_verdict(claim: Claim) -> str:
         cites = f"cites {STANDINGS[claim.standing]}"
         return cites if claim.verdict in GOOD else f"{verdict_of(claim)}, {cites}"
     other = next((e.other for e in claim.evidence if e.verdict is Verdict.CONTRADICTED and e.other), "")
-    value = " ".join(other.split())[:MAX_VALUE_CHARS]
-    return (
-        f"{verdict_of(claim)}: the page has {value}" if claim.verdict is Verdict.CONTRADICTED and value else verdict_of(claim)
-    )
+    value = " ".join(other.split())[:MAX_VALUE_CHARS] if claim.verdict is Verdict.CONTRADICTED else ""
+    return f"{verdict_of(claim)}: the page has {value}" if value else verdict_of(claim)
 
 
 def verdict_of(claim: Claim) -> str:
@@ -280,8 +268,7 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
     ]
     view = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
     is_checked = bool(claim.needs_citation or claim.evidence)
-    view |= {"standing": claim.standing}
-    return {**view, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
+    return {**view, "standing": claim.standing, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
 
 
 def _proof_to_dict(review: Review | None) -> dict[str, int]:
@@ -294,9 +281,14 @@ def _proof_to_dict(review: Review | None) -> dict[str, int]:
 
 
 def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
-    """A source with its site, its date and the best that it says to the sentences that cite it."""
-    verdicts = [e.verdict for c in claims for e in c.evidence if e.number == source.number]
+    """A source with its site, its date and what it says to the sentences that cite it: the best, and the worst in words."""
+    verdicts, said = [e.verdict for c in claims for e in c.evidence if e.number == source.number], ""
     best = next((v for v in reversed(WORST) if v in verdicts), None)
+    if verdicts:
+        good = Verdict.SUPPORTED if best is Verdict.SUPPORTED else Verdict.FOUND
+        worst = next(v for v in WORST if v in verdicts)
+        said = f"{verdicts.count(good)} of {len(verdicts)} sentence{'s' * (len(verdicts) != 1)} {WORDS[good]}"
+        said += f", {verdicts.count(worst)} {WORDS[worst]}" if worst is not good else ""
     host = host_of(source.url) if is_web(source.url) else "your file"
     return {
         "n": source.number,
@@ -309,18 +301,8 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
         "published": source.imprint.published[:10],
         "accessed": source.imprint.accessed[:10],
         "verdict": best.value if best else "",
-        "said": _said_of(verdicts),
+        "said": said,
     }
-
-
-def _said_of(verdicts: Sequence[Verdict]) -> str:
-    """How many of the sentences that cite a source are supported by it or found in it, and the worst that it says to one."""
-    if not verdicts:
-        return ""
-    worst = next(v for v in WORST if v in verdicts)
-    best = Verdict.SUPPORTED if Verdict.SUPPORTED in verdicts else Verdict.FOUND
-    good = f"{sum(v is best for v in verdicts)} of {len(verdicts)} sentence{'s' * (len(verdicts) != 1)} {WORDS[best]}"
-    return good if worst is best else f"{good}, {sum(v is worst for v in verdicts)} {WORDS[worst]}"
 
 
 def is_web(url: str) -> bool:
