@@ -38,7 +38,8 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
                 async for frame in frames:
-                    await send({"type": "http.response.body", "body": frame, "more_body": True})
+                    if frame:  # one that its reader has seen is empty
+                        await send({"type": "http.response.body", "body": frame, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.apis.openai.chat import MODELS, ChatBody, citation_urls, marks_in, parse_chat_request
+from nexi.apis.openai.chat import ChatBody, parse_chat_request
 from nexi.apis.openai.chat_tasks import SMALL_TALK_REPLY
-from nexi.apis.openai.shapes import TextLimit
+from nexi.apis.openai.shapes import MODELS, TextLimit, citation_urls, citations_in
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
@@ -165,8 +165,7 @@ async def test_a_client_that_leaves_ends_its_completion(tmp_path: Path) -> None:
 def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set[int]) -> None:
     text = "".join(pieces)
     sources = [Source(n, f"https://{n}.example/") for n in numbers]
-    for mark in marks_in(text, sources):
-        cited = mark["url_citation"]
+    for cited in citations_in(text, sources):
         number = int(text[cited["start_index"] + 1 : cited["end_index"] - 1])
         assert (text[cited["start_index"]], text[cited["end_index"] - 1]) == ("[", "]")
         assert cited["url"] == f"https://{number}.example/" == citation_urls(sources)[number - 1]

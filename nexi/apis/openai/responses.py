@@ -3,7 +3,7 @@
 Every search and every page that was read is a `web_search_call` item, the progress of research is a `reasoning` item, and the
 answer is a message whose `[n]` have `url_citation` annotations. `previous_response_id` names an earlier response, whose
 conversation and sources go on. A response ends with its request, unless it was asked for in the background. Above is
-`openai_stored`, which gives responses again; below are `openai_shapes` and `hosting`.
+`stored`, which gives responses again; below are `shapes` and `hosting`.
 """
 
 from __future__ import annotations
@@ -18,42 +18,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.answers.streaming import find_rest
+from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import wait_while_connected
-from nexi.apis.openai.shapes import (
-    BEAT_S,
-    ERROR,
-    TAG,
-    ClientTools,
-    ListsSources,
-    MessageContent,
-    ModelName,
-    ModelRequest,
-    OutputTokens,
-    ReplacedModelNote,
-    ToolChoice,
-    build_run,
-    citations_in,
-    content_to_text,
-    earlier_messages,
-    format_comment,
-    format_event,
-    has_function_tools,
-    join_instructions,
-    nexi_field,
-    openai_error,
-    parse_forced_function,
-    parse_schema,
-    progress_line,
-)
 from nexi.app import Nexi, RunResult, Session, check_run_id, error_of
 from nexi.app.feeds import FeedItem, Mark
 from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
-from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
+from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered
 from nexi.types import Reply, Source, StopReason, Usage
-from nexi.web.fences import FenceRenamer
-from nexi.web.payload import build_operation, json_reply, parse_body, read_json
+from nexi.web.payload import json_reply, parse_body, read_json
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
 from nexi.web.streams import EventStream
@@ -75,6 +48,7 @@ ECHOED: Mapping[str, Any] = {  # what a response repeats of its body, and what i
     "top_p": 1.0,
     "truncation": "disabled",
 }
+RESPONSE: dict[str, Any] = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
 SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
 
 
@@ -83,7 +57,7 @@ class InputItem(Struct, frozen=True):
 
     type: str | None = None
     role: Literal["system", "developer", "user", "assistant"] | None = None
-    content: MessageContent = None
+    content: shapes.MessageContent = None
 
 
 class TextForm(Struct, frozen=True):
@@ -95,31 +69,28 @@ class TextForm(Struct, frozen=True):
 class ResponseBody(Struct, frozen=True, kw_only=True):
     """What a response is asked for with."""
 
-    model: ModelName
+    model: shapes.ModelName
     input: Annotated[str, Meta(min_length=1)] | Annotated[tuple[InputItem, ...], Meta(min_length=1, max_length=2000)]
     instructions: Annotated[str, Meta(max_length=100_000)] | None = None
     previous_response_id: Annotated[str, Meta(max_length=100)] | None = None
-    max_output_tokens: OutputTokens = None
+    max_output_tokens: shapes.OutputTokens = None
     stream: bool | None = None
     background: bool | None = None
     store: bool | None = None
     conversation: str | dict[str, Any] | None = None
     text: TextForm | None = None
-    tools: ClientTools = None
-    tool_choice: ToolChoice = None
+    tools: shapes.ClientTools = None
+    tool_choice: shapes.ToolChoice = None
     include: tuple[str, ...] | None = None
     metadata: dict[str, Any] | None = None
-    sources: ListsSources = None
+    sources: shapes.ListsSources = None
 
 
 def routes() -> list[Route]:
     return [Route("/v1/responses", create_response, methods=["POST"])]
 
 
-# what is asked
-
-
-class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
+class ResponseRequest(shapes.ModelRequest, frozen=True, kw_only=True):
     """A response as a client asks for it; `echoed` are the fields that a response repeats."""
 
     streams: bool
@@ -156,9 +127,9 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     if body.conversation:
         raise bad_request("conversation is not supported", fix="use previous_response_id", parameter="conversation")
     turns = parse_input(body.input)
-    instructions = "\n\n".join(part for part in (body.instructions or "", join_instructions(turns)) if part.strip())
+    instructions = "\n\n".join(part for part in (body.instructions or "", shapes.join_instructions(turns)) if part.strip())
     talk = [turn for turn in turns if turn[0] in ("user", "assistant")]
-    run = build_run(
+    run = shapes.build_run(
         body.model,
         talk[-1][1] if talk else "",
         instructions=instructions,
@@ -167,8 +138,8 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     )
     if not talk or talk[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
-    function, parameters = parse_forced_function(body.tools, body.tool_choice)
-    schema = parameters if function else parse_schema(body.text.format if body.text else None, "text.format")
+    function, parameters = shapes.parse_forced_function(body.tools, body.tool_choice)
+    schema = parameters if function else shapes.parse_schema(body.text.format if body.text else None, "text.format")
     is_background, is_stored = bool(body.background), body.store is not False
     if is_background:
         _check_background(len(talk), schema is not None, is_stored)
@@ -183,11 +154,11 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     return ResponseRequest(
         body.model,
         run,
-        Session(earlier_messages(talk[:-1])),
+        Session(shapes.earlier_messages(talk[:-1])),
         schema,
         bool(body.sources),
         function=function,
-        ignores_tools=not function and has_function_tools(body.tools),
+        ignores_tools=not function and shapes.has_function_tools(body.tools),
         max_tokens=body.max_output_tokens,
         streams=bool(body.stream),
         is_background=is_background,
@@ -214,10 +185,10 @@ def parse_input(items: str | Sequence[InputItem]) -> list[tuple[str, str]]:
     if isinstance(items, str):
         return [("user", items)]
     messages = [item for item in items if (item.type or "message") == "message"]
-    return [(item.role, content_to_text(item.content, "input")) for item in messages if item.role]
+    return [(item.role, shapes.content_to_text(item.content, "input")) for item in messages if item.role]
 
 
-def _parse_sites(tools: ClientTools) -> list[str]:
+def _parse_sites(tools: shapes.ClientTools) -> list[str]:
     """The domains to which a search tool restricts the search."""
     filters = [tool.filters for tool in tools or () if tool.type in SEARCH_TOOLS and tool.filters]
     return [site for one in filters for site in one.allowed_domains or ()]
@@ -234,9 +205,6 @@ def _parse_previous(name: str | None) -> str:
         raise build_refusal(404, "previous_response_not_found", message, parameter="previous_response_id") from error
 
 
-# what is answered
-
-
 class ResponseOutput:
     """The items of one response, and the events that announce them, from the events of its run."""
 
@@ -251,12 +219,8 @@ class ResponseOutput:
         self._has_begun = False
         self._reasoning: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
-        self._said = ""
-        self._shown = ""
-        self._fences = FenceRenamer()
-        self._limit = question.open_limit()
+        self._text = shapes.AnswerText(question)
         self.final: dict[str, Any] = {}
-        self._note = ReplacedModelNote()
 
     def body(self, status: str, usage: Usage | None = None, **more: Any) -> dict[str, Any]:
         """The response as a whole, as far as it has come."""
@@ -287,7 +251,7 @@ class ResponseOutput:
         data = {"type": kind, "sequence_number": self._sequence, **fields}
         self._sequence += 1
         is_seen = data["sequence_number"] <= self._after and kind not in LAST_EVENTS
-        return b"" if is_seen else format_event(data, kind)
+        return b"" if is_seen else shapes.format_event(data, kind)
 
     def begin(self) -> Iterator[bytes]:
         yield self.event("response.created", response=self.body("in_progress"))
@@ -295,7 +259,7 @@ class ResponseOutput:
 
     def observe(self, event: Event) -> Iterator[bytes]:
         """The events that follow from one of the run's."""
-        self._note.observe(event)
+        yield from self._show_text(self._text.feed(event))
         match event:
             case ModelAsked():
                 self._has_begun = True
@@ -307,11 +271,9 @@ class ResponseOutput:
             case SourceNumbered(source=source) if self._has_begun and source.url not in self._opened:
                 self._opened.add(source.url)
                 yield from self._add_search({"type": "open_page", "url": source.url})
-            case TextDelta(text=text) if self._asked.schema is None:
-                yield from self.add_text(text)
             case _:
                 pass
-        if self._asked.run.mode == "research" and (line := progress_line(event)):
+        if self._asked.run.mode == "research" and (line := shapes.progress_line(event)):
             yield from self._add_reasoning(line)
 
     def _add_search(self, action: Mapping[str, Any]) -> Iterator[bytes]:
@@ -348,14 +310,9 @@ class ResponseOutput:
         item = self._reasoning
         return {"item_id": item["id"], "output_index": self._index_of(item), "summary_index": 0}
 
-    def add_text(self, text: str) -> Iterator[bytes]:
-        self._said += text
-        yield from self._show_text(text if self._asked.schema is not None else self._fences.feed(text))
-
     def _show_text(self, text: str) -> Iterator[bytes]:
-        if text := self._limit.feed(text):
+        if text:
             yield from self._open_message()
-            self._shown += text
             yield self.event("response.output_text.delta", **self._text_place(), delta=text, logprobs=[])
 
     def _open_message(self) -> Iterator[bytes]:
@@ -373,10 +330,10 @@ class ResponseOutput:
     ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
         yield from self._add_call(text) if self._asked.function else self._finish_message(text, sources)
-        is_cut = stop is StopReason.CONTEXT_LIMIT or self._limit.is_cut
+        is_cut = stop is StopReason.CONTEXT_LIMIT or self._text.limit.is_cut
         more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if is_cut else {}
         if end:
-            more["nexi"] = nexi_field(end, self._asked)
+            more["nexi"] = shapes.nexi_field(end, self._asked)
         status = "incomplete" if is_cut else "completed"
         self.final = self.body(status, usage, **more)
         yield self.event(f"response.{status}", response=self.final)
@@ -398,15 +355,14 @@ class ResponseOutput:
 
     def _finish_message(self, text: str, sources: Sequence[Source]) -> Iterator[bytes]:
         yield from self._open_message()
-        yield from self.add_text(find_rest(self._said, text))
-        yield from self._show_text(self._fences.finish())
-        marks = [{"type": "url_citation", **mark} for mark in citations_in(self._shown, sources)]
-        if not self._limit.is_cut:
-            yield from self._show_text(self._asked.closing_text(sources, self._note.text))
-        place, part = self._text_place(), _text_part(self._shown, marks)
+        yield from self._show_text(self._text.finish(text))
+        marks = [{"type": "url_citation", **mark} for mark in self._text.cite(sources)]
+        yield from self._show_text(self._text.limit.feed(self._text.close(sources)))
+        shown = self._text.limit.shown
+        place, part = self._text_place(), _text_part(shown, marks)
         for number, mark in enumerate(marks):
             yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
-        yield self.event("response.output_text.done", **place, text=self._shown, logprobs=[])
+        yield self.event("response.output_text.done", **place, text=shown, logprobs=[])
         yield self.event("response.content_part.done", **place, part=part)
         self._message.update(status="completed", content=[part])
         yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
@@ -460,7 +416,7 @@ async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseReques
     """The events of a response that ends with its request."""
     output = ResponseOutput(hosted.id, question, created)
     try:
-        async for frame in format_frames(nexi, hosted.feed.follow(beat_s=BEAT_S), output, question):
+        async for frame in format_frames(nexi, hosted.feed.follow(beat_s=shapes.BEAT_S), output, question):
             yield frame
     finally:
         await hosted.cancel()
@@ -475,12 +431,12 @@ async def format_frames(
     async for item in items:
         match item.event if item else None:
             case None:
-                yield format_comment("working")
+                yield shapes.format_comment("working")
             case RunFinished() as end:
                 for frame in await _last_frames(nexi, output, end, question):
                     yield frame
             case RunFailed() as end:
-                yield output.fail(openai_error(problem_of(error_of(end)))["error"])
+                yield output.fail(shapes.openai_error(problem_of(error_of(end)))["error"])
             case event:
                 for frame in output.observe(event):
                     yield frame
@@ -490,14 +446,11 @@ async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, que
     try:
         reply = await question.finish_text(nexi, end.answer, end)
     except NexiError as error:
-        return [output.fail(openai_error(problem_of(error))["error"])]
+        return [output.fail(shapes.openai_error(problem_of(error))["error"])]
     sources = end.sources if question.schema is None else ()
     return list(output.finish(reply.text, sources, end.stop, end.usage + reply.usage, end))
 
 
 def openapi() -> dict[str, Any]:
-    whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
-    operation = build_operation(
-        "Answer, as the Responses API does.", TAG, body=ResponseBody, ok=whole, error=ERROR, streams=True
-    )
+    operation = shapes.describe("Answer, as the Responses API does.", body=ResponseBody, ok=RESPONSE, streams=True)
     return {"/v1/responses": {"post": operation}}

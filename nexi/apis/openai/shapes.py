@@ -1,6 +1,6 @@
 """What the contracts of OpenAI share: models, errors, conversations, citations, usage, and text in JSON.
 
-Above are `openai` (chat completions), `openai_responses` and `openai_legacy`; below are `chat_tasks` and the app.
+Above are `chat`, `responses` and `legacy`; below are `chat_tasks` and the app.
 """
 
 from __future__ import annotations
@@ -8,38 +8,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from nexi import events
 from nexi.answers.answered import list_readings
 from nexi.answers.citations import format_citations_section, strip_sources_section
-from nexi.answers.streaming import make_safe
+from nexi.answers.streaming import find_rest, make_safe
 from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, RunLimits, RunRequest, Session
 from nexi.app.hosting import HostedRun
 from nexi.app.request import RunMode
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError
-from nexi.events import (
-    AgendaSet,
-    Event,
-    PageFetched,
-    ResearcherStarted,
-    RoundEvaluated,
-    RunFinished,
-    RunStarted,
-    SearchFinished,
-    StatusDelta,
-    Warned,
-)
 from nexi.token_counter import count_tokens
 from nexi.types import Message, Query, Reply, Source, Usage
-from nexi.web.fences import rename_fences
+from nexi.web.fences import FenceRenamer, rename_fences
+from nexi.web.payload import build_operation
 from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
 
-TAG = "OpenAI"
 BEAT_S = 10.0
 CREATED = 1767225600
 LOCAL = "nexi-local"
@@ -59,6 +49,7 @@ ERROR: dict[str, Any] = {
     "required": ["error"],
     "properties": {"error": {"type": "object", "required": ["message", "type"]}},
 }
+describe = partial(build_operation, tag="OpenAI", error=ERROR)
 REPLACED_MODEL_CODES = ("babble", "replaced", "model_failed", "api_error", "extractive")  # of warnings, the clearest first
 NOTE = "\n\n> Note: "
 _CITATION = re.compile(r"\[([0-9]{1,6})\]")
@@ -74,24 +65,18 @@ def openai_error(problem: Problem) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": problem.parameter or None, "code": problem.code}}
 
 
-def failure_body(hosted: HostedRun) -> dict[str, Any]:
-    """The error object of a run that ended without an answer."""
+def problem_of_run(hosted: HostedRun) -> Problem:
+    """Why a run ended without an answer."""
     try:
         hosted.run.result()
     except NexiError as error:
-        return openai_error(problem_of(error))
-    return openai_error(Problem(500, "internal", "the run ended without an answer"))
-
-
-TOOLS_NOT_CALLED = "the tools of the client were not called: these models search and read by themselves"
+        return problem_of(error)
+    return Problem(500, "internal", "the run ended without an answer")
 
 
 def unknown_model(name: str, models: Sequence[str] = tuple(MODELS)) -> Exception:
     message = f"there is no model {name[:100]!r}"
     return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(models)}", parameter="model")
-
-
-# what is asked
 
 
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -168,32 +153,19 @@ class ModelRequest(Struct, frozen=True):
             max_tokens=self.max_tokens,
         )
 
-    def open_limit(self) -> TextLimit:
-        """The limit of the text; JSON has none here, since a part of it is no use."""
-        return TextLimit(None if self.schema is not None else self.max_tokens)
-
     def require_writer(self, nexi: Nexi) -> None:
         """Refuse JSON where no model can write it. Raises Refused."""
         if self.schema is not None and (self.run.is_local or nexi.plain_model() is None):
             fix = "leave the format out, or set up a model" if not self.run.is_local else "leave the format out"
             raise bad_request("answers in JSON need a model", fix=fix, parameter="response_format")
 
-    async def finish_text(self, nexi: Nexi, text: str, after: RunFinished) -> Reply:
+    async def finish_text(self, nexi: Nexi, text: str, after: events.RunFinished) -> Reply:
         """The text of an answer in the form that was asked for, and what that cost beside the answer. Raises NexiError."""
         model = nexi.plain_model() if self.schema is not None else None
         if model is None or self.schema is None:
             return Reply(text)
         most = self.max_tokens or MAX_JSON_TOKENS
         return await model.write_json(self.run.question, text, self.schema, max_tokens=most, after=after)
-
-    def closing_text(self, sources: Sequence[Source], note: str = "") -> str:
-        """What follows the text: a note, and its sources for clients that show none by themselves."""
-        if self.schema is not None:
-            return ""
-        if not self.lists_sources or not sources:
-            return note
-        urls, titles = {s.number: s.url for s in sources}, {s.url: s.title for s in sources}
-        return f"{note}\n\n{format_citations_section(urls, url_to_title=titles)}"
 
 
 def build_run(
@@ -282,21 +254,8 @@ def _list_functions(tools: ClientTools) -> dict[str, Mapping[str, Any]]:
     return {f.name: {"type": "object"} if f.parameters is None else f.parameters for f in functions if f.name}
 
 
-def wants_source_list(sources: bool | None, user_agent: str) -> bool:
-    if sources is not None:
-        return sources
-    return user_agent.lower().startswith(CLIENTS_WITHOUT_ANNOTATIONS)
-
-
-# what is answered
-
-
-def marks_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """One for each `[n]` in the text; `text[start_index:end_index]` is that mark."""
-    return [{"type": "url_citation", "url_citation": mark} for mark in citations_in(text, sources)]
-
-
 def citations_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """One for each `[n]` in the text; `text[start_index:end_index]` is that mark."""
     by_number = {source.number: source for source in sources}
     return [
         {"url": source.url, "title": source.title or source.url, "start_index": match.start(), "end_index": match.end()}
@@ -338,16 +297,16 @@ class TextLimit:
 class ReplacedModelNote:
     """The note under an answer that the built-in model gave in place of the configured one; from the events of its run."""
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    def __init__(self, facts: Iterable[events.Event] = ()) -> None:
         self._is_built_in = False
         self._messages: dict[str, str] = {}
-        for event in events:
-            self.observe(event)
+        for fact in facts:
+            self.observe(fact)
 
-    def observe(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
+    def observe(self, event: events.Event) -> None:
+        if isinstance(event, events.RunStarted):
             self._is_built_in = event.model == EXTRACTIVE
-        elif isinstance(event, Warned) and event.code in REPLACED_MODEL_CODES and not event.agent:
+        elif isinstance(event, events.Warned) and event.code in REPLACED_MODEL_CODES and not event.agent:
             self._messages[event.code] = event.message
 
     @property
@@ -363,9 +322,48 @@ class ReplacedModelNote:
         return f"{NOTE}{message}."
 
 
-def nexi_field(end: RunFinished, question: ModelRequest) -> dict[str, Any]:
+class AnswerText:
+    """The text of one answer on its way to a client, from the events of its run: fences renamed, cut at the client's limit.
+
+    A streamed answer and a whole one go the same way, so that both are the same text. JSON is left as it is.
+    """
+
+    def __init__(self, question: ModelRequest, facts: Iterable[events.Event] = ()) -> None:
+        self._question, self._is_json = question, question.schema is not None
+        self.limit = TextLimit(None if self._is_json else question.max_tokens)  # a part of JSON is no use
+        self._fences, self._note, self._received = FenceRenamer(), ReplacedModelNote(facts), ""
+
+    def feed(self, event: events.Event) -> str:
+        """What may be shown after the next event of the run."""
+        self._note.observe(event)
+        if self._is_json or not isinstance(event, events.TextDelta):
+            return ""
+        self._received += event.text
+        return self.limit.feed(self._fences.feed(event.text))
+
+    def finish(self, text: str) -> str:
+        """What is left to be shown of the whole text."""
+        rest = find_rest(self._received, text)
+        return self.limit.feed(rest if self._is_json else self._fences.feed(rest) + self._fences.finish())
+
+    def close(self, sources: Sequence[Source]) -> str:
+        """What follows the text: a note, and its sources for clients that show none by themselves."""
+        if self._is_json or self.limit.is_cut:
+            return ""
+        if not self._question.lists_sources or not sources:
+            return self._note.text
+        urls, titles = {s.number: s.url for s in sources}, {s.url: s.title for s in sources}
+        return f"{self._note.text}\n\n{format_citations_section(urls, url_to_title=titles)}"
+
+    def cite(self, sources: Sequence[Source]) -> list[dict[str, Any]]:
+        """A citation for each `[n]` that was shown."""
+        return [] if self._is_json else citations_in(self.limit.shown, sources)
+
+
+def nexi_field(end: events.RunFinished, question: ModelRequest) -> dict[str, Any]:
     """What the contract has no field for: the warnings of the run, and whether the pages answer the question."""
-    warnings = [*end.warnings, *((TOOLS_NOT_CALLED,) if question.ignores_tools else ())]
+    not_called = "the tools of the client were not called: these models search and read by themselves"
+    warnings = [*end.warnings, *((not_called,) if question.ignores_tools else ())]
     readings = list_readings(end.answer, end.answered)
     return {"warnings": warnings, "answered": end.answered, **({"readings": readings} if readings else {})}
 
@@ -374,29 +372,25 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     return {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total}
 
 
-def progress_line(event: Event) -> str:
+def progress_line(event: events.Event) -> str:
     """What a reader of a long run sees of an event; "" for most. Models and pages wrote parts of it: it is made safe."""
-    url = event.url if isinstance(event, PageFetched) else ""
-    line = " ".join(_describe_progress(event).split())
-    return rename_fences(make_safe(line, lambda address: 0 if address == url else None)).strip()
-
-
-def _describe_progress(event: Event) -> str:
+    url = event.url if isinstance(event, events.PageFetched) else ""
     match event:
-        case StatusDelta(text=text):
-            return text
-        case AgendaSet(tasks=tasks):
-            return "Plan: " + "; ".join(tasks)
-        case ResearcherStarted(researcher=name, task=task):
-            return f"Researcher {name}: {task}"
-        case SearchFinished(query=query):
-            return f"Searched: {query}"
-        case PageFetched(ahead=False, title=title, url=url):
-            return f"Read: {title or url}"
-        case RoundEvaluated(decision="delegate", tasks=tasks):
-            return "Following up on: " + "; ".join(tasks)
+        case events.StatusDelta(text=text):
+            line = text
+        case events.AgendaSet(tasks=tasks):
+            line = "Plan: " + "; ".join(tasks)
+        case events.ResearcherStarted(researcher=name, task=task):
+            line = f"Researcher {name}: {task}"
+        case events.SearchFinished(query=query):
+            line = f"Searched: {query}"
+        case events.PageFetched(ahead=False, title=title):
+            line = f"Read: {title or url}"
+        case events.RoundEvaluated(decision="delegate", tasks=tasks):
+            line = "Following up on: " + "; ".join(tasks)
         case _:
             return ""
+    return rename_fences(make_safe(" ".join(line.split()), lambda address: 0 if address == url else None)).strip()
 
 
 def format_event(data: Mapping[str, Any], name: str = "") -> bytes:

@@ -1,13 +1,13 @@
 """Responses that were given before, or are under way: retrieve, follow, cancel and delete one, and list what it was asked.
 
 A response is made from the log of its run, which holds the body its client sent, by the same steps as when it was first given.
-Above is `openai_responses`, which gives new ones; below are `runs` and the run log.
+Above is `responses`, which gives new ones; below are `runs` and the run log.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +16,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.apis.openai.responses import PREFIX, ResponseOutput, ResponseRequest, format_frames, parse_response_request
-from nexi.apis.openai.shapes import ERROR, MODELS, TAG, openai_error
+from nexi.apis.openai.responses import (
+    PREFIX,
+    RESPONSE,
+    ResponseOutput,
+    ResponseRequest,
+    format_frames,
+    parse_response_request,
+)
+from nexi.apis.openai.shapes import MODELS, describe, openai_error
 from nexi.app import check_run_id, error_of
 from nexi.app.feeds import Mark
 from nexi.app.hosting import RunHost
@@ -25,7 +32,7 @@ from nexi.app.request import request_of_run
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, RunStarted
 from nexi.types import StopReason
-from nexi.web.payload import build_operation, json_reply
+from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import cancel_run, delete_run, follow_log
 from nexi.web.schemas import Named, build_parameters
@@ -80,12 +87,14 @@ class StoredResponse(Struct, frozen=True):
 
 async def _find_response(request: Request) -> StoredResponse:
     """Raises Refused where there is none of this id."""
-    host: RunHost = request.app.state.host
-    run_id = _parse_id(request)
+    response_id = request.path_params["id"]
     try:
-        return await asyncio.to_thread(_read_response, host, run_id)
+        run_id = check_run_id(response_id.removeprefix(PREFIX))
+        return await asyncio.to_thread(_read_response, request.app.state.host, run_id)
     except NexiError as error:
-        raise _not_found(request) if error.code == "no_such_run" else error from error
+        if error.code not in ("bad_run_id", "no_such_run"):
+            raise
+        raise build_refusal(404, "not_found", f"there is no response {response_id[:100]!r}", parameter="id") from error
 
 
 def _read_response(host: RunHost, run_id: str) -> StoredResponse:
@@ -104,17 +113,6 @@ def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     return StoredResponse(run_id, parse_response_request(body), created, facts, is_running and not log.has_ended)
 
 
-def _parse_id(request: Request) -> str:
-    try:
-        return check_run_id(request.path_params["id"].removeprefix(PREFIX))
-    except NexiError as error:
-        raise _not_found(request) from error
-
-
-def _not_found(request: Request) -> Exception:
-    return build_refusal(404, "not_found", f"there is no response {request.path_params['id'][:100]!r}", parameter="id")
-
-
 async def _show_response(request: Request) -> Response:
     """The response, or with `stream` its events from the first, or from the one after `starting_after`."""
     host: RunHost = request.app.state.host
@@ -127,13 +125,7 @@ async def _show_response(request: Request) -> Response:
         raise bad_request("starting_after must be the sequence_number of an event", parameter="starting_after")
     output = ResponseOutput(response.run_id, response.asked, response.created, after=int(after or -1))
     items = follow_log(host.nexi.runs(), response.run_id, Mark(), host)
-    return EventStream(_unseen_frames(format_frames(host.nexi, items, output, response.asked)))
-
-
-async def _unseen_frames(frames: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    async for frame in frames:
-        if frame:
-            yield frame
+    return EventStream(format_frames(host.nexi, items, output, response.asked))
 
 
 async def _delete_response(request: Request) -> Response:
@@ -180,7 +172,6 @@ async def _list_input(request: Request) -> Response:
 
 
 def openapi() -> dict[str, Any]:
-    whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
     deletion = {"type": "object", "required": ["id", "object", "deleted"]}
     page = {"type": "object", "required": ["object", "data", "first_id", "last_id", "has_more"]}
     one: Named = {"id": ("The id of a response, or of a run.", {"type": "string"})}
@@ -195,26 +186,18 @@ def openapi() -> dict[str, Any]:
     }
     return {
         "/v1/responses/{id}": {
-            "get": build_operation(
+            "get": describe(
                 "A response that was given, or is in progress.",
-                TAG,
-                ok=whole,
-                error=ERROR,
+                ok=RESPONSE,
                 streams=True,
                 parameters=build_parameters(one, stream),
             ),
-            "delete": build_operation(
-                "Forget a response and its run.", TAG, ok=deletion, error=ERROR, parameters=build_parameters(one)
-            ),
+            "delete": describe("Forget a response and its run.", ok=deletion, parameters=build_parameters(one)),
         },
         "/v1/responses/{id}/cancel": {
-            "post": build_operation(
-                "End a response in the background.", TAG, ok=whole, error=ERROR, parameters=build_parameters(one)
-            )
+            "post": describe("End a response in the background.", ok=RESPONSE, parameters=build_parameters(one))
         },
         "/v1/responses/{id}/input_items": {
-            "get": build_operation(
-                "What a response was asked with.", TAG, ok=page, error=ERROR, parameters=build_parameters(one, pages)
-            )
+            "get": describe("What a response was asked with.", ok=page, parameters=build_parameters(one, pages))
         },
     }
