@@ -7,6 +7,7 @@ cannot be read is left out of a list that has others; where none can be read, th
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -21,11 +22,10 @@ from nexi.errors import BackendError
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import Problem, build_refusal
+from nexi.web.schemas import object_schema
 
 __all__ = ["openwebui_error", "require_answer"]
 
-
-TAG = "Open WebUI"
 COUNT = 5
 MAX_COUNT = 50
 MAX_URLS = 50
@@ -46,14 +46,14 @@ class OpenWebUIPages(Struct, frozen=True):
 
 
 def openwebui_error(problem: Problem) -> dict[str, Any]:
-    return {"detail": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}
+    return {"detail": problem.advice}
 
 
 async def search_web(request: Request) -> Response:
     body = await read_body(request, OpenWebUISearch)
     count = COUNT if body.count is None else min(body.count, MAX_COUNT)
     text = clean_query(body.query)
-    outcome = await service_of(request).run(SearchRequest(text, limits=Limits(results=count)), Query(text))
+    outcome = await service_of(request.app.state).run(SearchRequest(text, limits=Limits(results=count)), Query(text))
     require_answer(outcome)
     return json_reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
 
@@ -61,7 +61,7 @@ async def search_web(request: Request) -> Response:
 async def _load_pages(request: Request) -> Response:
     urls = (await read_body(request, OpenWebUIPages)).urls
     deadline = asyncio.get_running_loop().time() + LOAD_S
-    outcomes = await service_of(request).read_all(urls, FetchLimits(), deadline)
+    outcomes = await service_of(request.app.state).read_all(urls, FetchLimits(), deadline)
     pages = [page for page in outcomes if isinstance(page, Page)]
     if urls and not pages:
         reasons = "; ".join(str(outcome) for outcome in outcomes[:3])
@@ -83,36 +83,17 @@ def require_answer(outcome: Outcome) -> None:
     raise BackendError("the search failed", cause=why, fix=fix)
 
 
-def routes(_state: object = None) -> list[Route]:
+def routes() -> list[Route]:
     return [Route("/openwebui/search", search_web, methods=["POST"]), Route("/openwebui/load", _load_pages, methods=["POST"])]
 
 
 def openapi() -> dict[str, Any]:
     error = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
-    text = {"type": "string"}
-    hit = {
-        "type": "object",
-        "properties": dict.fromkeys(("link", "title", "snippet"), text),
-        "required": ["link", "title", "snippet"],
-    }
-    page = {
-        "type": "object",
-        "properties": {"page_content": text, "metadata": {"type": "object"}},
-        "required": ["page_content", "metadata"],
-    }
+    text, describe = {"type": "string"}, partial(build_operation, tag="Open WebUI", error=error)
+    hit = object_schema(dict.fromkeys(("link", "title", "snippet"), text))
+    page = object_schema({"page_content": text, "metadata": {"type": "object"}})
+    hits, pages = {"type": "array", "items": hit}, {"type": "array", "items": page}
     return {
-        "/openwebui/search": {
-            "post": build_operation(
-                "Open WebUI's external search engine.",
-                TAG,
-                body=OpenWebUISearch,
-                ok={"type": "array", "items": hit},
-                error=error,
-            )
-        },
-        "/openwebui/load": {
-            "post": build_operation(
-                "Open WebUI's external web loader.", TAG, body=OpenWebUIPages, ok={"type": "array", "items": page}, error=error
-            )
-        },
+        "/openwebui/search": {"post": describe("Open WebUI's external search engine.", body=OpenWebUISearch, ok=hits)},
+        "/openwebui/load": {"post": describe("Open WebUI's external web loader.", body=OpenWebUIPages, ok=pages)},
     }

@@ -26,11 +26,10 @@ from nexi.structured.bodies import schema_of
 from nexi.types import Query
 from nexi.web.payload import build_operation, json_reply
 from nexi.web.problems import Problem, bad_request
+from nexi.web.schemas import object_schema
 
 __all__ = ["searxng_error"]
 
-
-TAG = "SearXNG"
 PER_PAGE = 10
 ANSWER_TIMEOUT_S = 9.0  # clients give up after ten
 TIME_RANGES = ("day", "week", "month", "year")
@@ -38,7 +37,7 @@ ANSWERED = ("empty", "filter_ignored")  # failures of a backend that did answer
 
 
 def searxng_error(problem: Problem) -> dict[str, Any]:
-    return {"error": f"{problem.message}. {problem.fix}".rstrip(". ") if problem.fix else problem.message}
+    return {"error": problem.advice.rstrip(". ") if problem.fix else problem.message}
 
 
 async def search_web(request: Request, answer_timeout_s: float) -> Response:
@@ -46,7 +45,7 @@ async def search_web(request: Request, answer_timeout_s: float) -> Response:
     query, page = _parse_query(parameters), _parse_page(parameters)
     count = min(MAX_ITEMS, page * PER_PAGE)
     limits = Limits(results=count, total_s=answer_timeout_s, search_s=answer_timeout_s)
-    outcome = await service_of(request).run(SearchRequest(query.text, query.language, limits=limits), query)
+    outcome = await service_of(request.app.state).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
     silent = [[f.provider, f.message] for f in outcome.failures if f.code not in ANSWERED]
     return json_reply(
@@ -70,7 +69,7 @@ async def healthz(request: Request) -> Response:
     return PlainTextResponse("OK")
 
 
-def routes(_state: object = None, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[Route]:
+def routes(*, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[Route]:
     answer = partial(search_web, answer_timeout_s=answer_timeout_s)
     return [
         Route("/searxng/search", answer, methods=["GET", "POST"]),
@@ -124,8 +123,12 @@ def _invalid_parameter(name: str, value: str) -> Exception:
 
 
 def _build_result(result: RankedHit) -> dict[str, Any]:
-    hit = result.hit
-    place = result.place + 1
+    hit, place = result.hit, result.place + 1
+    try:  # scheme, host, path, parameters, query, fragment
+        parts = urlsplit(hit.url)
+        parsed_url = [parts.scheme, parts.netloc, parts.path, "", parts.query, parts.fragment]
+    except ValueError:
+        parsed_url = ["", "", hit.url, "", "", ""]
     return {
         "url": hit.url,
         "title": hit.title,
@@ -139,17 +142,8 @@ def _build_result(result: RankedHit) -> dict[str, Any]:
         "thumbnail": "",
         "img_src": "",
         "template": "default.html",
-        "parsed_url": _split_url(hit.url),
+        "parsed_url": parsed_url,
     }
-
-
-def _split_url(url: str) -> list[str]:
-    """Scheme, host, path, parameters, query, fragment."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ["", "", url, "", "", ""]
-    return [parts.scheme, parts.netloc, parts.path, "", parts.query, parts.fragment]
 
 
 def openapi() -> dict[str, Any]:
@@ -161,24 +155,23 @@ def openapi() -> dict[str, Any]:
         {"name": "time_range", "in": "query", "schema": {"enum": ["", *TIME_RANGES]}},
         *({"name": n, "in": "query", "schema": {"type": "string"}} for n in ("categories", "engines", "safesearch")),
     ]
-    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    search_ = build_operation("Search as SearXNG does.", TAG, ok=_ANSWER, error=error, parameters=parameters)
+    describe = partial(build_operation, tag="SearXNG", error=object_schema({"error": _TEXT}))
+    search = describe("Search as SearXNG does.", ok=_ANSWER, parameters=parameters)
     fields = {p["name"]: p["schema"] for p in parameters}
     form = {"schema": {"type": "object", "properties": fields, "required": ["q"]}}
-    posted = build_operation("The same, with a form.", TAG, ok=_ANSWER, error=error)
+    posted = describe("The same, with a form.", ok=_ANSWER)
     posted["requestBody"] = {"required": True, "content": {"application/x-www-form-urlencoded": form}}
-    about = build_operation("What this instance has.", TAG, ok={"type": "object"}, error=error)
-    health = build_operation("Whether it is there.", TAG, ok={"type": "string"}, error=error)
-    health["responses"]["200"] = {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    about = describe("What this instance has.", ok={"type": "object"})
+    health = describe("Whether it is there.", ok=_TEXT)
+    health["responses"]["200"] = {"description": "OK", "content": {"text/plain": {"schema": _TEXT}}}
     return {
-        **{path: {"get": search_, "post": posted} for path in ("/searxng/search", "/searxng/", "/searxng")},
+        **{path: {"get": search, "post": posted} for path in ("/searxng/search", "/searxng/", "/searxng")},
         "/searxng/config": {"get": about},
         "/searxng/healthz": {"get": health},
     }
 
 
 _TEXT = {"type": "string"}
-_LIST: dict[str, Any] = {"type": "array"}
 _RESULT = {
     "type": "object",
     "properties": {
@@ -191,13 +184,7 @@ _RESULT = {
     },
     "required": ["url", "title", "content", "engine", "engines", "category", "score", "publishedDate"],
 }
-_ANSWER = {
-    "type": "object",
-    "properties": {
-        "query": _TEXT,
-        "number_of_results": {"type": "integer"},
-        "results": {"type": "array", "items": _RESULT},
-        **dict.fromkeys(("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines"), _LIST),
-    },
-    "required": ["query", "results", "answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines"],
-}
+_LISTS = ("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines")
+_RESULTS = {"type": "array", "items": _RESULT}
+_ANSWER = object_schema({"query": _TEXT, "results": _RESULTS, **{name: {"type": "array"} for name in _LISTS}})
+_ANSWER["properties"]["number_of_results"] = {"type": "integer"}

@@ -53,6 +53,11 @@ class Problem(Struct, frozen=True):
     parameter: str = ""
     allow: str = ""
 
+    @property
+    def advice(self) -> str:
+        """The message with what to do, for contracts whose errors are one text."""
+        return f"{self.message}. {self.fix}" if self.fix else self.message
+
 
 Shape: TypeAlias = Callable[[Problem], Any]
 

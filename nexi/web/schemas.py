@@ -172,6 +172,11 @@ def _response_content(outcome: Any) -> dict[str, Any]:
     return {"content": json_content(outcome)}
 
 
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An object that has all of these properties."""
+    return {"type": "object", "properties": dict(properties), "required": list(properties)}
+
+
 def json_content(schema: Schema) -> dict[str, Any]:
     """JSON in a body or a response, as OpenAPI describes it."""
     return {"application/json": {"schema": dict(schema_of(schema) if isinstance(schema, type) else schema)}}

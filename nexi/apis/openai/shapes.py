@@ -61,8 +61,7 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 def openai_error(problem: Problem) -> dict[str, Any]:
     """OpenAI's own error object."""
     kind = TYPES.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error")
-    message = f"{problem.message}. {problem.fix}" if problem.fix else problem.message
-    return {"error": {"message": message, "type": kind, "param": problem.parameter or None, "code": problem.code}}
+    return {"error": {"message": problem.advice, "type": kind, "param": problem.parameter or None, "code": problem.code}}
 
 
 def problem_of_run(hosted: HostedRun) -> Problem:

@@ -16,14 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.apis.openai.responses import (
-    PREFIX,
-    RESPONSE,
-    ResponseOutput,
-    ResponseRequest,
-    format_frames,
-    parse_response_request,
-)
+from nexi.apis.openai.responses import PREFIX, RESPONSE, ResponseOutput, ResponseRequest, format_frames, parse_response_request
 from nexi.apis.openai.shapes import MODELS, describe, openai_error
 from nexi.app import check_run_id, error_of
 from nexi.app.feeds import Mark

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build_search_service", "settings_of"]
 
-
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
 
 
@@ -64,27 +63,15 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
         budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
         return open_gate(ports, budget=budget, emit=emit).open_judge()
 
-    return SearchService(
-        Ports(
-            search,
-            Chains(ports, settings).get,
-            read,
-            open_judge,
-            ports.clock,
-            emit,
-            cache,
-            wish.sweep_interval_s,
-            config.prompts_dir,
-        )
-    )
+    chains, interval_s = Chains(ports, settings), wish.sweep_interval_s
+    return SearchService(Ports(search, chains.get, read, open_judge, ports.clock, emit, cache, interval_s, config.prompts_dir))
 
 
 class Chains:
     """The backends for a wanted name: that one first, then the others where a fallback is allowed."""
 
     def __init__(self, ports: PortFactory, settings: SearcherSettings) -> None:
-        self._ports = ports
-        self._settings = settings
+        self._ports, self._settings = ports, settings
 
     def get(self, name: str) -> tuple[SearchBackend, ...]:
         usual = self._ports.backends()

@@ -7,7 +7,7 @@ what became of its page (`fetch`). The seed knows four reasons for a page that i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,8 +21,7 @@ from nexi.errors import FetchError, FetchReason
 from nexi.types import Failure, Hit, Page
 from nexi.urls import page_id
 
-__all__ = ["SEEDS", "Outcome", "RankedHit", "build_response", "format_utc", "pick_results"]
-
+__all__ = ["SEEDS", "Outcome", "RankedHit", "build_response", "format_utc"]
 
 SCHEMA = "ucp-1"
 PRODUCER = "searcher-service"
@@ -64,7 +63,11 @@ class Outcome(Struct, frozen=True):
 
 def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
     """The whole pack; `items` and `rendered_text` as far as they are wanted."""
-    text = rendered_text(request, outcome) if request.wants_text else ""
+    text = ""
+    if request.wants_text:
+        items = [RenderedItem(_title_of(r), r.hit.url, r.hit.snippet, _content_of(r)) for r in outcome.results]
+        room = request.limits.context_chars
+        text = render_items(items, backend=outcome.backend, mode=request.mode, query=request.text, room=room)
     pack: dict[str, Any] = {
         "schema": SCHEMA,
         "created_utc": outcome.at,
@@ -99,20 +102,12 @@ def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Out
     return pack
 
 
-def rendered_text(request: SearchRequest, outcome: Outcome) -> str:
-    items = [RenderedItem(_title_of(r), r.hit.url, r.hit.snippet, _content_of(r)) for r in outcome.results]
-    return render_items(
-        items, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars
-    )
-
-
 def format_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _build_item(result: RankedHit, relevance: Relevance, backend: str) -> dict[str, Any]:
-    hit = result.hit
-    engine = hit.backend or backend
+    hit, engine = result.hit, result.hit.backend or backend
     try:
         item_id = page_id(hit.url)
     except ValueError:  # a result of this machine is no web page and goes by its own address
@@ -165,8 +160,3 @@ def _title_of(result: RankedHit) -> str:
 
 def _content_of(result: RankedHit) -> str:
     return result.page.text if isinstance(result.page, Page) else ""
-
-
-def pick_results(results: Sequence[RankedHit], picks: Sequence[int]) -> tuple[RankedHit, ...]:
-    """The picked results, in the order of the picks."""
-    return tuple(results[pick] for pick in picks)

@@ -29,11 +29,7 @@ class Relevance:
 
 def _holds_root(text: str, root: str, anywhere: bool) -> bool:
     place = text.find(root)
-    while place > 0 and not anywhere and _is_inside(text[place - 1], root[0]):
+    # inside a word it does not count; digits and letters part, as in bm25
+    while place > 0 and not anywhere and text[place - 1].isalnum() and text[place - 1].isdigit() == root[0].isdigit():
         place = text.find(root, place + 1)
     return place >= 0
-
-
-def _is_inside(before: str, first: str) -> bool:
-    """Whether a character goes on with the word of the one before it; digits and letters part, as in bm25."""
-    return before.isalnum() and before.isdigit() == first.isdigit()

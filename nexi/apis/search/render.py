@@ -16,7 +16,6 @@ from nexi.apis.search.excerpt import cut_at_word, excerpt_text
 
 __all__ = ["RenderedItem", "render_items"]
 
-
 OPENING = "[CONTEXT_PACK ucp-1]"
 CLOSING = "[/CONTEXT_PACK]"
 RULES = (
@@ -45,7 +44,8 @@ class RenderedItem(Struct, frozen=True):
 
 def render_items(items: Sequence[RenderedItem], *, backend: str, mode: str, query: str, room: int) -> str:
     """At most `room` characters; empty where not even the wrapper fits."""
-    head = _render_head(backend, mode, query)
+    question = json.dumps(one_line(query, MAX_QUERY), ensure_ascii=False)
+    head = f"{OPENING}\nrequest:\n  backend={one_line(backend, 40)}\n  mode={mode}\n  query={question}"
     free = room - len(_join_blocks(head, []))
     if free < 0:
         return ""
@@ -73,11 +73,6 @@ def one_line(text: str, most: int) -> str:
 def _escape_markers(text: str) -> str:
     """A marker inside the text reads as text."""
     return _MARKER.sub(r"(\1", text) if "[" in text else text
-
-
-def _render_head(backend: str, mode: str, query: str) -> str:
-    query = json.dumps(one_line(query, MAX_QUERY), ensure_ascii=False)
-    return f"{OPENING}\nrequest:\n  backend={one_line(backend, 40)}\n  mode={mode}\n  query={query}"
 
 
 def _join_blocks(head: str, blocks: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import State
@@ -18,6 +19,7 @@ from nexi.apis.search.schema import SearchBody
 from nexi.apis.search.snippets import RankBody
 from nexi.errors import ConfigError
 from nexi.events import Delta, Fact, Judged
+from nexi.web import schemas
 from nexi.web.metrics import Metrics
 from nexi.web.payload import build_operation, json_reply, read_json
 
@@ -26,9 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["service_of", "sweep_cache"]
 
-
 log = logging.getLogger("nexi.web")
-TAG = "Search API"
 
 
 class _WarningCollector:
@@ -47,37 +47,32 @@ class _WarningCollector:
         return None
 
 
-def service_of(request: Request) -> SearchService:
-    """The search service of the `Nexi` all requests share."""
-    return _open_service(request.app.state)
-
-
 async def sweep_cache(state: State) -> None:
     """Sweep the page cache for as long as the server runs; what is wrong with its settings is told to requests."""
     with suppress(ConfigError):
-        await _open_service(state).sweep_cache_regularly()
+        await service_of(state).sweep_cache_regularly()
 
 
-def _open_service(state: State) -> SearchService:
-    """The service, built once; the server may name its file in `searcher_config`."""
+def service_of(state: State) -> SearchService:
+    """The search service of the `Nexi` that all requests share, built once; its file may be named in `searcher_config`."""
     collector = _WarningCollector(getattr(state, "metrics", None))
     service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=collector)
     return service
 
 
 async def search_web(request: Request) -> Response:
-    return json_reply(await service_of(request).search(await read_json(request)))
+    return json_reply(await service_of(request.app.state).search(await read_json(request)))
 
 
 async def snippet_rank(request: Request) -> Response:
-    return json_reply(await service_of(request).snippet_rank(await read_json(request)))
+    return json_reply(await service_of(request.app.state).snippet_rank(await read_json(request)))
 
 
 async def clear_cache(request: Request) -> Response:
-    return json_reply({"cleared": await service_of(request).clear_cache()})
+    return json_reply({"cleared": await service_of(request.app.state).clear_cache()})
 
 
-def routes(_state: object = None) -> list[Route]:
+def routes() -> list[Route]:
     return [
         Route("/v1/search", search_web, methods=["POST"]),
         Route("/v1/snippet_rank", snippet_rank, methods=["POST"]),
@@ -86,37 +81,20 @@ def routes(_state: object = None) -> list[Route]:
 
 
 def openapi() -> dict[str, Any]:
-    error = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
-    cleared = {"type": "object", "properties": {"cleared": {"type": "integer", "minimum": 0}}, "required": ["cleared"]}
+    error = schemas.object_schema({"error": {"type": "object"}})
+    describe = partial(build_operation, tag="Search API", error=error)
+    search = "Search, and read pages in full mode; the response is a context pack (ucp-1)."
+    rank, clear = "Pick the most relevant results with one model call.", "Forget the kept page texts."
+    cleared = schemas.object_schema({"cleared": _WHOLE})
     return {
-        "/v1/search": {
-            "post": build_operation(
-                "Search, and read pages in full mode; the response is a context pack (ucp-1).",
-                TAG,
-                body=SearchBody,
-                ok=_PACK,
-                error=error,
-                operationId="search",
-            )
-        },
-        "/v1/snippet_rank": {
-            "post": build_operation(
-                "Pick the most relevant results with one model call.",
-                TAG,
-                body=RankBody,
-                ok=_RANKED,
-                error=error,
-                operationId="snippet_rank",
-            )
-        },
-        "/v1/cache/clear": {
-            "post": build_operation("Forget the kept page texts.", TAG, ok=cleared, error=error, operationId="clear_cache")
-        },
+        "/v1/search": {"post": describe(search, body=SearchBody, ok=_PACK, operationId="search")},
+        "/v1/snippet_rank": {"post": describe(rank, body=RankBody, ok=_RANKED, operationId="snippet_rank")},
+        "/v1/cache/clear": {"post": describe(clear, ok=cleared, operationId="clear_cache")},
     }
 
 
 def _all_of(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return schemas.object_schema(properties)
 
 
 _TEXT, _WHOLE, _FLAG = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}

@@ -29,9 +29,7 @@ MAX_REDIRECTS = 20
 MAX_RETRIES = 5
 FULL_MODE_PAGES = 3
 LANGUAGE = r"^([A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}|all|auto)?$"
-INTENTS = ("fact_check", "fresh_data", "background", "verification")
-
-
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 T = TypeVar("T", bound=Struct)
 SHOWN = r"[^\s\x00-\x1f\x7f-\x9f]"  # of a query, at least one character must be
 Count = Annotated[int, Meta(ge=0)]
@@ -133,7 +131,7 @@ class SearchBody(Struct, frozen=True):
     query: QueryField
     intent: Annotated[
         Annotated[str, Meta(max_length=200)] | None,
-        Meta(description="a hint that changes nothing", examples=list(INTENTS)),
+        Meta(description="a hint that changes nothing", examples=["fact_check", "fresh_data", "background", "verification"]),
     ] = None
     constraints: SearchConstraints | None = None
     budget: SearchBudget | None = None
@@ -208,8 +206,7 @@ def request_error(why: str, code: str = "bad_request") -> QuestionError:
 
 def clean_query(text: str) -> str:
     """One line of printable text. Raises QuestionError when nothing is left."""
-    whole = text.encode("utf-8", "replace").decode()
-    line = " ".join("".join(c if _is_shown(c) else " " for c in whole).split())
+    line = " ".join(_INVISIBLE.sub(" ", text.encode("utf-8", "replace").decode()).split())
     if not line:
         raise request_error("query: it is empty")
     return line[:MAX_QUERY_CHARS]
@@ -228,10 +225,6 @@ def pick_ids(picks: Sequence[object], count: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(valid))
 
 
-def _is_shown(c: str) -> bool:
-    return ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0
-
-
 def _read_seed_items(items: Sequence[SeedItem] | None) -> tuple[Hit, ...] | None:
     if items is None:
         return None
@@ -244,27 +237,23 @@ def _read_seed_items(items: Sequence[SeedItem] | None) -> tuple[Hit, ...] | None
 def _read_limits(budget: SearchBudget, mode: str) -> Limits:
     times = budget.per_request_timeout_ms or RequestTimeouts()
     pages = FULL_MODE_PAGES if budget.max_fetch_pages is None else min(budget.max_fetch_pages, MAX_FETCH_PAGES)
+    usual, most, types = FetchLimits(), budget.max_download_bytes_per_page, budget.allowed_content_types
+    page = FetchLimits(
+        max_bytes=usual.max_bytes if most is None else min(most, usual.max_pdf_bytes),  # one that is named is of documents too
+        max_pdf_bytes=usual.max_pdf_bytes if most is None else min(most, usual.max_pdf_bytes),
+        max_chars=min(_read_number(budget, "max_extract_chars_per_page"), usual.max_chars),
+        max_redirects=min(_read_number(budget, "max_redirects"), MAX_REDIRECTS),
+        timeout_s=_to_seconds(_read_number(times, "fetch")),
+        content_types=usual.content_types if types is None else tuple(t.partition(";")[0].strip().lower() for t in types),
+    )
     return Limits(
         min(_read_number(budget, "max_search_retries"), MAX_RETRIES),
         min(_read_number(budget, "max_results"), MAX_ITEMS),
         pages if mode == FULL else 0,
-        _page_limits(budget, _to_seconds(_read_number(times, "fetch"))),
+        page,
         min(_read_number(budget, "max_context_chars"), MAX_CONTEXT_CHARS),
         _to_seconds(_read_number(budget, "max_total_time_ms")),
         _to_seconds(_read_number(times, "search")),
-    )
-
-
-def _page_limits(budget: SearchBudget, timeout_s: float) -> FetchLimits:
-    """What one page may cost: a limit that is named holds for documents too."""
-    usual, most, types = FetchLimits(), budget.max_download_bytes_per_page, budget.allowed_content_types
-    return FetchLimits(
-        max_bytes=usual.max_bytes if most is None else min(most, usual.max_pdf_bytes),
-        max_pdf_bytes=usual.max_pdf_bytes if most is None else min(most, usual.max_pdf_bytes),
-        max_chars=min(_read_number(budget, "max_extract_chars_per_page"), usual.max_chars),
-        max_redirects=min(_read_number(budget, "max_redirects"), MAX_REDIRECTS),
-        timeout_s=timeout_s,
-        content_types=usual.content_types if types is None else tuple(t.partition(";")[0].strip().lower() for t in types),
     )
 
 

@@ -24,7 +24,6 @@ from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
 
 __all__ = ["Ports", "SearchService"]
 
-
 MAX_PARALLEL_READS = 4
 LAST_WORDS_S = 0.25  # for a chain to say which of its backends were late
 
@@ -79,15 +78,20 @@ class SearchService:
         outcome = await self._find_results(request, query or Query(request.text, language=request.language))
         search_end = self._clock.monotonic()
         deadline = asyncio.get_running_loop().time() + max(0.0, request.limits.total_s - (search_end - start))
-        results = await self._with_pages(outcome.results, request, deadline)
+        first, rest = outcome.results[: request.limits.pages], outcome.results[request.limits.pages :]
+        urls = [result.hit.url for result in first]
+        pages = await self.read_all(urls, request.limits.page, deadline) if urls else []
+        at = pack.format_utc(self._clock.now())
+        pairs = zip(first, pages, strict=True)
+        read = tuple(replace(result, page=page, read_at=at if isinstance(page, Page) else "") for result, page in pairs)
         now = self._clock.monotonic()
         return replace(
             outcome,
-            results=results,
+            results=(*read, *rest),
             search_s=search_end - start if request.seeds is None else 0.0,
             fetch_s=now - search_end if request.limits.pages else 0.0,
             total_s=now - start,
-            at=pack.format_utc(self._clock.now()),
+            at=at,
         )
 
     async def snippet_rank(self, data: object) -> dict[str, Any]:
@@ -146,13 +150,12 @@ class SearchService:
             outcome = Outcome(tuple(RankedHit(hit, place, at) for place, hit in enumerate(request.seeds)), engine)
         if request.picks is not None:
             picks = pick_ids(request.picks, len(outcome.results))
-            outcome = replace(outcome, results=pack.pick_results(outcome.results, picks), picks=picks)
+            outcome = replace(outcome, results=tuple(outcome.results[pick] for pick in picks), picks=picks)
         return replace(outcome, results=outcome.results[: request.limits.results])
 
     async def _search_backends(self, request: SearchRequest, query: Query) -> Outcome:
-        chain = self._ports.chain(request.backend)
+        chain, limits = self._ports.chain(request.backend), request.limits
         names = [backend.name for backend in chain]
-        limits = request.limits
         # As many as the request wants, and enough for its highest pick.
         picks = [p for p in request.picks or () if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < MAX_ITEMS]
         query = replace(query, count=min(MAX_ITEMS, max(query.count, limits.results, *(p + 1 for p in picks), 1)))
@@ -170,20 +173,6 @@ class SearchService:
             failures = (Failure(request.backend[:40], "not_set_up", "this server has no such backend", fix), *failures)
         first = request.backend or "".join(names[:1])
         return Outcome(results, outcome.backend, bool(outcome.backend) and outcome.backend != first, failures=failures)
-
-    async def _with_pages(
-        self, results: tuple[RankedHit, ...], request: SearchRequest, deadline: float
-    ) -> tuple[RankedHit, ...]:
-        first = results[: request.limits.pages]
-        if not first:
-            return results
-        pages = await self.read_all([result.hit.url for result in first], request.limits.page, deadline)
-        at = pack.format_utc(self._clock.now())
-        with_pages = tuple(
-            replace(result, page=page, read_at=at if isinstance(page, Page) else "")
-            for result, page in zip(first, pages, strict=True)
-        )
-        return with_pages + results[len(first) :]
 
 
 def _too_late(url: str) -> FetchError:

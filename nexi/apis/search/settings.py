@@ -24,7 +24,6 @@ from nexi.structured.schema_check import check_schema
 
 __all__ = ["FILE", "SearcherSettings", "read_settings"]
 
-
 FILE = "searcher.yaml"
 MAX_CHARS = 100_000
 SWEEP_INTERVAL_S = 3600.0

@@ -73,21 +73,26 @@ async def rank_snippets(
     request = read_body(data, RankBody)
     query = query_text(request.query)
     candidates = request.candidates[: request.top_k or TOP_K]
-    indices = _caller_indices(candidates)
-    want = min(request.want_n or WANT_N, len(candidates))
+    indices = [place if c.i is None else c.i for place, c in enumerate(candidates)]  # the caller's own, where it has some
+    if len(set(indices)) < len(indices):
+        raise request_error(f"candidates: two have the same index in {json.dumps(indices)}")
+    lines = []
+    for place, candidate in enumerate(candidates):
+        title, snippet = _one_line(candidate.title, TITLE_CHARS), _one_line(candidate.snippet, SNIPPET_CHARS)
+        url = _one_line(candidate.url, 500)
+        lines.append(f"{place}) {title} — {snippet}" + (f" (URL: {url})" if url else ""))
+    listing, want = "\n".join(lines), min(request.want_n or WANT_N, len(candidates))
     messages = (
         Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
-        Message("user", f"Question: {query}\n\nCandidates:\n{_render_candidates(candidates)}\nReturn JSON only."),
+        Message("user", f"Question: {query}\n\nCandidates:\n{listing}\nReturn JSON only."),
     )
     pick, reason = await _pick_snippets(llm, messages, request, len(candidates), want, clock)
     urls = [_one_line(candidates[place].url, 8192) for place in pick.order]
     picks = [indices[place] for place in pick.order]
     by = "fallback" if pick.fell_back else "model"
     await emit(Judged("snippets", by, items=tuple(f"{i} {url}".strip() for i, url in zip(picks, urls, strict=True))))
-    answer: dict[str, Any] = {"pick": picks, "urls": urls, "fallback_used": pick.fell_back, "reason": reason}
-    if pick.why:
-        answer["why"] = list(pick.why)
-    return {"qid": request.qid, **answer} if request.qid is not None else answer
+    name, why = {} if request.qid is None else {"qid": request.qid}, {"why": list(pick.why)} if pick.why else {}
+    return {**name, "pick": picks, "urls": urls, "fallback_used": pick.fell_back, "reason": reason, **why}
 
 
 async def rewrite_query(
@@ -141,24 +146,6 @@ async def _ask_model(
     except LLMError as error:
         return "", f"the model could not be asked: {error}"
     return reply.text, ""
-
-
-def _caller_indices(candidates: Sequence[RankCandidate]) -> list[int]:
-    """The callers' own indices; a candidate without one has its place."""
-    indices = [place if c.i is None else c.i for place, c in enumerate(candidates)]
-    if len(set(indices)) < len(indices):
-        raise request_error(f"candidates: two have the same index in {json.dumps(indices)}")
-    return indices
-
-
-def _render_candidates(candidates: Sequence[RankCandidate]) -> str:
-    return "\n".join(f"{place}) {_render_candidate(candidate)}" for place, candidate in enumerate(candidates))
-
-
-def _render_candidate(candidate: RankCandidate) -> str:
-    url = _one_line(candidate.url, 500)
-    description = f"{_one_line(candidate.title, TITLE_CHARS)} — {_one_line(candidate.snippet, SNIPPET_CHARS)}"
-    return f"{description} (URL: {url})" if url else description
 
 
 def _one_line(text: object, most: int) -> str:

@@ -7,8 +7,9 @@ With `instructions`, a page is given as the paragraphs that fit them best. Below
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -16,39 +17,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.apis.search.crawl import CrawlRequest, crawl_site, map_site
+from nexi.apis.search.crawl import CrawlRequest, ReadPages, crawl_site, map_site
 from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import MAX_QUERY_CHARS
-from nexi.apis.tavily.search import (
-    CHUNKS,
-    TAG,
-    Flag,
-    PageUrl,
-    closing_fields,
-    error_schema,
-    extract_text,
-    monotonic,
-    object_schema,
-)
+from nexi.apis.tavily import search
 from nexi.errors import FetchError
-from nexi.types import FetchLimits, Page
+from nexi.types import FetchLimits
 from nexi.urls import is_web_url
-from nexi.web.payload import build_operation, json_reply, read_body
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request
+from nexi.web.schemas import object_schema
+
+__all__ = ["openapi", "routes"]
 
 MAX_DEPTH = 5
 MAX_BREADTH = 500
 MAX_PAGES = 500
 CRAWL_S = 150.0
 PAGE_S = 20.0
-
 Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] | None
 
 
 class TavilyMap(Struct, frozen=True):
     """A site whose URLs are wanted, as Tavily's clients ask for it."""
 
-    url: PageUrl
+    url: search.PageUrl
     max_depth: Annotated[int, Meta(ge=1, le=MAX_DEPTH)] | None = 1
     max_breadth: Annotated[int, Meta(ge=1, le=MAX_BREADTH)] | None = 20
     limit: Annotated[int, Meta(ge=1, le=MAX_PAGES)] | None = 50
@@ -59,8 +52,8 @@ class TavilyMap(Struct, frozen=True):
     exclude_domains: Patterns = None
     allow_external: bool | None = True
     timeout: Annotated[float, Meta(ge=10, le=150)] | None = CRAWL_S
-    include_images: Flag = None
-    include_usage: Flag = None
+    include_images: search.Flag = None
+    include_usage: search.Flag = None
 
 
 class TavilyCrawl(TavilyMap, frozen=True):
@@ -68,30 +61,30 @@ class TavilyCrawl(TavilyMap, frozen=True):
 
     extract_depth: Literal["basic", "advanced"] | None = "basic"
     format: Literal["markdown", "text"] | None = "markdown"
-    chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = CHUNKS
-    include_favicon: Flag = None
+    chunks_per_source: Annotated[int, Meta(ge=1, le=5)] | None = search.CHUNKS
+    include_favicon: search.Flag = None
 
 
-def routes(_state: object = None) -> list[Route]:
+def routes() -> list[Route]:
     return [Route("/tavily/crawl", crawl_pages, methods=["POST"]), Route("/tavily/map", map_pages, methods=["POST"])]
 
 
 async def crawl_pages(request: Request) -> Response:
     body = await read_body(request, TavilyCrawl)
-    started, site = monotonic(request), parse_crawl(body)
+    started, site = search.monotonic(request), parse_crawl(body)
     with _refuse_unreadable(site.url):
         pages = await crawl_site(site, _reader(request, body))
-    texts = [extract_text(crawled_page.page, body.instructions, body.chunks_per_source) for crawled_page in pages]
+    texts = [search.extract_text(crawled_page.page, body.instructions, body.chunks_per_source) for crawled_page in pages]
     results = [{"url": c.url, "raw_content": text, "images": []} for c, text in zip(pages, texts, strict=True)]
-    return json_reply({"base_url": site.url, "results": results, **closing_fields(request, started)})
+    return json_reply({"base_url": site.url, "results": results, **search.closing_fields(request, started)})
 
 
 async def map_pages(request: Request) -> Response:
     body = await read_body(request, TavilyMap)
-    started, site = monotonic(request), parse_crawl(body)
+    started, site = search.monotonic(request), parse_crawl(body)
     with _refuse_unreadable(site.url):
         urls = await map_site(site, _reader(request, body))
-    return json_reply({"base_url": site.url, "results": urls, **closing_fields(request, started)})
+    return json_reply({"base_url": site.url, "results": urls, **search.closing_fields(request, started)})
 
 
 @contextmanager
@@ -123,28 +116,18 @@ def parse_crawl(body: TavilyMap) -> CrawlRequest:
     )
 
 
-def _reader(request: Request, body: TavilyMap) -> Callable[[Sequence[str]], Awaitable[Sequence[Page | FetchError]]]:
+def _reader(request: Request, body: TavilyMap) -> ReadPages:
     """What reads the pages of a level, all levels within the time of the request."""
     deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9
-    service, limits = service_of(request), FetchLimits(timeout_s=PAGE_S)
-
-    async def read(urls: Sequence[str]) -> Sequence[Page | FetchError]:
-        return await service.read_all(urls, limits, deadline)
-
-    return read
+    return partial(service_of(request.app.state).read_all, limits=FetchLimits(timeout_s=PAGE_S), deadline=deadline)
 
 
 def openapi() -> dict[str, Any]:
     text, closing = {"type": "string"}, {"response_time": {"type": "number"}, "request_id": {"type": "string"}}
     page = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
-    crawled = object_schema({"base_url": text, "results": {"type": "array", "items": page}, **closing})
-    mapped = object_schema({"base_url": text, "results": {"type": "array", "items": text}, **closing})
-    error = error_schema()
+    pages = object_schema({"base_url": text, "results": {"type": "array", "items": page}, **closing})
+    urls = object_schema({"base_url": text, "results": {"type": "array", "items": text}, **closing})
     return {
-        "/tavily/crawl": {
-            "post": build_operation("Read a site as Tavily does.", TAG, body=TavilyCrawl, ok=crawled, error=error)
-        },
-        "/tavily/map": {
-            "post": build_operation("List the URLs of a site as Tavily does.", TAG, body=TavilyMap, ok=mapped, error=error)
-        },
+        "/tavily/crawl": {"post": search.describe("Read a site as Tavily does.", body=TavilyCrawl, ok=pages)},
+        "/tavily/map": {"post": search.describe("List the URLs of a site as Tavily does.", body=TavilyMap, ok=urls)},
     }

@@ -16,17 +16,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
-from nexi.apis.openai.shapes import BEAT_S, format_comment, format_event, progress_line
-from nexi.apis.tavily.search import TAG, error_schema, monotonic, object_schema, tavily_error
+from nexi.apis.openai.shapes import BEAT_S, format_comment, format_event, problem_of_run, progress_line
+from nexi.apis.tavily.search import describe, monotonic, tavily_error
 from nexi.app import RunRequest, check_run_id
 from nexi.app.hosting import DOOR, HostedRun, RunHost
-from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, TextDelta
 from nexi.types import Source
-from nexi.web.payload import build_operation, json_reply, read_body
-from nexi.web.problems import bad_request, problem_of
-from nexi.web.schemas import ID, build_parameters
+from nexi.web.payload import json_reply, read_body
+from nexi.web.problems import bad_request
+from nexi.web.schemas import ID, build_parameters, object_schema
 from nexi.web.streams import EventStream
+
+__all__ = ["openapi", "routes"]
 
 DEPTHS: Mapping[str, int] = {"mini": 1, "auto": 0, "pro": 3}
 
@@ -41,7 +42,7 @@ class TavilyResearch(Struct, frozen=True):
     citation_format: Literal["numbered", "mla", "apa", "chicago"] | None = "numbered"
 
 
-def routes(_state: object = None) -> list[Route]:
+def routes() -> list[Route]:
     return [
         Route("/tavily/research", start_research, methods=["POST"]),
         Route("/tavily/research/{id}", show_research, methods=["GET"]),
@@ -61,16 +62,9 @@ async def start_research(request: Request) -> Response:
         hosted = await host.start(question)
         return EventStream(_stream_report(hosted, model, int(host.nexi.clock.now().timestamp())))
     run = await host.submit(question)
-    return json_reply(
-        {
-            "request_id": run.id,
-            "created_at": run.created,
-            "status": "pending",
-            "input": body.input,
-            "model": model,
-            "response_time": round(monotonic(request) - started, 2),
-        }
-    )
+    seconds = round(monotonic(request) - started, 2)
+    head = {"request_id": run.id, "created_at": run.created, "status": "pending"}
+    return json_reply({**head, "input": body.input, "model": model, "response_time": seconds})
 
 
 async def show_research(request: Request) -> Response:
@@ -115,7 +109,7 @@ async def _stream_report(hosted: HostedRun, model: str, created: int) -> AsyncGe
                     yield chunk(content=find_rest(streamed_text, answer))
                     yield chunk(sources=_source_list(sources))
                 case RunFailed():
-                    yield format_event(_failure(hosted), "error")
+                    yield format_event(tavily_error(problem_of_run(hosted)), "error")
                 case event if event is not None and (line := progress_line(event)):
                     yield format_comment(line)
                 case _:
@@ -125,25 +119,11 @@ async def _stream_report(hosted: HostedRun, model: str, created: int) -> AsyncGe
         await hosted.cancel()
 
 
-def _failure(hosted: HostedRun) -> dict[str, Any]:
-    try:
-        hosted.run.result()
-    except NexiError as error:
-        return tavily_error(problem_of(error))
-    return {"detail": {"error": "the run ended without a report"}}
-
-
 def openapi() -> dict[str, Any]:
-    text, error = {"type": "string"}, error_schema()
-    begin_schema = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
-    end_schema = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
-    identifier = build_parameters({"id": ("The id of the research.", ID["id"][1])})
-    show_operation = build_operation("The report as Tavily gives it.", TAG, ok=end_schema, error=error, parameters=identifier)
-    show_operation["responses"]["202"] = {
-        "description": "Not ended yet.",
-        "content": show_operation["responses"]["200"]["content"],
-    }
-    start_operation = build_operation(
-        "Research as Tavily does.", TAG, body=TavilyResearch, ok=begin_schema, error=error, streams=True
-    )
-    return {"/tavily/research": {"post": start_operation}, "/tavily/research/{id}": {"get": show_operation}}
+    text, one = {"type": "string"}, build_parameters({"id": ("The id of the research.", ID["id"][1])})
+    started = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
+    report = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
+    show = describe("The report as Tavily gives it.", ok=report, parameters=one)
+    show["responses"]["202"] = {"description": "Not ended yet.", "content": show["responses"]["200"]["content"]}
+    start = describe("Research as Tavily does.", body=TavilyResearch, ok=started, streams=True)
+    return {"/tavily/research": {"post": start}, "/tavily/research/{id}": {"get": show}}

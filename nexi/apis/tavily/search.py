@@ -1,6 +1,6 @@
 """Passes as Tavily: `POST /tavily/search` and `/tavily/extract`, in the shapes its own client knows.
 
-`tavily_crawl` and `tavily_research` above have its other paths.
+`crawl` and `research` have its other paths.
 
 A request may hold anything Tavily documents; what nexi has no counterpart for (images, a country, usage in credits) is
 accepted and changes nothing. `include_answer` asks nexi's engine for a short answer beside the results. Errors are
@@ -35,11 +35,10 @@ from nexi.ports import Clock
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import Problem, bad_request
+from nexi.web.schemas import object_schema
 
-__all__ = ["closing_fields", "error_schema", "extract_text", "monotonic", "object_schema", "tavily_error"]
+__all__ = ["closing_fields", "describe", "extract_text", "monotonic", "tavily_error"]
 
-
-TAG = "Tavily"
 MAX_RESULTS = 20
 DEFAULT_RESULTS = 5
 MAX_URLS = 20
@@ -95,7 +94,7 @@ class TavilyExtract(Struct, frozen=True):
 
 
 def tavily_error(problem: Problem) -> dict[str, Any]:
-    return {"detail": {"error": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}}
+    return {"detail": {"error": problem.advice}}
 
 
 async def search_web(request: Request) -> Response:
@@ -125,24 +124,19 @@ async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = 
     started = monotonic(request)
     urls = list(dict.fromkeys([body.urls] if isinstance(body.urls, str) else body.urls))
     patience = body.timeout or timeouts_s[body.extract_depth or "basic"]
-    limits = FetchLimits(timeout_s=patience)
     deadline = asyncio.get_running_loop().time() + patience
-    outcomes = await service_of(request).read_all(urls, limits, deadline)
-    read = [(url, page) for url, page in zip(urls, outcomes, strict=True) if isinstance(page, Page)]
-    failures = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
-    return json_reply(
-        {
-            "results": [
-                {"url": url, "raw_content": extract_text(page, body.query, body.chunks_per_source), "images": []}
-                for url, page in read
-            ],
-            "failed_results": [{"url": url, "error": str(error)} for url, error in failures],
-            **closing_fields(request, started),
-        }
-    )
+    outcomes = await service_of(request.app.state).read_all(urls, FetchLimits(timeout_s=patience), deadline)
+    results, failures = [], []
+    for url, outcome in zip(urls, outcomes, strict=True):
+        if isinstance(outcome, FetchError):
+            failures.append({"url": url, "error": str(outcome)})
+        else:
+            text = extract_text(outcome, body.query, body.chunks_per_source)
+            results.append({"url": url, "raw_content": text, "images": []})
+    return json_reply({"results": results, "failed_results": failures, **closing_fields(request, started)})
 
 
-def routes(_state: object = None, *, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
+def routes(*, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
     extract = partial(_extract_pages, timeouts_s=extract_timeouts_s)
     return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
 
@@ -155,7 +149,7 @@ async def _find_results(
     reads = bool(body.include_raw_content) or body.search_depth == "advanced"
     limits = Limits(results=count, pages=count if reads else 0, total_s=SEARCH_S)
     try:
-        outcome = await service_of(request).run(SearchRequest(query.text, limits=limits), query)
+        outcome = await service_of(request.app.state).run(SearchRequest(query.text, limits=limits), query)
         require_answer(outcome)
     except NexiError as error:
         return error
@@ -169,13 +163,7 @@ async def _find_results(
 
 def _build_result(ranked_hit: RankedHit, score: float, query: str, body: TavilySearch) -> dict[str, Any]:
     hit, page = ranked_hit.hit, ranked_hit.page
-    result: dict[str, Any] = {
-        "url": hit.url,
-        "title": hit.title,
-        "content": hit.snippet,
-        "score": score,
-        "raw_content": None,
-    }
+    result: dict[str, Any] = {"url": hit.url, "title": hit.title, "content": hit.snippet, "score": score, "raw_content": None}
     if isinstance(page, Page):
         if body.search_depth == "advanced":
             chunks = best_paragraphs(page.text, query, body.chunks_per_source or CHUNKS, CHUNK_CHARS)
@@ -191,13 +179,11 @@ async def _answer_question(request: Request, question: str, depth: object) -> st
     """A short answer by the engine; None where none is wanted or there is none in time."""
     if not depth:
         return None
-    nexi = request.app.state.nexi
-    effort = "m" if depth == "advanced" else "s"
-    limits = RunLimits(time_target=ANSWER_S / 2)
+    effort, limits = "m" if depth == "advanced" else "s", RunLimits(time_target=ANSWER_S / 2)
     run = RunRequest(question, effort=effort, limits=limits, door="tavily", keeps_history=False, keeps_log=False)
     try:
         async with asyncio.timeout(ANSWER_S):
-            result = await nexi.answer(run)
+            result = await request.app.state.nexi.answer(run)
     except (NexiError, TimeoutError):
         return None
     return _CITATION.sub("", result.answer.text)
@@ -212,12 +198,11 @@ def extract_text(page: Page, query: str | None, chunks: int | None) -> str:
 def _parse_query(body: TavilySearch) -> Query:
     periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
     shortest = next((name for name, days in periods if body.days and body.days <= days), "")
-    time_range = body.time_range[:1] if body.time_range else shortest
     return Query(
         clean_query(body.query),
         sites=body.include_domains or (),
         excluded_sites=body.exclude_domains or (),
-        time_range=time_range,
+        time_range=body.time_range[:1] if body.time_range else shortest,
     )
 
 
@@ -246,39 +231,18 @@ def closing_fields(request: Request, started: float) -> dict[str, Any]:
 
 
 def openapi() -> dict[str, Any]:
-    error = error_schema()
     text, maybe, number = {"type": "string"}, {"type": ["string", "null"]}, {"type": "number"}
-    result = {
-        "type": "object",
-        "properties": {"url": text, "title": text, "content": text, "score": number, "raw_content": maybe},
-        "required": ["url", "title", "content", "score", "raw_content"],
-    }
+    result = object_schema({"url": text, "title": text, "content": text, "score": number, "raw_content": maybe})
     closing = {"response_time": number, "request_id": text}
-    answer = {
-        "query": text,
-        "follow_up_questions": {"type": "null"},
-        "answer": maybe,
-        "images": {"type": "array"},
-        "results": {"type": "array", "items": result},
-        **closing,
-    }
+    answer = {"query": text, "follow_up_questions": {"type": "null"}, "answer": maybe, "images": {"type": "array"}}
+    results = object_schema({**answer, "results": {"type": "array", "items": result}, **closing})
     read = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
     failure = {"type": "object", "properties": {"url": text, "error": text}}
     pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failure}, **closing}
     return {
-        "/tavily/search": {
-            "post": build_operation("Search as Tavily does.", TAG, body=TavilySearch, ok=object_schema(answer), error=error)
-        },
-        "/tavily/extract": {
-            "post": build_operation("Read pages as Tavily does.", TAG, body=TavilyExtract, ok=object_schema(pages), error=error)
-        },
+        "/tavily/search": {"post": describe("Search as Tavily does.", body=TavilySearch, ok=results)},
+        "/tavily/extract": {"post": describe("Read pages as Tavily does.", body=TavilyExtract, ok=object_schema(pages))},
     }
 
 
-def error_schema() -> dict[str, Any]:
-    detail = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    return {"type": "object", "properties": {"detail": detail}, "required": ["detail"]}
-
-
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
+describe = partial(build_operation, tag="Tavily", error=object_schema({"detail": object_schema({"error": {"type": "string"}})}))
