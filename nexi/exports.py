@@ -72,11 +72,9 @@ def export_verification(verification: Verification, target: str, *, strict: bool
 
 def markdown_document(result: RunResult, today: str) -> str:
     """An answer or a report that has just ended, as `md` exports it."""
-    from nexi.events import RunStarted
     from nexi.web.page.view import AnsweredRun
 
-    start = next(fact for fact in result.facts if isinstance(fact, RunStarted))
-    return clean_text(_text_of(AnsweredRun(result.id, start, result.finished, result.facts), "md", today))
+    return clean_text(_text_of(AnsweredRun(result.id, result.started, result.finished, result.facts), "md", today))
 
 
 def _text_of(run: AnsweredRun, form: str, today: str) -> str:
@@ -103,7 +101,7 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
         return render_json(result)
     if run.started.mode == "research":
         return tame_document(report_text(result, today, has_links=True)[0])
-    return markdown_of(run, front_matter_of(result, run.started, today))
+    return markdown_of(run, front_matter_of(result, today))
 
 
 def _choose_sources(run: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:

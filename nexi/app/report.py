@@ -18,7 +18,7 @@ from nexi.answers.citations import link_citations
 from nexi.app.run import RunResult
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.events import RoundEvaluated, RunStarted
+from nexi.events import RoundEvaluated
 from nexi.files import create_private_file, store_error
 from nexi.research.report import (
     LintedReport,
@@ -71,15 +71,14 @@ def save_report(
     pick: Callable[[], tuple[int, int]] | None = None,
 ) -> Saved:
     """Write the report of a run into the folder it belongs to, or as a note of a vault. Raises StoreError."""
-    started = next(f for f in result.facts if isinstance(f, RunStarted))
-    report = lint_report(result.answer.text, result.answer.sources, started.query)
+    report = lint_report(result.answer.text, result.answer.sources, result.started.query)
     folder = vault or Path(choose_folder(place_of(cwd)))
-    fields, body = _front_matter_fields(result, started, today), link_citations(report.text, report.sources)
+    fields, body = _front_matter_fields(result, today), link_citations(report.text, report.sources)
     if vault:
         fields |= {"tags": "nexi", "sources": len(report.sources)}
     for _ in range(ATTEMPTS):
         first, second = os.urandom(2)
-        path = folder / make_file_name(started.query, *(pick() if pick else (first % 26, second % 10)))
+        path = folder / make_file_name(result.started.query, *(pick() if pick else (first % 26, second % 10)))
         try:
             text = clean_text(render_document(body, report.sources, fields, "" if vault else str(path)))
             create_private_file(path, text.encode("utf-8", "replace"))
@@ -93,20 +92,19 @@ def save_report(
 
 def report_text(result: RunResult, today: str, *, has_links: bool = False) -> tuple[str, LintedReport]:
     """The report as a document without a place, for a door that shows or sends it; in a file its citations are links."""
-    started = next(f for f in result.facts if isinstance(f, RunStarted))
-    report = lint_report(result.answer.text, result.answer.sources, started.query)
+    report = lint_report(result.answer.text, result.answer.sources, result.started.query)
     body = link_citations(report.text, report.sources) if has_links else report.text
-    return render_document(body, report.sources, _front_matter_fields(result, started, today)), report
+    return render_document(body, report.sources, _front_matter_fields(result, today)), report
 
 
-def front_matter_of(result: RunResult, started: RunStarted, today: str) -> str:
+def front_matter_of(result: RunResult, today: str) -> str:
     """The front matter of an exported answer or report."""
-    return render_front_matter(_front_matter_fields(result, started, today))
+    return render_front_matter(_front_matter_fields(result, today))
 
 
-def _front_matter_fields(result: RunResult, started: RunStarted, today: str) -> dict[str, Any]:
+def _front_matter_fields(result: RunResult, today: str) -> dict[str, Any]:
     """The front matter: what was asked of whom, when, what it cost, and how much of it was checked."""
-    end, review = result.finished, result.answer.review
+    started, end, review = result.started, result.finished, result.answer.review
     last_round = next((f for f in reversed(result.facts) if isinstance(f, RoundEvaluated)), None)
     return {
         "question": started.query,

@@ -104,6 +104,11 @@ class RunResult(Struct, frozen=True):
     session: Session
 
     @property
+    def started(self) -> RunStarted:
+        """The fact that names its question, mode and model."""
+        return next(fact for fact in self.facts if isinstance(fact, RunStarted))
+
+    @property
     def read_urls(self) -> list[str]:
         """The pages that were read for this answer; those of earlier questions of its conversation are not among them."""
         return _list_read_pages(self.facts)

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli.options import HELP, cost_options, filter_options, json_option, research_options, screen_options
-from nexi.cli.saving import SavingCommand, save_option
+from nexi.cli.options import (
+    HELP,
+    SavingCommand,
+    cost_options,
+    filter_options,
+    json_option,
+    research_options,
+    save_option,
+    screen_options,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

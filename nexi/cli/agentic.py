@@ -8,7 +8,9 @@ import click
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
+from nexi.cli.runner import run_with_nexi
 from nexi.errors import NoEvidenceError
+from nexi.output import print_json, print_note, write
 
 MAX_PASSAGE_CHARS = 600
 
@@ -28,9 +30,6 @@ def agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> No
       nexi agentic "how far is the Moon from Earth on average"
       nexi agentic --json --max-iter 1 "how far is the Moon"
     """
-    from nexi.cli.loop import run_with_nexi
-    from nexi.output import print_json, print_note, write
-
     settings = {
         "completeness_threshold": options["threshold"],
         "max_iterations": options["max_iter"],

@@ -9,6 +9,7 @@ import click
 
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.stdin import append_piped_text, read_question
+from nexi.output import answer_json, is_tty, print_json, write
 
 if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags
@@ -24,8 +25,6 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
         from nexi.cli.history import run_history_flags
 
         return run_history_flags(flags.history, flags.output)
-    from nexi.output import is_tty
-
     question = " ".join(words) or flags.query_text
     if question:
         question = append_piped_text(question)
@@ -52,14 +51,19 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
         copy_answer,
         output_path,
         print_next_steps,
-        print_references,
+        reference_text,
         save_answer_report,
         write_answer,
     )
-    from nexi.cli.loop import run_with_nexi
-    from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, model_of, run_request, warn_without_model
+    from nexi.cli.runner import (
+        answer_screen,
+        follow_run,
+        load_terminal_config,
+        run_request,
+        run_with_nexi,
+        warn_without_model,
+    )
     from nexi.cli.templates import apply_template
-    from nexi.output import answer_json, print_json
 
     output = flags.output
     config = load_terminal_config(output)
@@ -74,13 +78,13 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
             write_answer(path, result, question, output)
             screen.sum_up(result)
         elif output.is_references:
-            print_references(result.answer.sources, output.form)
+            write(reference_text(result.answer.sources, output.form))
             screen.sum_up(result)
         elif not output.as_json:
             screen.finish(result)
         report = save_answer_report(result, vault) if output.save else None
         if output.as_json and not path and not output.is_references:
-            answer = answer_json(result, question, model_of(result))
+            answer = answer_json(result, question)
             print_json({**answer, "report": str(report)} if report else answer)
         if output.copy:
             copy_answer(result)

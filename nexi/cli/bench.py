@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,15 @@ from msgspec import Struct
 
 from nexi.cli.exits import EXIT_CANCELLED, report_errors
 from nexi.cli.options import HELP, json_option
+from nexi.config import Config, load_config
+from nexi.files import store_error
+from nexi.output import clean_line, is_tty, print_json, print_note, print_warning, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nexi.bench.questions import BenchQuestion
     from nexi.bench.results import BenchRow, Results
-    from nexi.config import Config
 
 SCHEMA = "nexi-bench-report-1"
 MAX_BAD_ROWS_SHOWN = 10
@@ -48,8 +51,6 @@ def bench_command(file: Path, **options: Any) -> None:
     """
     from nexi.bench.questions import read_questions
     from nexi.bench.results import Results
-    from nexi.config import load_config
-    from nexi.output import print_note, print_warning
 
     flags = _BenchFlags(**options)
     with report_errors(as_json=flags.as_json):
@@ -137,7 +138,6 @@ class _BenchProgress:
 
     def show_answer(self, question: BenchQuestion, row: BenchRow) -> None:
         from nexi.bench.scores import score_answer
-        from nexi.output import clean_line, is_tty, print_note
 
         self._count += 1
         if not is_tty(sys.stderr) and self._count % PIPED_PROGRESS_EVERY:
@@ -156,13 +156,9 @@ class _BenchProgress:
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
     """Print the table and the most common error, and write the plot."""
-    from collections import Counter
-
     from nexi.bench.plot import render_plot
     from nexi.bench.report import figures_json, group_figures, render_table
     from nexi.bench.scores import score_answer
-    from nexi.files import store_error
-    from nexi.output import clean_line, print_json, print_note, print_warning, write
 
     rows = {q.id: results.rows[q.id] for q in questions if q.id in results.rows}
     if not rows:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nexi.config import is_dumb_terminal
 from nexi.errors import ConfigError, NexiError, StoreError
+from nexi.files import create_private_file, is_existing_path, store_error
+from nexi.output import answer_json, clean_text, is_tty, print_json, print_note, print_success, print_warning
+from nexi.output.streams import write_raw
+from nexi.text.controls import escape_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +25,13 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 MARKDOWN_SUFFIXES = (".md", ".markdown")
+CLIPBOARD_PROGRAMS = (("wl-copy",), ("xclip", "-selection", "clipboard"), ("pbcopy",), ("clip",))
+CLIPBOARD_TIMEOUT_S = 5
+MAX_ESCAPED_BYTES = 74_000  # terminals drop longer sequences
 
 
 def output_path(flags: OutputFlags) -> Path | None:
     """The file for the answer. Raises ConfigError if it cannot be written, before a search costs money."""
-    from nexi.files import is_existing_path
-
     if flags.output is None or flags.output == STDOUT:
         return None
     path = Path(flags.output).expanduser()
@@ -56,7 +63,7 @@ def answer_text(result: RunResult) -> str:
     return f"{result.answer.text}\n" + (f"\n{source_list}\n" if source_list else "")
 
 
-def _reference_text(sources: Sequence[Source], form: str, access_date: str = "") -> str:
+def reference_text(sources: Sequence[Source], form: str, access_date: str = "") -> str:
     """Format the sources as references. Raises NexiError if there are none."""
     from nexi.answers.bibliography import FORMS
 
@@ -65,38 +72,47 @@ def _reference_text(sources: Sequence[Source], form: str, access_date: str = "")
     return FORMS[form](sources, access_date)
 
 
-def print_references(sources: Sequence[Source], form: str, access_date: str = "") -> None:
-    from nexi.output import write
-
-    write(_reference_text(sources, form, access_date))
-
-
 def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlags) -> None:
     """Write the answer to a new file. Raises StoreError."""
-    import json
-
-    from nexi.app.clock import SystemClock
-    from nexi.cli.runner import model_of
     from nexi.exports import markdown_document
-    from nexi.files import create_private_file
-    from nexi.output import answer_json, clean_text, print_success
-    from nexi.text.controls import escape_json
 
     if flags.is_references:
-        text = _reference_text(result.answer.sources, flags.form)
+        text = reference_text(result.answer.sources, flags.form)
     elif flags.as_json:
-        text = escape_json(json.dumps(answer_json(result, question, model_of(result)), ensure_ascii=False)) + "\n"
+        text = escape_json(json.dumps(answer_json(result, question), ensure_ascii=False)) + "\n"
     elif path.suffix.lower() in MARKDOWN_SUFFIXES:
-        text = markdown_document(result, SystemClock().now().date().isoformat())
+        text = markdown_document(result, _today())
     else:
         text = answer_text(result)
     try:
-        create_private_file(path, clean_text(text).encode("utf-8", "replace"))
+        write_text(path, text)
     except OSError as error:
         raise StoreError(
             f"could not write the answer to {path}", cause=error.strerror or str(error), fix="nexi --prev shows the answer"
         ) from error
     print_success(f"Saved the answer to {path}.")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text without control characters to a new private file. Raises OSError, FileExistsError where there is one."""
+    create_private_file(path, clean_text(text).encode("utf-8", "replace"))
+
+
+def write_export(body: bytes, output: str, name: str = "the run") -> None:
+    """Write to stdout or a new file. Raises StoreError."""
+    if output == STDOUT:
+        sys.stdout.buffer.write(body)
+        return
+    path = Path(output).expanduser()
+    try:
+        create_private_file(path, body)
+    except FileExistsError as error:
+        raise StoreError(
+            f"{path} already exists", cause="files are never overwritten", fix="choose another name with -o"
+        ) from error
+    except OSError as error:
+        raise store_error("Could not write the export", path, error) from error
+    print_success(f"Saved {name} to {path}.")
 
 
 def chosen_vault(config: Config, flags: OutputFlags) -> Path | None:
@@ -109,18 +125,24 @@ def chosen_vault(config: Config, flags: OutputFlags) -> Path | None:
 def deliver_report(
     result: RunResult, flags: OutputFlags, screen: Screen, *, vault: Path | None = None, at_prompt: bool = False
 ) -> None:
-    """Print a research report, save it, and print on stderr where."""
-    from nexi.cli.runner import model_of, question_of
-    from nexi.output import answer_json, print_json, print_success
+    """Print a research report and save it: to --output, else where reports go; with `-o -` it is only printed."""
+    from nexi.app.report import report_text
 
     if not flags.as_json:
         screen.finish(result)
-    path = _save_to_default_place(result, vault) if vault else _save_report(result, flags)
-    if flags.as_json:
-        answer = answer_json(result, question_of(result), model_of(result))
-        print_json({**answer, "report": str(path)} if path else answer)
+    path = None if vault else output_path(flags)
     if path:
-        print_success(f"Saved the report to {path}.")
+        text, lint = report_text(result, _today(), has_links=True)
+        try:
+            write_text(path, text)
+        except OSError as error:
+            raise store_error("Could not save the report", path, error) from error
+        _print_saved(path, lint.notes)
+    elif vault or flags.output != STDOUT:
+        path = save_answer_report(result, vault)
+    if flags.as_json:
+        answer = answer_json(result)
+        print_json({**answer, "report": str(path)} if path else answer)
     if flags.copy:
         copy_answer(result)
     if not flags.as_json:
@@ -129,60 +151,31 @@ def deliver_report(
 
 def save_answer_report(result: RunResult, vault: Path | None = None) -> Path | None:
     """Save an answer as a report, in the vault or where reports go by default, and print where; None if that fails."""
-    from nexi.output import print_success
-
-    path = _save_to_default_place(result, vault)
-    if path:
-        print_success(f"Saved the report to {path}.")
-    return path
-
-
-def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
-    """Save to --output, else where reports go by default; None with `-o -` or if the default place cannot be written."""
-    from nexi.app.clock import SystemClock
-    from nexi.app.report import report_text
-    from nexi.files import create_private_file, store_error
-    from nexi.output import clean_text
-
-    if flags.output == STDOUT:
-        return None
-    path = output_path(flags)
-    if not path:
-        return _save_to_default_place(result)
-    text, lint = report_text(result, SystemClock().now().date().isoformat(), has_links=True)
-    try:
-        create_private_file(path, clean_text(text).encode("utf-8", "replace"))
-    except OSError as error:
-        raise store_error("Could not save the report", path, error) from error
-    _print_notes(lint.notes)
-    return path
-
-
-def _save_to_default_place(result: RunResult, vault: Path | None = None) -> Path | None:
-    from nexi.app.clock import SystemClock
     from nexi.app.report import save_report
-    from nexi.output import print_warning
 
     try:
-        report = save_report(result, Path.cwd(), SystemClock().now().date().isoformat(), vault=vault)
+        report = save_report(result, Path.cwd(), _today(), vault=vault)
     except StoreError as error:
         print_warning(f"{error}. {error.fix} To see the report: nexi --show {result.id}")
         return None
-    _print_notes(report.notes)
+    _print_saved(report.path, report.notes)
     return report.path
 
 
-def _print_notes(notes: Sequence[str]) -> None:
-    from nexi.output import print_warning
-
+def _print_saved(path: Path, notes: Sequence[str]) -> None:
     for note in notes:
         print_warning(f"in the report, {note}")
+    print_success(f"Saved the report to {path}.")
+
+
+def _today() -> str:
+    from nexi.app.clock import SystemClock
+
+    return SystemClock().now().date().isoformat()
 
 
 def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
     """Print on a terminal the ID of the run and what can be done with the answer."""
-    from nexi.output import is_tty, print_note
-
     if not is_tty(sys.stderr):
         return
     first = min((source.number for source in result.answer.sources), default=0)
@@ -195,8 +188,37 @@ def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
 
 def copy_answer(result: RunResult) -> None:
     """Copy the answer to the clipboard, or warn that it could not be copied."""
-    from nexi.cli.clipboard import copy_text
-    from nexi.output import print_warning
-
     if not copy_text(answer_text(result)):
         print_warning("the answer was not copied: there is no terminal, and none of wl-copy, xclip, pbcopy and clip works")
+
+
+def copy_text(text: str) -> bool:
+    """Copy text to the clipboard, with an escape sequence on a terminal, else with a program; False if neither is possible."""
+    import shutil
+    import subprocess
+    from base64 import b64encode
+
+    data = text.encode("utf-8", "replace")
+    terminal = next((stream for stream in (sys.stdout, sys.stderr) if is_tty(stream)), None)
+    if terminal is not None and not is_dumb_terminal() and len(data) <= MAX_ESCAPED_BYTES:
+        # OSC 52 sets the clipboard of a terminal, also over SSH
+        write_raw(f"\x1b]52;c;{b64encode(data).decode('ascii')}\x07", terminal)
+        return True
+    for name, *arguments in CLIPBOARD_PROGRAMS:
+        program = shutil.which(name)
+        if program is None:
+            continue
+        try:
+            process = subprocess.run(  # noqa: S603 - a fixed list of programs, found on the user's PATH
+                [program, *arguments],
+                input=data,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=CLIPBOARD_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if process.returncode == 0:
+            return True
+    return False

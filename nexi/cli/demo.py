@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import Interrupts, report_errors
-from nexi.cli.loop import run_with_nexi
 from nexi.cli.options import screen_options
-from nexi.cli.runner import follow_run
+from nexi.cli.runner import follow_run, run_with_nexi
+from nexi.config import Config
+from nexi.output import set_plain_mode, write
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -31,7 +34,7 @@ Nothing was saved: the demo uses a temporary folder. What to do next:
 def demo_command(question: str | None, verbose: bool, plain: bool) -> None:
     """Ask nexi's own handbook three questions, or yours: no API key, no network."""
     from nexi.demo import QUESTIONS, serve_handbook
-    from nexi.output import Screen, set_plain_mode, write
+    from nexi.output import Screen
 
     with report_errors():
         set_plain_mode(plain)
@@ -46,11 +49,6 @@ def demo_command(question: str | None, verbose: bool, plain: bool) -> None:
 
 def _search_handbook(address: str, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
     """One search in a home of its own, so that no question is answered from the pages of the one before."""
-    import tempfile
-    from pathlib import Path
-
-    from nexi.config import Config
-
     with tempfile.TemporaryDirectory(prefix="nexi-demo-") as home:
         config = Config(
             model="extractive",

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.knowledge import repair_store
 from nexi.cli.options import json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.config import load_config
 from nexi.errors import NexiError
+from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
     from nexi.doctor import Check, DoctorReport
@@ -29,10 +33,7 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
         import asyncio
 
         from nexi.app.pair_models import grade_judge
-        from nexi.cli.loop import run_with_nexi
-        from nexi.config import load_config
         from nexi.doctor import examine_services, examine_setup
-        from nexi.output import print_json, write
 
         if calls_services:
             checks = asyncio.run(examine_services()).checks
@@ -42,8 +43,6 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
             total = f"\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n"
             return write("".join(_check_lines(check, width) for check in checks) + total)
         if repair:
-            from nexi.cli.knowledge import repair_store
-
             write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
             write(_repair_logs(), sys.stderr)
         if tests_judge:
@@ -59,7 +58,6 @@ def _repair_logs() -> str:
     """Repair every damaged log and say, for each, what was saved and what is lost."""
     from nexi.app import open_runs
     from nexi.app.integrity import repair_logs
-    from nexi.config import load_config
 
     repairs, errors = repair_logs(open_runs(load_config()))
     lines = []
@@ -73,8 +71,6 @@ def _repair_logs() -> str:
 
 
 def _print_report(report: DoctorReport, *, as_json: bool) -> None:
-    from nexi.output import print_json, write
-
     if as_json:
         print_json(report.as_json())
     else:
@@ -89,8 +85,6 @@ def _print_report(report: DoctorReport, *, as_json: bool) -> None:
 
 def _check_lines(check: Check, width: int) -> str:
     """Format one check, with its cause and fix below."""
-    from nexi.output import clean_line
-
     head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {clean_line(check.message)}"
     more = [f"{label}: {clean_line(text)}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
     return "\n".join([head, *(" " * (width + 11) + line for line in more)]) + "\n"

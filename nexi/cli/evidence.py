@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
 from nexi.cli.exits import report_errors
+from nexi.cli.history import latest_entry
 from nexi.cli.options import HELP
+from nexi.config import Config, load_config
 from nexi.errors import NexiError
+from nexi.events import RunFinished, find_end, find_review
+from nexi.output import print_json, set_plain_mode, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nexi.config import Config
     from nexi.types import Review, Source
 
 
@@ -28,12 +32,6 @@ def evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bo
 
     The passages are those of the stored pages, so nothing is fetched.
     """
-    from nexi.app.history import open_runs
-    from nexi.cli.history import latest_entry
-    from nexi.config import load_config
-    from nexi.events import RunFinished, find_end, find_review
-    from nexi.output import set_plain_mode
-
     with report_errors(as_json=as_json):
         config = load_config()
         set_plain_mode(plain or not config.color)
@@ -59,8 +57,6 @@ def show_evidence(
     config: Config, run_id: str, sources: Sequence[Source], review: Review | None, *, as_json: bool = False
 ) -> None:
     """Print the evidence of these sources to stdout, with the stored texts around it."""
-    from nexi.app.history import open_runs
-    from nexi.output import print_json, write
     from nexi.output.evidence import claims_citing, evidence_json, print_evidence
 
     pages = open_runs(config).pages

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from nexi.errors import NexiError
+from nexi.output import print_failure
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -33,15 +35,11 @@ class report_errors:  # noqa: N801 - read as a statement: with report_errors()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, NexiError):
-            from nexi.output import print_failure
-
             print_failure(error, as_json=self._as_json)
             raise SystemExit(error.exit_code) from None
         if isinstance(error, KeyboardInterrupt):
             raise SystemExit(EXIT_CANCELLED) from None
         if isinstance(error, BrokenPipeError):
-            import os
-
             # exit without Python's complaint about flushing to a closed pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
@@ -62,8 +60,6 @@ class Interrupts:
         if not self.code:
             return
         if isinstance(error, NexiError):
-            from nexi.output import print_failure
-
             print_failure(error, as_json=self._as_json)
         raise SystemExit(self.code) from None
 

@@ -8,6 +8,8 @@ import click
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.output import clean_line, clean_text, print_json, print_warning, write
 
 if TYPE_CHECKING:
     from nexi.types import Page
@@ -20,9 +22,6 @@ SCHEMA = "nexi-page-1"
 @json_option
 def fetch_command(url: str, as_json: bool) -> None:
     """Fetch a page and print it as Markdown."""
-    from nexi.cli.loop import run_with_nexi
-    from nexi.output import print_json, print_warning, write
-
     with report_errors(as_json=as_json):
         page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
         if as_json:
@@ -61,8 +60,6 @@ def _find_warnings(page: Page) -> list[str]:
 
 def _page_text(page: Page) -> str:
     """The text, with the title as its heading unless it starts with it."""
-    from nexi.output import clean_line, clean_text
-
     title, text = clean_line(page.title), clean_text(page.text).strip()
     begins = text.partition("\n")[0].lstrip("# ").strip() == title
     return f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n"

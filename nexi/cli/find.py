@@ -9,8 +9,14 @@ import click
 from msgspec.structs import asdict
 
 from nexi.cli.exits import report_errors
+from nexi.cli.flags import parse_filters
 from nexi.cli.options import HELP, filter_options, json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.config import load_config
 from nexi.errors import NoEvidenceError
+from nexi.output import clean_line, print_json, print_warning, write
+from nexi.routing.table import SERVICES
+from nexi.routing.unreachable import explain_unreachable
 
 if TYPE_CHECKING:
     from nexi.types import SearchOutcome
@@ -30,12 +36,6 @@ def find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], 
     """Search and print the hits, without an answer."""
     if tags and not local:
         raise click.UsageError("--tag needs --local")
-    from nexi.cli.flags import parse_filters
-    from nexi.cli.loop import run_with_nexi
-    from nexi.config import load_config
-    from nexi.output import clean_line, print_json, write
-    from nexi.routing.unreachable import explain_unreachable
-
     with report_errors(as_json=as_json):
         web_query = parse_filters(options).query(query)
         if local:
@@ -62,8 +62,6 @@ def find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], 
 
 def _print_hits(outcome: SearchOutcome) -> None:
     """Print what failed, numbered hits with title, URL and snippet, and where they are from."""
-    from nexi.output import clean_line, print_warning, write
-
     for f in outcome.failures:
         print_warning(f"{f.provider} failed ({f.code}): {f.message}" + (f". Fix: {f.fix}" if f.fix else ""))
     blocks = []
@@ -83,8 +81,6 @@ def _print_hits(outcome: SearchOutcome) -> None:
 
 def _credit_lines(outcome: SearchOutcome) -> list[str]:
     """What services want to stand beside their results."""
-    from nexi.routing.table import SERVICES
-
     lines = (SERVICES[hit.backend].credit for hit in outcome.hits if hit.backend in SERVICES)
     return list(dict.fromkeys(credit.rstrip(".") for credit in lines if credit))
 

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
-from itertools import count, groupby
+from itertools import count, groupby, islice
 from typing import TYPE_CHECKING
 
 import click
 
 from nexi.answers.export_formats import REFERENCE_FORMATS
+from nexi.app.history import (
+    HistoryEntry,
+    HistoryRead,
+    clear_history,
+    find_entries,
+    fold_repeats,
+    format_entry_full,
+    format_entry_preview,
+    get_entry_by_id,
+    name_day,
+    open_runs,
+    read_last,
+    remove_entry,
+)
 from nexi.cli.completion import complete_history, complete_space
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, combine_options, json_option
+from nexi.config import load_config, nexi_home
 from nexi.errors import NexiError
+from nexi.events import AnswerChecked, decode
+from nexi.files import lines_from_end
+from nexi.output import clean_line, print_json, print_success, write
 
 if TYPE_CHECKING:
-    from nexi.app.history import HistoryEntry, HistoryRead
     from nexi.cli.flags import HistoryFlags, OutputFlags
     from nexi.types import Source
 
@@ -55,14 +73,9 @@ _with_filters = combine_options(
 @json_option
 def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
-    from nexi.app.history import HistoryRead, read_last
-
     with report_errors(as_json=as_json):
-        history = read_last(MAX_READ)
-        _warn_about_damage(history)
+        history = _read_newest(MAX_READ)
         entries = _filter_entries(history.entries, filters)
-        if not history.entries:
-            raise _empty_history_error()
         if not entries:
             raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
         _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
@@ -74,9 +87,6 @@ def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None)
 @json_option
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains each word of TEXT."""
-    from nexi.app.history import HistoryRead, find_entries
-    from nexi.output import clean_line
-
     with report_errors(as_json=as_json):
         history = find_entries(text)
         _warn_about_damage(history)
@@ -101,10 +111,6 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
-    from nexi.app.history import remove_entry
-    from nexi.config import nexi_home
-    from nexi.output import print_success
-
     with report_errors():
         if not remove_entry(entry_id):
             raise _unknown_id_error(entry_id)
@@ -131,42 +137,33 @@ def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
 
 def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
     """The sources that an answer cites, from its run's log."""
-    from nexi.app import open_runs
     from nexi.app.conversation import cited_sources
-    from nexi.config import load_config
 
     return cited_sources(open_runs(load_config()), entry)
 
 
 def latest_entry() -> HistoryEntry:
-    """Read the last answer, with a note on damaged lines. Raises NexiError if there is none."""
-    from nexi.app.history import read_last
+    """Read the last answer. Raises NexiError if there is none."""
+    return _read_newest(1).entries[0]
 
-    history = read_last(1)
+
+def _read_newest(count: int) -> HistoryRead:
+    """Read the last answers, with a note on damaged lines. Raises NexiError if there are none."""
+    history = read_last(count)
     _warn_about_damage(history)
     if not history.entries:
-        raise _empty_history_error()
-    return history.entries[0]
+        raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
+    return history
 
 
 def _clear_history() -> None:
-    from nexi.app.history import clear_history
-    from nexi.config import nexi_home
-    from nexi.output import print_success
-
     clear_history()
     print_success(f"Deleted the history. Runs and pages are still in {nexi_home()}.")
 
 
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
     """Print previews of the last n searches, newest first."""
-    from nexi.app.history import read_last
-    from nexi.output import write
-
-    history = read_last(n)
-    _warn_about_damage(history)
-    if not history.entries:
-        raise _empty_history_error()
+    history = _read_newest(n)
     if as_json:
         return _print_json(history)
     return write("\n\n".join(_preview([entry], number) for number, entry in enumerate(history.entries, 1)) + "\n")
@@ -179,8 +176,6 @@ def _show_prev(*, as_json: bool = False, form: str = "") -> None:
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
     """Print one search in full."""
-    from nexi.app.history import get_entry_by_id
-
     entry = get_entry_by_id(entry_id)
     if entry is None:
         raise _unknown_id_error(entry_id)
@@ -194,9 +189,6 @@ def _filter_entries(entries: Sequence[HistoryEntry], filters: dict[str, str | No
 
 def _print_days(history: HistoryRead, most: int | None, *, as_json: bool, lists_all: bool) -> None:
     """Print previews under the names of their days; in JSON every entry has its own place."""
-    from nexi.app.history import HistoryRead, fold_repeats, name_day
-    from nexi.output import write
-
     if as_json:
         return _print_json(HistoryRead(history.entries[:most], history.damaged))
     groups = [[entry] for entry in history.entries] if lists_all else fold_repeats(history.entries)
@@ -208,8 +200,6 @@ def _print_days(history: HistoryRead, most: int | None, *, as_json: bool, lists_
 
 def _preview(group: Sequence[HistoryEntry], number: int) -> str:
     """One question with its newest answer, and the ids of those before."""
-    from nexi.app.history import format_entry_preview
-
     newest, *earlier = group
     text = format_entry_preview(newest, number) + ("" if _is_run_kept(newest.id) else f" ({NO_RUN})")
     if not earlier:
@@ -219,12 +209,10 @@ def _preview(group: Sequence[HistoryEntry], number: int) -> str:
 
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
-    from nexi.app.history import HistoryRead, format_entry_full
-    from nexi.cli.delivery import print_references
-    from nexi.output import write
-
     if form in REFERENCE_FORMATS:
-        return print_references(sources_of(entry), form, entry.ts)
+        from nexi.cli.delivery import reference_text
+
+        return write(reference_text(sources_of(entry), form, entry.ts))
     if as_json:
         return _print_json(HistoryRead([entry]))
     figures = _read_figures(entry.id) if _is_run_kept(entry.id) else f"Note: {NO_RUN}"
@@ -232,19 +220,11 @@ def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
 
 
 def _is_run_kept(run_id: str) -> bool:
-    from nexi.config import load_config
-
     return run_id.isalnum() and (load_config().runs_dir / run_id).is_dir()
 
 
 def _read_figures(run_id: str) -> str:
     """The verification line of an answer, while its run is kept; read from the end of the log, which is quick."""
-    import json
-    from itertools import islice
-
-    from nexi.config import load_config
-    from nexi.events import AnswerChecked, decode
-    from nexi.files import lines_from_end
     from nexi.output.proof import figures_line
 
     try:
@@ -258,25 +238,15 @@ def _read_figures(run_id: str) -> str:
 
 
 def _print_json(history: HistoryRead) -> None:
-    from nexi.output import print_json
-
     print_json({"schema": SCHEMA, "entries": [e.to_dict() for e in history.entries], "damaged": history.damaged})
 
 
 def _warn_about_damage(history: HistoryRead) -> None:
-    from nexi.output import write
-
     if history.damaged:
         write(f"{history.damaged} damaged line{'' if history.damaged == 1 else 's'} skipped\n", sys.stderr)
 
 
-def _empty_history_error() -> NexiError:
-    return NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
-
-
 def _unknown_id_error(entry_id: str) -> NexiError:
-    from nexi.output import clean_line
-
     cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an ID has six hexadecimal digits, such as 3fa9c1"
     return NexiError(
         f"no search with ID {clean_line(entry_id)[:60]}", cause=cause, code="not_found", fix="`nexi history` lists IDs"

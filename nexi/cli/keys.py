@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
+
+from nexi.output import takes_colors
 
 LOCAL_MODES = 3  # the place of the flags with ECHO among the attributes of a terminal
 SHOW_CURSOR = b"\x1b[?25h"
@@ -40,8 +43,6 @@ def hide_keys() -> Iterator[KeyEcho]:
 
 def _terminal_fd() -> int | None:
     """The file descriptor of the terminal that nexi draws on."""
-    import threading
-
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         return None
     for stream in (sys.stderr, sys.stdout):
@@ -111,8 +112,6 @@ class _TerminalEcho(KeyEcho):
 
     def _forward_signal(self, number: int, _: object) -> None:
         """Restore the terminal, then let the signal act; after SIGTSTP the search continues here."""
-        from nexi.output import takes_colors
-
         self._restore_echo()
         with suppress(OSError):  # the terminal may be gone
             if takes_colors(sys.stderr) and self._is_foreground():

@@ -5,18 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nexi.app.folders import Folders
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.options import HELP, json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.config import load_config
+from nexi.errors import LLMError, NexiError, StoreError
+from nexi.output import clean_line, is_tty, print_error, print_json, print_warning, write
+from nexi.types import Scope, StoredSource, StoreRepair
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing, Intake, Step
-    from nexi.types import StoredSource, StoreRepair
 
 INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
 MAX_LISTED = 1000
@@ -47,8 +53,6 @@ def index_command(
     with report_errors(as_json=as_json):
         import asyncio
 
-        from nexi.config import load_config
-
         config = load_config()
         if space:
             from nexi.app.factory import open_spaces
@@ -60,16 +64,12 @@ def index_command(
         _print_intake(intake, as_json=as_json)
         if intake.reasons and not intake.outcomes:
             if not as_json:
-                from nexi.output import print_error
-
                 print_error("nothing was indexed")
             raise SystemExit(EXIT_FAILURE)
 
 
 def _print_intake(intake: Intake, *, as_json: bool) -> None:
     """Print how much was stored and how much was skipped, with reasons."""
-    from nexi.output import print_json, write
-
     if as_json:
         return print_json({"schema": INDEX_SCHEMA, **intake.as_json()})
     outcomes = ("stored", "unchanged", "linked", "removed")
@@ -86,7 +86,6 @@ async def _index_targets(
 ) -> Intake:
     from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing
-    from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
         with open_progress(quiet=as_json) as progress:
@@ -106,9 +105,6 @@ async def _index_targets(
 
 async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
     """Compute missing vectors; pages that runs stored have none yet."""
-    from nexi.errors import LLMError, StoreError
-    from nexi.output import write
-
     if not nexi.config.use_hybrid_search:
         return
     total = 0
@@ -137,8 +133,6 @@ class _LineProgress(QuietProgress):
     """A line for each document, off a terminal."""
 
     def show_step(self, step: Step) -> None:
-        from nexi.output import clean_line, write
-
         write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
 
 
@@ -154,15 +148,11 @@ class _BarProgress(QuietProgress):
         self.show_status(step.name)
 
     def show_status(self, text: str) -> None:
-        from nexi.output import clean_line
-
         self._bar.update(self._task, description=clean_line(text)[:60].replace("[", "\\["))
 
 
 @contextmanager
 def open_progress(*, quiet: bool) -> Iterator[QuietProgress]:
-    from nexi.output import is_tty
-
     if quiet or not is_tty(sys.stderr):
         yield QuietProgress() if quiet else _LineProgress()
         return
@@ -199,9 +189,6 @@ def _search_command(text: str, num: int, as_json: bool) -> None:
 @json_option
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
-    from nexi.cli.loop import run_with_nexi
-    from nexi.output import print_json, write
-
     with report_errors(as_json=as_json):
         count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
         if as_json:
@@ -211,9 +198,6 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
-    from nexi.cli.loop import run_with_nexi
-    from nexi.output import print_json, write
-
     with report_errors(as_json=as_json):
         sources = run_with_nexi(lambda nexi: _find_sources(nexi, text, min(num, MAX_LISTED), tags))
         if as_json:
@@ -225,9 +209,6 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
 
 async def _find_sources(nexi: Nexi, text: str, num: int, tags: tuple[str, ...]) -> list[tuple[StoredSource, str]]:
     """Find matching sources, with the path of those that are files."""
-    from nexi.app.folders import Folders
-    from nexi.types import Scope
-
     knowledge, needle, folders = nexi.knowledge(), text.casefold(), Folders(nexi.config.state_dir / "folders.json")
     matches: list[tuple[StoredSource, str]] = []
     if not knowledge.may_hold_something():
@@ -244,10 +225,6 @@ async def _find_sources(nexi: Nexi, text: str, num: int, tags: tuple[str, ...]) 
 async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:
     """Remove by URL, or by the path of a file or folder. Raises NexiError if nothing matches."""
     import asyncio
-    from pathlib import Path
-
-    from nexi.app.folders import Folders
-    from nexi.errors import NexiError
 
     knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
     if not knowledge.may_hold_something():
@@ -267,8 +244,6 @@ async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:
 
 
 def _source_line(source: StoredSource, path: str) -> str:
-    from nexi.output import clean_line
-
     tags = "".join(f"  #{clean_line(tag.removeprefix('#'))}" for tag in source.tags)
     passages = f"{source.chunk_count:,} passage{'s' * (source.chunk_count != 1)}"
     title = clean_line(source.title or "(no title)")
@@ -299,7 +274,6 @@ async def repair_store(*, quiet: bool = False) -> str:
     from nexi.app import Nexi, open_runs
     from nexi.app.intake import Step
     from nexi.app.integrity import list_indexed_pages
-    from nexi.config import load_config
 
     async with Nexi(load_config()) as nexi:
         knowledge = nexi.knowledge()
@@ -337,7 +311,5 @@ def _describe_repair(repair: StoreRepair, missing_pages: Sequence[str]) -> str:
 
 
 def _list_names(names: Sequence[str]) -> list[str]:
-    from nexi.output import clean_line
-
     more = [f"  and {len(names) - MAX_NAMED_LOSSES:,} more"] if len(names) > MAX_NAMED_LOSSES else []
     return [f"  {clean_line(name)}" for name in names[:MAX_NAMED_LOSSES]] + more

@@ -8,6 +8,7 @@ import click
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
+from nexi.output import print_note, print_success, write
 
 
 @click.group("mcp", invoke_without_command=True, context_settings=HELP)
@@ -46,7 +47,6 @@ def _http_command(host: str, port: int) -> None:
 def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
     """Add nexi to a client's config file, and show what was added."""
     from nexi.mcp import CLIENT_NAMES, entry_text, install_entry, place_of
-    from nexi.output import print_note, print_success, write
 
     with report_errors():
         place = path or place_of(client)

@@ -11,11 +11,13 @@ from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.options import json_option
+from nexi.cli.settings import format_window
+from nexi.config import Config, hide_password, load_config
+from nexi.errors import LLMError, NexiError
+from nexi.output import clean_line, print_failure, print_json, write
 
 if TYPE_CHECKING:
     from nexi.app.pair_models import Grade
-    from nexi.config import Config
-    from nexi.errors import LLMError
     from nexi.types import Approach
 
 __all__ = ["models_command"]
@@ -72,8 +74,6 @@ def models_command(probe: bool, as_json: bool) -> None:
         import asyncio
 
         from nexi.app.pair_models import describe_grade
-        from nexi.config import load_config
-        from nexi.output import clean_line, print_json, write
 
         if not probe:
             return print_models(asyncio.run(list_models(load_config())), as_json=as_json)
@@ -89,7 +89,6 @@ async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
     from nexi.app import Nexi
     from nexi.app.approach import probe_tool_use
     from nexi.app.pair_models import grade_judge
-    from nexi.errors import NexiError
 
     if config.endpoint("judge").is_extractive:
         raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
@@ -105,7 +104,6 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     import asyncio
 
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
-    from nexi.config import hide_password
 
     endpoint = config.endpoint("answer")
     async with asyncio.TaskGroup() as group:
@@ -128,8 +126,6 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
 
 
 def print_models(listing: ModelListing, *, as_json: bool) -> None:
-    from nexi.output import print_failure, print_json, write
-
     problem = listing.problem
     if as_json:
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
@@ -149,9 +145,6 @@ def print_models(listing: ModelListing, *, as_json: bool) -> None:
 
 def _render_table(rows: tuple[ListedModel, ...]) -> str:
     """Format model, server and window; a star marks the model in use."""
-    from nexi.cli.settings import format_window
-    from nexi.output import clean_line
-
     names = [clean_line(row.model) for row in rows]
     width = max(map(len, names))
     kinds = max(len(row.server) for row in rows)

@@ -6,9 +6,14 @@ import sys
 
 import click
 
+from nexi.app.folders import Folders
 from nexi.cli.exits import report_errors
+from nexi.cli.history import latest_entry, sources_of
 from nexi.cli.options import HELP
+from nexi.config import load_config
 from nexi.errors import NexiError
+from nexi.output import clean_line, write
+from nexi.urls import is_note_link, is_web_url, parse
 
 
 @click.command("open", context_settings=HELP)
@@ -16,9 +21,6 @@ from nexi.errors import NexiError
 @click.option("--print", "only_print", is_flag=True, help="Print the URL instead of opening it.")
 def open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
-    from nexi.cli.history import latest_entry, sources_of
-    from nexi.output import write
-
     with report_errors():
         entry = latest_entry()
         if n > len(entry.urls):
@@ -33,11 +35,6 @@ def open_command(n: int, only_print: bool) -> None:
 
 def browser_address(n: int, url: str, link: str) -> str:
     """What a browser opens for a source, at its evidence if the link says where. Raises NexiError if it cannot."""
-    from nexi.app.folders import Folders
-    from nexi.config import load_config
-    from nexi.output import clean_line
-    from nexi.urls import is_note_link, is_web_url, parse
-
     if is_note_link(link):
         return link
     if url.startswith("file:///"):

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nexi.answers.answered import narrow_question
 from nexi.cli.exits import EXIT_CANCELLED
-from nexi.cli.loop import run_with_nexi
+from nexi.cli.runner import run_with_nexi
+from nexi.output import print_note, write
+from nexi.text.controls import clean_line
 
 if TYPE_CHECKING:
     from nexi.app import RunRequest
@@ -25,8 +28,6 @@ ALL = "0"
 
 def ask_back(config: Config, request: RunRequest) -> str:
     """The question as the user means it; unchanged where it is clear, or where the user wants all that it may mean."""
-    from nexi.output import print_note, write
-
     open_question = run_with_nexi(lambda nexi: nexi.find_open_question(request), config)
     if not open_question:
         return request.question
@@ -43,8 +44,6 @@ def ask_back(config: Config, request: RunRequest) -> str:
 
 def describe_choices(open_question: OpenQuestion) -> str:
     """The question back, with the number of each reading."""
-    from nexi.text.controls import clean_line
-
     if open_question.kind:
         return f"Which {open_question.kind} do you mean? Type its name, or {ALL} to research the question as it is."
     choices = [f"{number} {clean_line(reading)}" for number, reading in enumerate(open_question.readings, 1)]
@@ -53,8 +52,6 @@ def describe_choices(open_question: OpenQuestion) -> str:
 
 def narrow_by_reply(question: str, open_question: OpenQuestion, reply: str) -> str:
     """The question about the reading of that number, or about what was typed; unchanged for all of them."""
-    from nexi.answers.answered import narrow_question
-
     readings = open_question.readings
     if reply.isdecimal() and 0 < int(reply) <= len(readings):
         return narrow_question(question, readings[int(reply) - 1])

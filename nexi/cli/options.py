@@ -77,7 +77,31 @@ cost_options = combine_options(
     click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total."),
 )
+save_option = click.option(
+    "--save",
+    type=click.Choice(["folder", "vault"]),
+    is_flag=False,
+    flag_value="folder",
+    metavar="[vault]",
+    help="Save the answer as a report file, as research does; `--save vault` as a note of your vault.",
+)
 screen_options = combine_options(
     click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count."),
     click.option("--plain", is_flag=True, help="Disable colours and emoji."),
 )
+
+
+class SavingCommand(click.Command):
+    """A command with `--save`, after which a question may follow: the next word is a place only if it is `vault`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # `--save` and its place become one word, so that the parser does not take the question for it
+        words: list[str] = []
+        for number, word in enumerate(args):
+            if word == "--":
+                return super().parse_args(ctx, words + args[number:])
+            if word == "vault" and number and args[number - 1] == "--save":
+                words[-1] = "--save=vault"
+            else:
+                words.append("--save=folder" if word == "--save" else word)
+        return super().parse_args(ctx, words)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.errors import ResearchError
+from nexi.output import print_note, print_warning, write
 
 if TYPE_CHECKING:
     from nexi.app import Run
@@ -42,7 +43,6 @@ async def settle_plan(run: Run, proposal: AgendaProposed, screen: Screen, keys: 
 async def _ask_for_tasks(run: Run, proposal: AgendaProposed) -> tuple[str, ...]:
     """The tasks as the user wants them; none to cancel."""
     from nexi.app.research_state import edit_tasks
-    from nexi.output import print_note, print_warning, write
 
     tasks = proposal.tasks
     if proposal.estimate:
@@ -82,7 +82,6 @@ def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
 
 def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
     from nexi.app.research_state import MAX_TASKS
-    from nexi.output import print_warning
 
     head = f"# One task per line, at most {MAX_TASKS}. Lines starting with # are ignored.\n"
     try:

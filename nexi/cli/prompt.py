@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nexi.files import lines_from_end, make_private_directory, replace_file
+from nexi.output import write
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -171,8 +172,6 @@ class _LinePrompt:
         self._ended = False
 
     async def read(self) -> str:
-        from nexi.output import write
-
         write(PROMPT, sys.stderr)
         with _cancel_on_sigterm():
             try:

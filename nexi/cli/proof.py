@@ -10,10 +10,12 @@ import click
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.options import HELP, json_option
+from nexi.config import Config, load_config
+from nexi.errors import ConfigError
+from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
     from nexi.app.pair_models import Grade, ModelFolder
-    from nexi.config import Config
 
 SCHEMA = "nexi-proof-1"
 
@@ -41,8 +43,6 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     with report_errors(as_json=as_json):
         import asyncio
 
-        from nexi.config import load_config
-
         config = load_config()
         folder = Path(model).expanduser().resolve()
         if not folder.is_dir():
@@ -60,8 +60,6 @@ def _status_command(as_json: bool) -> None:
     with report_errors(as_json=as_json):
         from nexi.app.mark_figures import describe_marks
         from nexi.app.pair_models import describe_grade, installed_model, kept_judge_grade, kept_model_grade, model_root
-        from nexi.config import load_config
-        from nexi.output import write
 
         config = load_config()
         folder = installed_model(model_root(config))
@@ -81,8 +79,6 @@ def _remove_command(as_json: bool) -> None:
     """Remove the installed model and its files."""
     with report_errors(as_json=as_json):
         from nexi.app.pair_models import model_root, remove_model
-        from nexi.config import load_config
-        from nexi.output import print_json, write
 
         was_installed = remove_model(model_root(load_config()))
         if as_json:
@@ -100,8 +96,6 @@ def _remove_command(as_json: bool) -> None:
 def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
     """Show what would be downloaded, and prompt. Raises ConfigError without a terminal."""
     from nexi.app.pair_models import find_published
-    from nexi.errors import ConfigError
-    from nexi.output import write
 
     model = find_published(name)
     reads = ", ".join(model.languages) or "any language"
@@ -140,7 +134,6 @@ async def _install_and_grade(
 
 def _print_model(folder: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:
     from nexi.app.pair_models import describe_grade, published_models
-    from nexi.output import clean_line, print_json, write
 
     if as_json:
         model = folder and {

@@ -6,23 +6,40 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nexi.answers.answered import list_readings, narrow_question
+from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps
+from nexi.cli.evidence import select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
+from nexi.cli.history import DEFAULT_LISTED, _show_last_n
+from nexi.cli.open import browser_address, open_browser
+from nexi.cli.open_question import describe_choices, narrow_by_reply
+from nexi.cli.options import FOCUS_KINDS
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
-from nexi.errors import NexiError
+from nexi.cli.runs import export_answer
+from nexi.cli.settings import run_setup
+from nexi.cli.templates import apply_template
+from nexi.config import EFFORT_LEVELS, Config, is_dumb_terminal
+from nexi.errors import NexiError, StoreError
+from nexi.files import create_private_file
+from nexi.output import clean_line, clean_text, cost_text, print_failure, print_note, print_sources, print_success, write
+from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
     from nexi.app import Nexi, RunOpening, RunRequest, RunResult
     from nexi.app.open_question import OpenQuestion
     from nexi.app.request import RunMode
     from nexi.cli.flags import AskFlags
-    from nexi.config import Config
     from nexi.events import RunFinished
     from nexi.output import Screen
     from nexi.types import Message
@@ -74,8 +91,6 @@ def _interactive_mode(flags: AskFlags) -> None:
 async def _answer_lines(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
     """Read lines at the prompt and handle each, until an exit word or the end of input."""
     from nexi.cli.prompt import handle_signal, open_prompt
-    from nexi.config import is_dumb_terminal
-    from nexi.output import print_failure, write
 
     warn_without_model(config, flags.model)
     write(GREETING + ("\n" if config.config_path.exists() else "\nType /setup to choose a model.\n"), sys.stderr)
@@ -131,12 +146,6 @@ class _Conversation:
 
     async def handle_line(self, line: str) -> None:
         """Run a command or ask a question. Raises NexiError if that fails."""
-        from difflib import get_close_matches
-
-        from nexi.answers.answered import narrow_question
-        from nexi.cli.open_question import narrow_by_reply
-        from nexi.output import write
-
         word, _, rest = line.partition(" ")
         readings, self._readings = self._readings, []
         open_question, self._open_question = self._open_question, None
@@ -156,10 +165,6 @@ class _Conversation:
 
     async def _run_command(self, word: str, rest: str) -> None:
         from nexi.app import Session
-        from nexi.cli.delivery import copy_answer
-        from nexi.cli.evidence import select_sources, show_evidence
-        from nexi.cli.history import DEFAULT_LISTED, _show_last_n
-        from nexi.output import print_success
 
         match word:
             case "/new":
@@ -209,11 +214,6 @@ class _Conversation:
 
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
-        from nexi.answers.answered import list_readings
-        from nexi.cli.delivery import print_next_steps
-        from nexi.cli.templates import apply_template
-        from nexi.output import clean_line, print_note, write
-
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
         screen = answer_screen(self._flags.output)
         request = self._build_request(apply_template(question, self._flags), "search")
@@ -230,9 +230,6 @@ class _Conversation:
 
     async def _research_question(self, question: str) -> None:
         """Research within the conversation, after asking back once where the question may mean several things."""
-        from nexi.cli.open_question import describe_choices
-        from nexi.output import print_note
-
         if not question:
             raise NexiError("missing question", fix="/deep QUESTION")
         earlier = " ".join(m.content for m in self._session.messages if m.role in ("user", "assistant"))
@@ -245,8 +242,6 @@ class _Conversation:
     async def _research_narrowed(self, question: str) -> None:
         """Research a question that is clear; follow-ups may refer to the report and cite its sources."""
         from nexi.app.research_state import ResearchState
-        from nexi.cli.delivery import deliver_report
-        from nexi.output import write
 
         self._ask_again, self._question, self._earlier_messages = (
             self._research_narrowed,
@@ -275,8 +270,6 @@ class _Conversation:
 
     async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> bool:
         """Run until there is an answer and store it; False if Ctrl-C ended the run."""
-        from nexi.output import print_note
-
         search = asyncio.ensure_future(follow_run(opening, screen, self._interrupts))
         try:
             self._result = await search
@@ -293,8 +286,6 @@ class _Conversation:
     # settings
 
     async def _change_model(self, name: str) -> None:
-        from nexi.output import print_success
-
         choice = name or self._model
         config = self._nexi.config.override(model=choice) if choice else self._nexi.config
         model = config.endpoint("answer").model
@@ -308,8 +299,6 @@ class _Conversation:
     async def _run_setup(self) -> None:
         """Run the setup in a thread, since it prompts at the terminal and runs its own event loop."""
         from nexi.app import Nexi
-        from nexi.cli.settings import run_setup
-        from nexi.output import print_success
 
         await asyncio.to_thread(run_setup)
         config = load_terminal_config(self._flags.output)
@@ -318,9 +307,6 @@ class _Conversation:
         print_success(f"Model: {config.endpoint('answer').model}")
 
     def _change_effort(self, level: str) -> None:
-        from nexi.config import EFFORT_LEVELS
-        from nexi.output import print_success
-
         if level and level not in EFFORT_LEVELS:
             raise NexiError(f"effort {level!r} is unknown", cause="it must be s, m or l", fix="type /effort s, m or l")
         self._effort = level or self._effort
@@ -328,9 +314,6 @@ class _Conversation:
         print_success(f"Effort: {effort} ({EFFORT_LEVELS[effort]['description'].lower()})")
 
     def _change_focus(self, kind: str) -> None:
-        from nexi.cli.options import FOCUS_KINDS
-        from nexi.output import print_success
-
         if kind and kind != "none" and kind not in FOCUS_KINDS:
             raise NexiError(
                 f"focus {kind!r} is unknown", cause=f"it must be {', '.join(FOCUS_KINDS)} or none", fix="type /focus docs"
@@ -339,8 +322,6 @@ class _Conversation:
         print_success(f"Focus: {self._focus or 'none'}")
 
     def _change_space(self, name: str) -> None:
-        from nexi.output import print_success
-
         if name and name != "none":
             self._space = self._nexi.spaces().get(name).address
         elif name:
@@ -348,11 +329,6 @@ class _Conversation:
         print_success(f"Space: {self._space or 'none'}")
 
     def _attach_file(self, path: str) -> None:
-        from pathlib import Path
-
-        from nexi.output import clean_line, print_success
-        from nexi.urls import is_web_url
-
         if path == "none":
             self._files.clear()
         elif path:
@@ -363,8 +339,6 @@ class _Conversation:
 
     def status_line(self) -> str:
         """Model, search service, effort, what else is set, and the cost so far."""
-        from nexi.output import clean_line
-
         config = self._nexi.config.override(model=self._model) if self._model else self._nexi.config
         parts = [
             config.endpoint("answer").model,
@@ -378,15 +352,11 @@ class _Conversation:
         return clean_line(" · ".join(filter(None, parts)))
 
     def _total_cost(self) -> str:
-        from nexi.output import cost_text
-
         costs = [end.usage.cost for end in self._spent]
         known_costs = [cost for cost in costs if cost is not None]
         return cost_text(sum(known_costs) if len(known_costs) == len(costs) else None)
 
     def _show_cost(self) -> None:
-        from nexi.output import print_note
-
         answers, tokens = len(self._spent), sum(end.usage.total for end in self._spent)
         seconds = sum(end.seconds for end in self._spent)
         counts = f"{answers} answer{'s' * (answers != 1)}, {seconds:.1f} s, {tokens:,} tokens"
@@ -395,19 +365,12 @@ class _Conversation:
     # the last answer
 
     def _open_source(self, number: str) -> None:
-        from nexi.cli.evidence import select_sources
-        from nexi.cli.open import browser_address, open_browser
-        from nexi.output import write
-
         (source,) = select_sources(self._last_result().answer.sources, _parse_number(number, "/open 1"))
         url = browser_address(source.number, source.url, source.link)
         if not open_browser(url):
             write(f"{url}\n")
 
     async def _export_answer(self, rest: str) -> None:
-        from nexi.answers.export_formats import EXPORT_FORMATS
-        from nexi.cli.runs import export_answer
-
         form, _, name = rest.partition(" ")
         if form not in EXPORT_FORMATS:
             raise NexiError(
@@ -418,7 +381,6 @@ class _Conversation:
         await export_answer(self._nexi.runs(), self._last_result().id, form, name.strip() or None)
 
     def _show_sources(self) -> None:
-        from nexi.output import print_note, print_sources
         from nexi.output.proof import support_by_source
 
         result = self._last_result()
@@ -429,14 +391,6 @@ class _Conversation:
 
     def _save_answer(self, name: str) -> None:
         """Save the last answer under this name, or under one made from the question that is free."""
-        import re
-        from pathlib import Path
-
-        from nexi.cli.delivery import answer_text
-        from nexi.errors import StoreError
-        from nexi.files import create_private_file
-        from nexi.output import clean_text, print_success
-
         text = f"# {' '.join(self._question.split())}\n\n{answer_text(self._last_result())}"
         stem = "-".join(re.findall(r"[^\W_]+", self._question.lower())[:MAX_NAME_WORDS])[:60] or "answer"
         names = (f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MAX_COPIES)))

@@ -6,20 +6,31 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from nexi.cli.completion import complete_space
+from nexi.cli.delivery import chosen_vault, deliver_report, output_path
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
-from nexi.cli.flags import parse_flags
-from nexi.cli.options import HELP, cost_options, filter_options, json_option, research_options, screen_options
-from nexi.cli.saving import SavingCommand, save_option
+from nexi.cli.flags import AskFlags, parse_flags
+from nexi.cli.open_question import ask_back
+from nexi.cli.options import (
+    HELP,
+    SavingCommand,
+    cost_options,
+    filter_options,
+    json_option,
+    research_options,
+    save_option,
+    screen_options,
+)
+from nexi.cli.runner import follow_run, load_terminal_config, research_screen, run_request, run_with_nexi, warn_without_model
+from nexi.cli.stdin import append_piped_text, read_question
+from nexi.events import AgendaProposed, Event
+from nexi.output import is_tty
 
 if TYPE_CHECKING:
-    from nexi.app import Run, RunResult
-    from nexi.cli.flags import AskFlags
+    from nexi.app import Run
     from nexi.cli.keys import KeyEcho
-    from nexi.config import Config
-    from nexi.events import Event
-    from nexi.output import Screen
 
 
 @click.command("research", cls=SavingCommand, context_settings=HELP)
@@ -63,14 +74,8 @@ def research_command(words: tuple[str, ...], **options: Any) -> None:
 
 def run_research(question: str, flags: AskFlags) -> None:
     """Research one question and deliver the report."""
-    import asyncio
-
     from nexi.app.research_state import ResearchState
-    from nexi.cli.delivery import chosen_vault, deliver_report, output_path
-    from nexi.cli.open_question import ask_back
-    from nexi.cli.runner import load_terminal_config, research_screen, run_request
-    from nexi.cli.stdin import append_piped_text, read_question
-    from nexi.output import is_tty
+    from nexi.cli.plan import settle_plan
 
     if question:
         question = append_piped_text(question)
@@ -81,36 +86,20 @@ def run_research(question: str, flags: AskFlags) -> None:
     config = load_terminal_config(flags.output)
     output_path(flags.output)  # fail before anything is spent
     vault = chosen_vault(config, flags.output)
-    if _has_person(flags) and not flags.go_on:
+    # whoever is at the terminal may be asked back, and approves the plan before money is spent
+    has_person = not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
+    if has_person and not flags.go_on:
         question = ask_back(config, run_request(flags, question, "research"))
-    with Interrupts(as_json=flags.output.as_json) as interrupts:
-        screen = research_screen(flags.output, ResearchState())
-        result = asyncio.run(_run_to_report(config, question, flags, interrupts, screen))
-        deliver_report(result, flags.output, screen, vault=vault)
-    exit_unless_answered(result)
-
-
-async def _run_to_report(config: Config, question: str, flags: AskFlags, interrupts: Interrupts, screen: Screen) -> RunResult:
-    from msgspec.structs import replace
-
-    from nexi.app import Nexi
-    from nexi.cli.plan import settle_plan
-    from nexi.cli.runner import follow_run, run_request, warn_without_model
-    from nexi.events import AgendaProposed
+    screen = research_screen(flags.output, ResearchState())
 
     async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
         if isinstance(event, AgendaProposed):
             await settle_plan(run, event, screen, keys)
 
-    holds_plan = flags.plan and _has_person(flags)  # who approves the plan before money is spent
-    request = replace(run_request(flags, question, "research"), holds_plan=holds_plan)
-    warn_without_model(config, request.model)
-    async with Nexi(config) as nexi:
-        return await follow_run(nexi.run(request), screen, interrupts, prompt if holds_plan else None)
-
-
-def _has_person(flags: AskFlags) -> bool:
-    """Whether somebody is at the terminal and may be asked."""
-    from nexi.output import is_tty
-
-    return not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
+    with Interrupts(as_json=flags.output.as_json) as interrupts:
+        request = replace(run_request(flags, question, "research"), holds_plan=flags.plan and has_person)
+        warn_without_model(config, request.model)
+        on_event = prompt if request.holds_plan else None
+        result = run_with_nexi(lambda nexi: follow_run(nexi.run(request), screen, interrupts, on_event), config)
+        deliver_report(result, flags.output, screen, vault=vault)
+    exit_unless_answered(result)

@@ -1,31 +1,49 @@
 """One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run.
 
-The commands that ask something sit above; below are the app, the screen and the signals.
+The commands sit above, also those that ask nothing and only want an open nexi; below are the app, the screen and the signals.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nexi.cli.keys import KeyEcho, hide_keys
+from nexi.cli.templates import system_prompt_of
+from nexi.config import EXTRACTIVE, Config, load_config
+from nexi.errors import ConfigError, StoppedError
+from nexi.events import Event
+from nexi.output import print_note, print_warning, set_plain_mode, write
 
 if TYPE_CHECKING:
-    from nexi.app import Run, RunOpening, RunRequest, RunResult
+    from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult
     from nexi.app.request import RunMode
     from nexi.app.research_state import ResearchState
     from nexi.cli.exits import Interrupts
     from nexi.cli.flags import AskFlags, OutputFlags
-    from nexi.cli.keys import KeyEcho
-    from nexi.config import Config
-    from nexi.events import Event
     from nexi.output import Screen
+
+T = TypeVar("T")
+
+
+def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config | None = None) -> T:
+    """Open nexi with this config, or the user's own, do the work and close it."""
+    import asyncio
+
+    from nexi.app import Nexi
+
+    async def run() -> T:
+        async with Nexi(config or load_config()) as nexi:
+            return await work(nexi)
+
+    return asyncio.run(run())
 
 
 def load_terminal_config(flags: OutputFlags) -> Config:
     """Load the config for the current folder, print its notes, and set plain mode for what is written from now on."""
     from nexi.app.project import with_project
-    from nexi.config import load_config
-    from nexi.output import print_warning, set_plain_mode
 
     set_plain_mode(flags.plain)
     config = with_project(load_config())
@@ -38,8 +56,6 @@ def load_terminal_config(flags: OutputFlags) -> Config:
 def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> RunRequest:
     """Build the request that the flags stand for."""
     from nexi.app import LAST_RUN, RunLimits, RunRequest
-    from nexi.cli.templates import system_prompt_of
-    from nexi.errors import ConfigError
 
     if flags.local and flags.web:
         raise ConfigError("--local and --web contradict each other", fix="leave one of them out")
@@ -78,8 +94,6 @@ def answer_screen(flags: OutputFlags, *, stream: bool = True) -> Screen:
 
 def research_screen(flags: OutputFlags, state: ResearchState) -> Screen:
     """The screen of a research run: a panel of its researchers, and always a summary."""
-    import time
-
     from nexi.output import Screen
     from nexi.output.panel import panel_for
 
@@ -95,10 +109,6 @@ async def follow_run(
 ) -> RunResult:
     """Show a run until it ends or a signal ends it; `on_event` may prompt the user after an event."""
     import asyncio
-
-    from nexi.cli.keys import hide_keys
-    from nexi.errors import StoppedError
-    from nexi.output import print_note
 
     async def show(event: Event) -> None:
         screen.show(event)
@@ -122,25 +132,8 @@ async def follow_run(
             raise StoppedError(error.message, fix=note) from error
 
 
-def model_of(result: RunResult) -> str:
-    """The model that answered."""
-    from nexi.events import RunStarted
-
-    return next((fact.model for fact in result.facts if isinstance(fact, RunStarted)), "")
-
-
-def question_of(result: RunResult) -> str:
-    """The question as the run's log has it."""
-    from nexi.events import RunStarted
-
-    return next((fact.query for fact in result.facts if isinstance(fact, RunStarted)), "")
-
-
 def warn_without_model(config: Config, model: str = "") -> None:
     """Print a hint if no model is configured, unless the built-in one was asked for."""
-    from nexi.config import EXTRACTIVE
-    from nexi.output import write
-
     config = config.override(model=model) if model else config
     if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
         write(

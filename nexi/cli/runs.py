@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
+from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
+from nexi.cli.flags import parse_flags
 from nexi.cli.options import HELP, json_option, screen_options
+from nexi.cli.runner import (
+    answer_screen,
+    follow_run,
+    load_terminal_config,
+    research_screen,
+    run_request,
+    run_with_nexi,
+)
+from nexi.config import load_config
+from nexi.events import AgendaSet, RunFinished
+from nexi.files import is_existing_file
+from nexi.output import answer_json, print_json, print_note, print_success, print_warning, write
+from nexi.text.controls import clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from nexi.app import RunDirectory, RunResult, RunSummary
-    from nexi.cli.flags import AskFlags
-    from nexi.config import Config
-    from nexi.output import Screen
+    from nexi.app import RunSummary
     from nexi.ports import RunStore
 
 DEFAULT_SHOWN_RUNS = 20
@@ -37,7 +52,7 @@ def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     with report_errors(as_json=as_json):
-        runs = _run_directory()
+        runs = open_runs(load_config())
         _print_runs([runs.check_lines(run) for run in runs.list_runs(num)], as_json)
 
 
@@ -45,10 +60,8 @@ def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 def _remove_command(ids: tuple[str, ...]) -> None:
     """Delete runs; their pages are deleted with the next cleanup."""
-    from nexi.output import print_success
-
     with report_errors():
-        directory = _run_directory()
+        directory = open_runs(load_config())
         for run_id in ids:
             directory.remove(run_id)
             print_success(f"Deleted run {run_id}.")
@@ -59,10 +72,8 @@ def _remove_command(ids: tuple[str, ...]) -> None:
 @click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
 def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
     """Keep runs and their pages, however old they are."""
-    from nexi.output import print_success
-
     with report_errors():
-        directory = _run_directory()
+        directory = open_runs(load_config())
         for run_id in ids:
             directory.keep(run_id, is_kept=not undo)
             print_success(f"Run {run_id} is {'no longer' if undo else 'now'} exempt from cleanups.")
@@ -72,11 +83,9 @@ def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
 def _tidy_command(dry_run: bool) -> None:
     """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
-    from nexi.config import load_config
-    from nexi.output import print_success
-
     with report_errors():
-        config, directory = load_config(), _run_directory()
+        config = load_config()
+        directory = open_runs(config)
         due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
         if dry_run:
             return _print_runs([run for run in directory.list_runs() if run.id in due], as_json=False)
@@ -89,11 +98,8 @@ def _tidy_command(dry_run: bool) -> None:
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
 def stop_command(run_id: str) -> None:
     """Tell a running run to answer now with what it has read."""
-    from nexi.events import RunFinished
-    from nexi.output import print_success, print_warning
-
     with report_errors():
-        directory = _run_directory()
+        directory = open_runs(load_config())
         if directory.request_stop(run_id):
             return print_success(f"Told run {run_id} to answer now.")
         facts = directory.open_log(run_id).facts
@@ -116,52 +122,32 @@ def resume_command(run_id: str, **options: Any) -> None:
 
     Model calls, searches and pages in its log are not repeated.
     """
-    import asyncio
-
-    from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer
-    from nexi.cli.flags import parse_flags
-    from nexi.cli.runner import load_terminal_config, model_of, question_of
-    from nexi.events import AgendaSet
-    from nexi.output import answer_json, print_json
+    from nexi.app.research_state import fold
 
     flags = parse_flags(options)
     with report_errors(as_json=flags.output.as_json), Interrupts(as_json=flags.output.as_json) as interrupts:
         config = load_terminal_config(flags.output)
         output_path(flags.output)  # fail before anything is spent
-        result, screen = asyncio.run(_run_to_result(config, run_id, flags, interrupts))
-        if any(isinstance(fact, AgendaSet) for fact in result.facts):
-            deliver_report(result, flags.output, screen)
-        elif path := output_path(flags.output):
-            write_answer(path, result, question_of(result), flags.output)
-        elif flags.output.as_json:
-            print_json(answer_json(result, question_of(result), model_of(result)))
-        else:
-            screen.finish(result)
-            print_next_steps(result)
-        exit_unless_answered(result)
-
-
-async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupts: Interrupts) -> tuple[RunResult, Screen]:
-    """Run it to its end; return the screen too, which knows what was streamed."""
-    from msgspec.structs import replace
-
-    from nexi.app import Nexi
-    from nexi.app.research_state import fold
-    from nexi.cli.runner import answer_screen, follow_run, research_screen, run_request
-    from nexi.output import print_note
-
-    async with Nexi(config) as nexi:
-        log = nexi.runs().open_log(run_id)
+        log = open_runs(config).open_log(run_id)
         facts = log.bare_facts
         if facts and getattr(facts[0], "mode", "") == "research":
             screen = research_screen(flags.output, fold(() if log.has_ended else facts))
         else:
             screen = answer_screen(flags.output)
         changes = replace(run_request(flags, ""), door="")
-        result = await follow_run(nexi.resume(run_id, changes=changes), screen, interrupts)
+        result = run_with_nexi(lambda nexi: follow_run(nexi.resume(run_id, changes=changes), screen, interrupts), config)
         if result.id != run_id:
             print_note(f"Run {run_id} had ended. Run {result.id} continues it.")
-        return result, screen
+        if any(isinstance(fact, AgendaSet) for fact in result.facts):
+            deliver_report(result, flags.output, screen)
+        elif path := output_path(flags.output):
+            write_answer(path, result, result.started.query, flags.output)
+        elif flags.output.as_json:
+            print_json(answer_json(result))
+        else:
+            screen.finish(result)
+            print_next_steps(result)
+        exit_unless_answered(result)
 
 
 @click.command("replay", context_settings=HELP)
@@ -172,13 +158,13 @@ def replay_command(run: str, as_json: bool) -> None:
 
     FILE is a bundle from `nexi export`.
     """
-    import tempfile
-
-    from nexi.cli.loop import run_with_nexi
-    from nexi.output import print_json, print_success, print_warning, write
+    from nexi.app.bundle import read_bundle
 
     with report_errors(as_json=as_json), tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
-        config, run_id = _locate_run(run, Path(folder))
+        config, run_id = load_config(), run
+        if is_existing_file(Path(run)):  # a bundle, which is unpacked into a temporary home
+            config = config.override(home=Path(folder))
+            run_id = read_bundle(Path(run), open_runs(config))
         replay = run_with_nexi(lambda nexi: nexi.replay(run_id), config)
         text = replay.result.answer.text
         if as_json:
@@ -191,21 +177,6 @@ def replay_command(run: str, as_json: bool) -> None:
                 print_warning(f"run {run_id} gave a different answer; to see the original: nexi --show {run_id}")
         if not replay.is_same:
             raise SystemExit(1)
-
-
-def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
-    """The config and ID to replay; a bundle is unpacked into a temporary home."""
-    from nexi.config import load_config
-    from nexi.files import is_existing_file
-
-    config = load_config()
-    if not is_existing_file(Path(run)):
-        return config, run
-    from nexi.app import open_runs
-    from nexi.app.bundle import read_bundle
-
-    there = config.override(home=folder)
-    return there, read_bundle(Path(run), open_runs(there))
 
 
 @click.command("export", context_settings=HELP)
@@ -227,8 +198,6 @@ def export_command(run_id: str, bundle: bool, form: str | None, sources: str | N
 
     from nexi.app.bundle import write_bundle
     from nexi.app.components import secrets_of
-    from nexi.config import load_config
-    from nexi.output import print_success
 
     with report_errors():
         if bundle == bool(form):
@@ -236,9 +205,9 @@ def export_command(run_id: str, bundle: bool, form: str | None, sources: str | N
         if sources and not (form and EXPORT_FORMATS[form].lists_sources):
             raise click.UsageError("--sources is for references: --format ris, bibtex or csl")
         if form:
-            return asyncio.run(export_answer(_run_directory(), run_id, form, output, _parse_numbers(sources or "")))
+            return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, _parse_numbers(sources or "")))
         path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
-        pages = write_bundle(_run_directory(), run_id, path, secrets_of(load_config()))
+        pages = write_bundle(open_runs(load_config()), run_id, path, secrets_of(load_config()))
         return print_success(f"Saved the run and its {pages} texts to {path}.")
 
 
@@ -257,38 +226,7 @@ async def export_answer(runs: RunStore, run_id: str, form: str, output: str | No
     write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
 
 
-def write_export(body: bytes, output: str, name: str = "the run") -> None:
-    """Write to stdout or a new file. Raises StoreError."""
-    from nexi.errors import StoreError
-    from nexi.files import create_private_file, store_error
-    from nexi.output import print_success
-
-    if output == "-":
-        sys.stdout.buffer.write(body)
-        return
-    path = Path(output).expanduser()
-    try:
-        create_private_file(path, body)
-    except FileExistsError as error:
-        raise StoreError(
-            f"{path} already exists", cause="files are never overwritten", fix="choose another name with -o"
-        ) from error
-    except OSError as error:
-        raise store_error("Could not write the export", path, error) from error
-    print_success(f"Saved {name} to {path}.")
-
-
-def _run_directory() -> RunDirectory:
-    from nexi.app import open_runs
-    from nexi.config import load_config
-
-    return open_runs(load_config())
-
-
 def _print_runs(runs: list[RunSummary], as_json: bool) -> None:
-    from nexi.output import print_json, write
-    from nexi.text.controls import clean_line
-
     if as_json:
         rows = [
             {"id": r.id, "created": r.created, "state": r.shown_state, "mode": r.mode, "query": r.query, "bytes": r.size}

@@ -9,10 +9,11 @@ from msgspec.structs import asdict
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, json_option
+from nexi.config import Config, load_config
+from nexi.output import print_json, print_note, write
 
 if TYPE_CHECKING:
     from nexi.backends.container import ContainerStatus, Lifecycle
-    from nexi.config import Config
 
 SCHEMA = "nexi-searxng-1"
 START_S = 600.0  # the first start downloads the image
@@ -32,8 +33,6 @@ def searxng_command() -> None:
 @json_option
 def _start_command(as_json: bool) -> None:
     """Start it, wait until it responds, and print its URL."""
-    from nexi.output import print_note
-
     with report_errors(as_json=as_json):
         config, lifecycle = _open_lifecycle()
         _print_status(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
@@ -64,15 +63,12 @@ def _status_command(as_json: bool) -> None:
 
 def _open_lifecycle() -> tuple[Config, Lifecycle]:
     from nexi.app import container_lifecycle
-    from nexi.config import load_config
 
     config = load_config()
     return config, container_lifecycle(config)
 
 
 def _print_status(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: bool) -> None:
-    from nexi.output import print_json, print_note, write
-
     settings, count = str(lifecycle.options.own_settings), len(status.users)
     if as_json:
         fields = {"users": list(status.users), "settings": settings, "state": str(lifecycle.state_path)}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 
 from nexi.cli.exits import report_errors
+from nexi.cli.open import open_browser
 from nexi.cli.options import HELP
+from nexi.config import load_config
+from nexi.output import print_note, print_warning
 
 
 @click.command("serve", context_settings=HELP)
@@ -69,9 +72,6 @@ def serve_command(
     their own: set NEXI_TOKEN, or `token` in the config.
     """
     with report_errors():
-        from nexi.cli.open import open_browser
-        from nexi.config import load_config
-        from nexi.output import print_note, print_warning
         from nexi.web import server
 
         config = load_config()

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,12 +15,34 @@ import click
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import json_option
+from nexi.config import (
+    CHECKS,
+    DEFAULT_CONFIG,
+    FIELD_VARIABLES,
+    LIST_SETTINGS,
+    NAME_OR_LIST_SETTINGS,
+    OLD_NAMES,
+    QUESTIONS,
+    SEARXNG_QUESTION,
+    SECRET_SETTINGS,
+    TEXT_SETTINGS,
+    Config,
+    ModelOffer,
+    change_config,
+    describe_unknown_keys,
+    editor_command,
+    load_config,
+    nexi_home,
+    read_file_settings,
+    run_first_time_setup,
+    save_config,
+)
 from nexi.errors import ConfigError
+from nexi.output import print_json, print_note, print_success, print_warning, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nexi.config import Config, ModelOffer
 
 __all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
 
@@ -37,9 +61,6 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
     api_keys.brave, prices.MODEL. Separate list items with commas: `nexi config set search_backend searxng,wikipedia`.
     `nexi config add` leaves the other items of a list.
     """
-    from nexi.config import load_config
-    from nexi.output import print_json, print_warning, write
-
     if ctx.invoked_subcommand is None:
         with report_errors(as_json=as_json):
             config = load_config()
@@ -79,9 +100,6 @@ def _path_command() -> None:
 def _get_command(key: str) -> None:
     """Print the effective value of a setting, keys masked."""
     with report_errors():
-        from nexi.config import load_config
-        from nexi.output import write
-
         name, parts = _split_key(key)
         value = load_config().to_masked_dict()[name]
         for part in parts:
@@ -99,9 +117,6 @@ def _set_command(key: str, value: str | None) -> None:
 
     Without VALUE it is read from stdin, which keeps keys out of the shell history.
     """
-    from nexi.config import change_config, read_file_settings
-    from nexi.output import print_success
-
     with report_errors():
         word = _read_typed_value(key) if value is None else value
         name, parts = _split_key(key)
@@ -123,9 +138,6 @@ def _add_command(key: str, value: str) -> None:
 
     The other items stay; `nexi config set` replaces them.
     """
-    from nexi.config import LIST_SETTINGS, change_config, read_file_settings
-    from nexi.output import print_success
-
     with report_errors():
         name, _ = _split_key(key)
         if name not in LIST_SETTINGS:
@@ -141,9 +153,6 @@ def _add_command(key: str, value: str) -> None:
 @click.argument("key")
 def _unset_command(key: str) -> None:
     """Reset a setting to its default."""
-    from nexi.config import change_config, read_file_settings
-    from nexi.output import print_success
-
     with report_errors():
         name, parts = _split_key(key)
         if not parts:
@@ -165,17 +174,12 @@ def _setup_command() -> None:
 
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
     """The items of a list setting; none for any other."""
-    from nexi.config import LIST_SETTINGS
-
     value = settings.get(name) if name in LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
 
 
 def _warn_if_overridden(name: str) -> None:
     """Warn that the environment overrides a setting that was changed in the file."""
-    from nexi.config import FIELD_VARIABLES, load_config
-    from nexi.output import print_warning
-
     if name in load_config().origin.env:
         variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
         print_warning(f"the environment overrides it; to use the file, unset {variables}")
@@ -187,8 +191,6 @@ def _read_typed_value(key: str) -> str:
         return sys.stdin.readline().rstrip("\r\n")
     import getpass
 
-    from nexi.config import SECRET_SETTINGS
-
     if not any(part in SECRET_SETTINGS for part in key.split(".")):
         raise click.UsageError("Missing argument 'VALUE'.")
     try:
@@ -199,8 +201,6 @@ def _read_typed_value(key: str) -> str:
 
 def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
     """Split a key into setting and path. Model names may contain dots. Raises ConfigError."""
-    from nexi.config import CHECKS, OLD_NAMES, describe_unknown_keys
-
     name, _, rest = key.partition(".")
     name = OLD_NAMES.get(name, name)
     if name not in CHECKS:
@@ -219,8 +219,6 @@ def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
 
 def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
     """Parse a typed word for this setting: text as is, lists by comma, else JSON."""
-    from nexi.config import LIST_SETTINGS, TEXT_SETTINGS
-
     last = parts[-1] if len(parts) == 2 else name
     if name == "api_keys" and parts:
         return _parse_json(word, word) if word.startswith("[") else word
@@ -232,8 +230,6 @@ def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
 
 
 def _parse_names(name: str, word: str) -> Any:
-    from nexi.config import NAME_OR_LIST_SETTINGS
-
     if word.strip().startswith("["):
         return _parse_json(word, word)
     names = [part.strip() for part in word.split(",") if part.strip()]
@@ -241,8 +237,6 @@ def _parse_names(name: str, word: str) -> Any:
 
 
 def _parse_json(word: str, otherwise: Any) -> Any:
-    import json
-
     try:
         return json.loads(word.lower() if word.strip().lower() in ("true", "false", "null") else word)
     except (ValueError, RecursionError):
@@ -279,8 +273,6 @@ def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
 
 
 def _show_table(config: Config) -> None:
-    from nexi.output import write
-
     settings = config.to_masked_dict()
     width = max(map(len, settings))
     rows = [(name, _format_value(value), _setting_source(config, name)) for name, value in settings.items()]
@@ -291,8 +283,6 @@ def _show_table(config: Config) -> None:
 
 def _setting_source(config: Config, name: str) -> str:
     """Where a setting comes from."""
-    from nexi.config import DEFAULT_CONFIG, OLD_NAMES
-
     if name in config.origin.env or name == "environment_keys":
         return "environment"
     names = {name, *(old for old, new in OLD_NAMES.items() if new == name)}
@@ -301,8 +291,6 @@ def _setting_source(config: Config, name: str) -> str:
 
 
 def _format_value(value: Any) -> str:
-    import json
-
     if isinstance(value, str):
         return value if value.isprintable() else json.dumps(value, ensure_ascii=False)
     return json.dumps(value, ensure_ascii=False)
@@ -315,8 +303,6 @@ def run_setup() -> Config:
     """Run the first-time setup with the local models to choose from. Raises ConfigError without a terminal."""
     from nexi.app.factory import find_container_engine
     from nexi.app.local_models import PORTS
-    from nexi.config import QUESTIONS, SEARXNG_QUESTION, run_first_time_setup
-    from nexi.output import write
 
     if not sys.stdin.isatty():
         raise ConfigError(
@@ -345,8 +331,6 @@ def local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool =
     import asyncio
 
     from nexi.app.local_models import PORTS, find_servers
-    from nexi.config import ModelOffer
-    from nexi.output import write
 
     ports = PORTS if ports is None else ports
     servers = asyncio.run(find_servers(ports))
@@ -368,8 +352,6 @@ def _list_models_at(base_url: str, api_key: str) -> list[str]:
     import asyncio
 
     from nexi.app.local_models import list_endpoint_models
-    from nexi.config import Config
-    from nexi.output import print_warning
 
     names, error = asyncio.run(list_endpoint_models(Config(base_url=base_url, api_key=api_key, model="any")))
     if error:
@@ -381,9 +363,7 @@ def _find_failures(answers: Mapping[str, Any]) -> list[str]:
     """Test model and search with these answers and print the results; return the failures."""
     import asyncio
 
-    from nexi.config import load_config
     from nexi.doctor import examine_settings
-    from nexi.output import print_note, print_success, write
 
     write("Testing model and search ...\n", sys.stderr)
     settings = {name: value for name, value in answers.items() if value}  # the environment fills in what is empty
@@ -420,17 +400,12 @@ def format_window(tokens: int | None, largest: int | None) -> str:
 
 
 def print_config_path() -> None:
-    from nexi.output import write
-
     write(f"{_default_config_path()}\n")
 
 
 def edit_config() -> None:
     """Open the config file in the user's editor; write the defaults first if there is none."""
-    import os
     import subprocess
-
-    from nexi.config import DEFAULT_CONFIG, Config, editor_command, load_config, save_config
 
     try:
         path = load_config().config_path
@@ -448,6 +423,4 @@ def edit_config() -> None:
 
 
 def _default_config_path() -> Path:
-    from nexi.config import nexi_home
-
     return nexi_home() / "config.json"

@@ -10,12 +10,13 @@ import msgspec
 
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import report_errors
-from nexi.cli.loop import run_with_nexi
 from nexi.cli.options import HELP, combine_options, json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.output import clean_line, clean_text, print_json, print_success, print_warning, write
+from nexi.types import Space, StoredSource
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
-    from nexi.types import Space, StoredSource
 
 SCHEMA = "nexi-spaces-1"
 MAX_SHOWN_SOURCES, MAX_SHOWN_RUNS = 50, 20
@@ -34,8 +35,6 @@ _name = click.argument("name", shell_complete=complete_space)
 @click.pass_context
 def spaces_command(ctx: click.Context, as_json: bool) -> None:
     """List spaces: questions and files that belong together."""
-    from nexi.output import clean_line, print_json, write
-
     if ctx.invoked_subcommand:
         return None
     with report_errors(as_json=as_json):
@@ -56,9 +55,6 @@ def spaces_command(ctx: click.Context, as_json: bool) -> None:
 @_setting_options
 def _add_command(name: str, targets: tuple[str, ...], **settings: Any) -> None:
     """Add a space, with files and pages to search first."""
-    from nexi.output import print_success
-    from nexi.types import Space
-
     with report_errors():
         run_with_nexi(lambda nexi: _add_space(nexi, Space(name, **_drop_unset(settings)), targets))
         print_success(f'Added the space {name}. Ask in it: nexi --space {name} "your question"')
@@ -69,8 +65,6 @@ def _add_command(name: str, targets: tuple[str, ...], **settings: Any) -> None:
 @_setting_options
 def _set_command(name: str, **settings: Any) -> None:
     """Change the instructions or defaults of a space; an empty value removes one."""
-    from nexi.output import print_success
-
     with report_errors():
         if not (changes := _drop_unset(settings)):
             raise click.UsageError("name what to change, for example --instructions")
@@ -87,8 +81,6 @@ def _set_command(name: str, **settings: Any) -> None:
 @json_option
 def _show_command(name: str, as_json: bool) -> None:
     """Show a space with its files, pages and questions."""
-    from nexi.output import clean_line, clean_text, print_json, write
-
     with report_errors(as_json=as_json):
         space, sources, runs = run_with_nexi(lambda nexi: _read_space(nexi, name))
         if as_json:
@@ -113,7 +105,6 @@ def _show_command(name: str, as_json: bool) -> None:
 def _remove_command(name: str, with_files: bool) -> None:
     """Remove a space. Its questions stay in the history, its files in the knowledge base."""
     from nexi.app.spaces import remove_space
-    from nexi.output import print_success
 
     with report_errors():
         count = run_with_nexi(lambda nexi: remove_space(nexi.ports, name, deletes_files=with_files))
@@ -135,7 +126,6 @@ async def _list_spaces(nexi: Nexi) -> list[tuple[Space, int]]:
 
 async def _add_space(nexi: Nexi, space: Space, targets: tuple[str, ...]) -> None:
     from nexi.app.intake import DocumentIndexing
-    from nexi.output import print_warning, write
 
     nexi.spaces().add(space)
     indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))

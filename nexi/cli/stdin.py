@@ -6,6 +6,8 @@ import os
 import stat
 import sys
 
+from nexi.output import write
+
 MAX_BYTES = 4_000_000
 MAX_PIPED_CHARS = 50_000
 PAUSE_S = 2.0
@@ -24,8 +26,6 @@ def append_piped_text(question: str) -> str:
     text = _read_piped_text()
     if not text:
         return question
-    from nexi.output import write
-
     excerpt = text[:MAX_PIPED_CHARS]
     whole = f"the first {len(excerpt):,} of {len(text):,}" if len(text) > len(excerpt) else f"{len(excerpt):,}"
     write(f"Added {whole} characters from stdin to the question\n", sys.stderr)

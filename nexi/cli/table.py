@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
+from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_NOT_ANSWERED, report_errors
+from nexi.cli.knowledge import open_progress
 from nexi.cli.options import HELP, cost_options, json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.output import write
 
 FORMS = ("md", "csv", "xlsx", "json")
 MAX_SILENT = 3  # documents without progress
@@ -47,10 +51,6 @@ def table_command(
       nexi table "Who wrote it? How many people took part?" papers/ -o papers.xlsx
     """
     from nexi.app import RunLimits, TableRequest
-    from nexi.cli.knowledge import open_progress
-    from nexi.cli.loop import run_with_nexi
-    from nexi.cli.runs import write_export
-    from nexi.output import write
     from nexi.output.value_table import render_table
 
     form = form or ("json" if as_json else _form_of_name(output))

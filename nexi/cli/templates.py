@@ -6,15 +6,19 @@ them.
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
+from nexi.cli.exits import report_errors
 from nexi.cli.options import json_option
+from nexi.config import nexi_home
 from nexi.errors import ConfigError
 from nexi.files import is_existing_file
+from nexi.output import print_json, write
 
 if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags
@@ -44,8 +48,6 @@ class _Template(Struct, frozen=True):
 
 
 def _templates_folder() -> Path:
-    from nexi.config import nexi_home
-
     return nexi_home() / "templates"
 
 
@@ -61,8 +63,6 @@ def list_templates(place: Path | None = None) -> list[_Template]:
 
 def read_template(name: str, place: Path | None = None) -> _Template:
     """Read a template. Raises ConfigError, with a suggestion for a typo."""
-    import difflib
-
     place = place or _templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and is_existing_file(path):
@@ -114,9 +114,6 @@ def _unreadable_error(path: Path, error: Exception) -> ConfigError:
 def templates_command(as_json: bool) -> None:
     """List the saved templates."""
     import sys
-
-    from nexi.cli.exits import report_errors
-    from nexi.output import print_json, write
 
     with report_errors(as_json=as_json):
         templates = list_templates()

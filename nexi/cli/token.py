@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
+from nexi.app.owner_token import OwnerToken
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
+from nexi.config import load_config
 from nexi.errors import ConfigError
+from nexi.output import write
 
 
 @click.command("token", context_settings=HELP)
@@ -19,10 +22,6 @@ def token_command(makes_new: bool) -> None:
     Programs send it as `Authorization: Bearer TOKEN`. Browsers get it from the link that `nexi serve` prints, or
     ask for it.
     """
-    from nexi.app.owner_token import OwnerToken
-    from nexi.config import load_config
-    from nexi.output import write
-
     with report_errors():
         config = load_config()
         if makes_new and config.token:

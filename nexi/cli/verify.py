@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_CONTRADICTED, EXIT_NOT_VERIFIED, report_errors
 from nexi.cli.options import HELP, cost_options, json_option
+from nexi.cli.runner import run_with_nexi
+from nexi.config import load_config
+from nexi.errors import StoreError
+from nexi.files import is_existing_path
+from nexi.output import write
+from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
     from nexi.app import Target
@@ -58,13 +66,8 @@ def verify_command(
       nexi verify notes.txt --against paper.pdf --against https://example.org/page
       nexi verify --audit report.md --format html -o audit.html
     """
-    import json
-
     from nexi.app import RunLimits, VerifyRequest
-    from nexi.cli.loop import run_with_nexi
-    from nexi.cli.runs import write_export
     from nexi.exports import export_verification
-    from nexi.output import write
     from nexi.output.verification import verification_json, verification_markdown
 
     form = form or ("json" if as_json else _form_of_name(output))
@@ -102,9 +105,6 @@ def _form_of_name(output: str | None) -> str:
 def _read_target(target: str) -> Target:
     """Read a file or stdin; an address is a page, and anything else is the ID of a run. Raises NexiError."""
     from nexi.app import Target
-    from nexi.errors import StoreError
-    from nexi.files import is_existing_path
-    from nexi.urls import is_web_url
 
     if is_web_url(target):
         return Target(url=target.strip())
@@ -131,6 +131,5 @@ def _read_file(path: Path) -> str:
     if file_format is None or file_format.is_text:
         return data.decode("utf-8", "replace")
     from nexi.app.documents import read_document
-    from nexi.config import load_config
 
     return asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text

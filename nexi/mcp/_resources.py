@@ -55,7 +55,7 @@ def register_resources(server: MCPServer[Any], host: RunHost) -> None:
             view = _views.show_research(snapshot).model_dump(mode="json")
             return _to_json({"schema": "nexi-run-1", **view, "mode": started.mode})
         sources = dict.fromkeys(fact.source.url for fact in snapshot.facts if isinstance(fact, SourceNumbered))
-        return _to_json({**answer_json(result, started.query, started.model), "read": list(sources)})
+        return _to_json({**answer_json(result), "read": list(sources)})
 
     @server.resource("nexi://runs/{run_id}/events", name="events", title="The events of a run", mime_type=LINES)
     async def events(run_id: str) -> str:

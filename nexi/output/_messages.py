@@ -130,8 +130,8 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
     write_raw(escape_json(json.dumps(value, ensure_ascii=False)) + "\n", sys.stdout)
 
 
-def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
-    """The versioned object that `--json` prints."""
+def answer_json(result: RunResult, question: str = "") -> dict[str, Any]:
+    """The versioned object that `--json` prints; the question as it was typed, else as the run's log has it."""
     from nexi.answers.answered import list_readings
     from nexi.answers.papers import group_works
     from nexi.output._sources import conflict_json, source_json
@@ -142,7 +142,7 @@ def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
     return {
         "schema": ANSWER_SCHEMA,
         "id": result.id,
-        "question": question,
+        "question": question or result.started.query,
         "answer": result.answer.text,
         "answered": result.answer.answered,
         **({"readings": readings} if readings else {}),
@@ -151,7 +151,7 @@ def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
         "read": result.read_urls,
         "stop": end.stop.value,
         "warnings": list(end.warnings),
-        "model": model,
+        "model": result.started.model,
         "iterations": end.iterations,
         "model_calls": end.model_calls,
         "pages": end.pages,

@@ -75,10 +75,9 @@ def render_json(result: RunResult) -> str:
     """The object that `--json` prints; of an agentic search, its own object."""
     from nexi.output import answer_json
 
-    started = next(f for f in result.facts if isinstance(f, RunStarted))
-    if started.mode == "agentic":
+    if result.started.mode == "agentic":
         return result.answer.text
-    return json.dumps(answer_json(result, started.query, started.model), ensure_ascii=True)
+    return json.dumps(answer_json(result), ensure_ascii=True)
 
 
 def passages_of(answer: str) -> str:

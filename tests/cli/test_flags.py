@@ -299,7 +299,7 @@ def test_copy_without_any_means_warns_and_the_answer_stands(online: Command, pro
 
 
 def test_copy_on_a_terminal_is_an_escape_sequence(programs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    from nexi.cli.clipboard import copy_text
+    from nexi.cli.delivery import copy_text
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert copy_text("Mañana 🌙")

@@ -101,7 +101,7 @@ def test_the_prompt_says_what_is_recorded(online: Command, web: str, monkeypatch
             return line
 
     monkeypatch.setattr("nexi.cli.prompt.open_prompt", lambda *_, **__: Lines())
-    monkeypatch.setattr("nexi.output.is_tty", lambda _: True)
+    monkeypatch.setattr("nexi.cli.delivery.is_tty", lambda _: True)
     done = online("--plain", stdin=Terminal())
     compare_golden("repl.txt", normalised(f"{done.err}[stdout]\n{done.out}[exit code {done.code}]\n", online, web))
 

@@ -51,7 +51,7 @@ async def test_the_text_its_stream_and_its_json_cite_sources_in_the_order_of_fir
         session = await load_last_conversation(nexi.runs(), nexi.history())
         replay = await nexi.replay(session.last_run)
     streamed = "".join(event.text for event in world.events if isinstance(event, TextDelta))
-    result = answer_json(replay.result, "", "")
+    result = answer_json(replay.result)
     assert (streamed, replay.result.answer.text, replay.is_same) == (SHOWN, SHOWN, True)
     assert [(source["n"], source["url"]) for source in result["sources"]] == [(1, VENUS), (2, MARS)]
     assert [claim.numbers for claim in replay.result.answer.review.proof.checked] == [(1,), (2, 1)]
