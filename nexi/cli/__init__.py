@@ -7,6 +7,7 @@ called, and heavy modules by the function that needs them, so that `nexi --versi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -87,8 +88,6 @@ class _QuestionGroup(click.Group):
         place = COMMANDS.get(cmd_name)
         if place is None:
             return super().get_command(ctx, cmd_name)
-        from importlib import import_module
-
         module, _, name = place.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
@@ -145,12 +144,12 @@ class _QuestionCommand(SavingCommand):
         write_help(self, ctx, formatter)
 
 
-def _lazy_completion(name: str, module: str = "guide") -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def _lazy_completion(
+    name: str, module: str = "completion"
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A completion function of a module of nexi.cli, imported when a shell asks."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from importlib import import_module
-
         items: list[CompletionItem] = getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
         return items
 
@@ -163,7 +162,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=_QuestionCommand, context_settings=HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
@@ -183,9 +182,7 @@ def main() -> None:
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
 @click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base.")
-@click.option(
-    "--space", metavar="NAME", shell_complete=_lazy_completion("complete_space", "completion"), help="Ask in this space."
-)
+@click.option("--space", metavar="NAME", shell_complete=_lazy_completion("complete_space"), help="Ask in this space.")
 @cost_options
 @click.option("--deep", is_flag=True, help="Research in rounds and write a report, as research does.")
 @research_options
@@ -205,12 +202,7 @@ def main() -> None:
 @click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
 @click.option("--prev", is_flag=True, help="Show the last answer.")
-@click.option(
-    "--show",
-    metavar="ID",
-    shell_complete=_lazy_completion("complete_history", "completion"),
-    help="Show the answer with this ID.",
-)
+@click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this ID.")
 @click.option("--clear-history", is_flag=True, help="Delete all search history.")
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
@@ -236,6 +228,4 @@ def ask(words: tuple[str, ...], **options: Any) -> None:
 def __getattr__(name: str) -> Any:
     if name not in SEED_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(SEED_NAMES[name]), name)

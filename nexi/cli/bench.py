@@ -5,14 +5,21 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 
+from nexi.bench.plot import render_plot
+from nexi.bench.questions import BenchQuestion, read_questions
+from nexi.bench.report import figures_json, group_figures, render_table
+from nexi.bench.results import BenchRow, Results
+from nexi.bench.scores import score_answer
 from nexi.cli.exits import EXIT_CANCELLED, report_errors
 from nexi.cli.options import HELP, json_option
+from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
 from nexi.files import store_error
 from nexi.output import clean_line, is_tty, print_json, print_note, print_warning, write
@@ -20,8 +27,7 @@ from nexi.output import clean_line, is_tty, print_json, print_note, print_warnin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nexi.bench.questions import BenchQuestion
-    from nexi.bench.results import BenchRow, Results
+    from nexi.app import Nexi
 
 SCHEMA = "nexi-bench-report-1"
 MAX_BAD_ROWS_SHOWN = 10
@@ -49,9 +55,6 @@ def bench_command(file: Path, **options: Any) -> None:
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
     are saved next to it as they arrive; run the same command again to continue after a stop.
     """
-    from nexi.bench.questions import read_questions
-    from nexi.bench.results import Results
-
     flags = _BenchFlags(**options)
     with report_errors(as_json=flags.as_json):
         question_file = read_questions(file)
@@ -59,7 +62,12 @@ def bench_command(file: Path, **options: Any) -> None:
             print_warning(f"{file.name}, {problem}; skipped")
         if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
             print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
-        questions = _sample_questions(question_file.questions, flags.limit, flags.seed)
+        questions = list(question_file.questions)
+        if flags.limit and flags.limit < len(questions):
+            order = list(range(len(questions)))
+            random.Random(flags.seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
+            # in file order; a smaller sample with the same seed is part of a larger one
+            questions = [questions[i] for i in sorted(order[: flags.limit])]
         config = load_config()
         config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
         model = config.endpoint("answer").model
@@ -68,8 +76,8 @@ def bench_command(file: Path, **options: Any) -> None:
         results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
         if results.damaged:
             print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
-        count = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
-        print_note(f"{count} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
+        left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
+        print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
         stop_reason = _ask_questions(config, questions, results, flags)
         _report_results(file, questions, results, flags)
         if stop_reason:
@@ -91,75 +99,42 @@ class _BenchFlags(Struct, frozen=True):
     as_json: bool
 
 
-def _sample_questions(questions: Sequence[BenchQuestion], limit: int | None, seed: int) -> list[BenchQuestion]:
-    """Draw the questions to ask, in file order; a smaller sample with the same seed is part of a larger one."""
-    if not limit or limit >= len(questions):
-        return list(questions)
-    order = list(range(len(questions)))
-    random.Random(seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
-    return [questions[i] for i in sorted(order[:limit])]
-
-
 def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
     """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
-    import asyncio
-
-    from nexi.app import Nexi, RunRequest
+    from nexi.app import RunRequest
     from nexi.bench.runner import BenchRunner
 
-    progress = _BenchProgress(questions, results, flags.max_cost)
+    numbers = count(1)
 
-    async def ask() -> bool:
-        async with Nexi(config) as nexi:
-            bench = BenchRunner(
-                nexi,
-                results,
-                RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False),
-                workers=flags.concurrency,
-                max_cost=flags.max_cost,
-                tell=progress.show_answer,
-            )
-            await bench.run(questions)
-            return bench.is_out_of_budget
-
-    try:
-        is_spent = asyncio.run(ask())
-    except KeyboardInterrupt:
-        return "Stopped"
-    return f"Reached the cost limit of ${flags.max_cost:g}" if is_spent else ""
-
-
-class _BenchProgress:
-    """A line on stderr for each answer; off a terminal for every tenth."""
-
-    def __init__(self, questions: Sequence[BenchQuestion], results: Results, max_cost: float | None) -> None:
-        self._questions, self._results, self._max_cost = questions, results, max_cost
-        self._count = 0
-
-    def show_answer(self, question: BenchQuestion, row: BenchRow) -> None:
-        from nexi.bench.scores import score_answer
-
-        self._count += 1
-        if not is_tty(sys.stderr) and self._count % PIPED_PROGRESS_EVERY:
+    def show_answer(question: BenchQuestion, row: BenchRow) -> None:
+        if next(numbers) % PIPED_PROGRESS_EVERY and not is_tty(sys.stderr):
             return
-        rows = self._results.rows
-        verdicts = [score_answer(rows[q.id].answer, q.answers).correct for q in self._questions if q.id in rows]
+        rows = results.rows
+        verdicts = [score_answer(rows[q.id].answer, q.answers).correct for q in questions if q.id in rows]
         mark = "failed" if row.error else ("right" if score_answer(row.answer, question.answers).correct else "wrong")
-        money = f", ${self._results.cost:.4f}" + (f" of ${self._max_cost:g}" if self._max_cost else "")
+        money = f", ${results.cost:.4f}" + (f" of ${flags.max_cost:g}" if flags.max_cost else "")
         print_note(
-            f"[{len(verdicts)}/{len(self._questions)}] {mark}, {row.seconds:.1f} s; "
+            f"[{len(verdicts)}/{len(questions)}] {mark}, {row.seconds:.1f} s; "
             f"{100 * sum(verdicts) / len(verdicts):.0f} % right so far{money}: {clean_line(question.text)[:70]}",
             None,
             "dim",
         )
 
+    async def ask(nexi: Nexi) -> bool:
+        template = RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
+        bench = BenchRunner(nexi, results, template, workers=flags.concurrency, max_cost=flags.max_cost, tell=show_answer)
+        await bench.run(questions)
+        return bench.is_out_of_budget
+
+    try:
+        is_spent = run_with_nexi(ask, config)
+    except KeyboardInterrupt:
+        return "Stopped"
+    return f"Reached the cost limit of ${flags.max_cost:g}" if is_spent else ""
+
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
     """Print the table and the most common error, and write the plot."""
-    from nexi.bench.plot import render_plot
-    from nexi.bench.report import figures_json, group_figures, render_table
-    from nexi.bench.scores import score_answer
-
     rows = {q.id: results.rows[q.id] for q in questions if q.id in results.rows}
     if not rows:
         return
@@ -178,5 +153,6 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
         write(f"\n{render_table(figures)}")
         print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")
     errors = Counter(row.error for row in rows.values() if row.error)
-    for message, count in errors.most_common(1):
-        print_warning(f"{errors.total()} questions have no answer; most common error ({count}): {clean_line(message)[:300]}")
+    for message, times_seen in errors.most_common(1):
+        cause = f"most common error ({times_seen}): {clean_line(message)[:300]}"
+        print_warning(f"{errors.total()} questions have no answer; {cause}")

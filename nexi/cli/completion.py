@@ -1,4 +1,4 @@
-"""`nexi completion`: the script that completes subcommands, options, IDs and templates; also the completion of IDs."""
+"""`nexi completion`: the script that completes subcommands and options, and how IDs and names are completed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from click.shell_completion import CompletionItem
 
 INSTALL_LINES = {
@@ -14,61 +16,55 @@ INSTALL_LINES = {
     "zsh": 'eval "$(nexi completion zsh)" in ~/.zshrc',
     "fish": "nexi completion fish > ~/.config/fish/completions/nexi.fish",
 }
-
-
-MAX_COMPLETED_RUNS = 50
+MAX_COMPLETED = 50  # runs or answers, the latest
 
 
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the IDs of recent runs, newest first, with state and question."""
-    from click.shell_completion import CompletionItem
-
     from nexi.app.history import open_runs
     from nexi.config import load_config
-    from nexi.errors import NexiError
 
-    try:
-        runs = open_runs(load_config()).list_runs(MAX_COMPLETED_RUNS)
-    except NexiError:
-        return []
-    return [
-        CompletionItem(run.id, help=f"{run.state}: {' '.join(run.query.split())[:60]}")
-        for run in runs
-        if run.id.startswith(incomplete)
-    ]
+    def list_runs() -> list[tuple[str, str]]:
+        runs = open_runs(load_config()).list_runs(MAX_COMPLETED)
+        return [(run.id, f"{run.state}: {' '.join(run.query.split())[:60]}") for run in runs]
+
+    return _complete_names(list_runs, incomplete)
 
 
 def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the IDs of recent answers, with their questions."""
-    from click.shell_completion import CompletionItem
-
     from nexi.app.history import get_last_n_entries
-    from nexi.errors import NexiError
 
-    try:
-        entries = get_last_n_entries(50)
-    except NexiError:
-        return []
-    return [
-        CompletionItem(e.id, help=" ".join(e.query.split())[:60])
-        for e in entries
-        if e.id.isalnum() and e.id.startswith(incomplete)
-    ]
+    def list_entries() -> list[tuple[str, str]]:
+        entries = get_last_n_entries(MAX_COMPLETED)
+        return [(entry.id, " ".join(entry.query.split())[:60]) for entry in entries if entry.id.isalnum()]
+
+    return _complete_names(list_entries, incomplete)
 
 
 def complete_space(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of spaces."""
-    from click.shell_completion import CompletionItem
-
     from nexi.app.factory import open_spaces
     from nexi.config import load_config
+
+    return _complete_names(lambda: [(space.name, "") for space in open_spaces(load_config()).list_all()], incomplete)
+
+
+def complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from nexi.cli.templates import list_templates
+
+    return _complete_names(lambda: [(template.name, template.first_line) for template in list_templates()], incomplete)
+
+
+def _complete_names(list_names: Callable[[], list[tuple[str, str]]], incomplete: str) -> list[CompletionItem]:
+    """The names that begin as what was typed, with what they stand for; none where they cannot be read."""
+    from click.shell_completion import CompletionItem
+
     from nexi.errors import NexiError
 
     try:
-        spaces = open_spaces(load_config()).list_all()
+        return [CompletionItem(name, help=about) for name, about in list_names() if name.startswith(incomplete)]
     except NexiError:
         return []
-    return [CompletionItem(space.name) for space in spaces if space.name.startswith(incomplete)]
 
 
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))

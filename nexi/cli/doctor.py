@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from nexi.app.history import open_runs
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.knowledge import repair_store
 from nexi.cli.options import json_option
@@ -16,7 +18,9 @@ from nexi.errors import NexiError
 from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
-    from nexi.doctor import Check, DoctorReport
+    from collections.abc import Sequence
+
+    from nexi.doctor import Check
 
 
 @click.command("doctor")
@@ -30,8 +34,6 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
     Sends one small request to the configured model and to each search service. Exits with 1 if a search cannot work.
     """
     with report_errors(as_json=as_json):
-        import asyncio
-
         from nexi.app.pair_models import grade_judge
         from nexi.doctor import examine_services, examine_setup
 
@@ -39,9 +41,9 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
             checks = asyncio.run(examine_services()).checks
             if as_json:
                 return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in checks]})
-            width = max((len(check.name) for check in checks), default=0)
-            total = f"\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n"
-            return write("".join(_check_lines(check, width) for check in checks) + total)
+            return write(
+                f"{_render_checks(checks)}\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n"
+            )
         if repair:
             write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
             write(_repair_logs(), sys.stderr)
@@ -51,12 +53,21 @@ def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_service
                 raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
             # the grade is saved, and the report then names it
             run_with_nexi(lambda nexi: grade_judge(config, nexi.gate().open_llm("judge", "probe"), nexi.clock), config)
-        return _print_report(asyncio.run(examine_setup()), as_json=as_json)
+        report = asyncio.run(examine_setup())
+        if as_json:
+            print_json(report.as_json())
+        else:
+            problems = sum(not check.ok for check in report.checks)
+            verdict = "Searches will work" if report.ok else "Searches will not work yet"
+            more = f"; {problems} problem{'s' * (problems != 1)} found" if report.ok and problems else ""
+            write(f"{_render_checks(report.checks)}\n{verdict}{more}.\n")
+        if not report.ok:
+            raise SystemExit(EXIT_FAILURE)
+        return None
 
 
 def _repair_logs() -> str:
     """Repair every damaged log and say, for each, what was saved and what is lost."""
-    from nexi.app import open_runs
     from nexi.app.integrity import repair_logs
 
     repairs, errors = repair_logs(open_runs(load_config()))
@@ -70,21 +81,12 @@ def _repair_logs() -> str:
     return "".join(lines) or "The run logs are intact: nothing was changed.\n"
 
 
-def _print_report(report: DoctorReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report.as_json())
-    else:
-        width = max(len(check.name) for check in report.checks)
-        problems = sum(not check.ok for check in report.checks)
-        verdict = "Searches will work" if report.ok else "Searches will not work yet"
-        more = f"; {problems} problem{'s' * (problems != 1)} found" if report.ok and problems else ""
-        write("".join(_check_lines(check, width) for check in report.checks) + f"\n{verdict}{more}.\n")
-    if not report.ok:
-        raise SystemExit(EXIT_FAILURE)
-
-
-def _check_lines(check: Check, width: int) -> str:
-    """Format one check, with its cause and fix below."""
-    head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {clean_line(check.message)}"
-    more = [f"{label}: {clean_line(text)}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
-    return "\n".join([head, *(" " * (width + 11) + line for line in more)]) + "\n"
+def _render_checks(checks: Sequence[Check]) -> str:
+    """Format each check, with its cause and fix below."""
+    width = max((len(check.name) for check in checks), default=0)
+    lines = []
+    for check in checks:
+        lines.append(f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {clean_line(check.message)}")
+        more = [f"{label}: {clean_line(text)}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
+        lines += [" " * (width + 11) + line for line in more]
+    return "".join(f"{line}\n" for line in lines)

@@ -12,7 +12,7 @@ from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_warning, write
 
 if TYPE_CHECKING:
-    from nexi.types import Page
+    pass
 
 SCHEMA = "nexi-page-1"
 
@@ -24,6 +24,8 @@ def fetch_command(url: str, as_json: bool) -> None:
     """Fetch a page and print it as Markdown."""
     with report_errors(as_json=as_json):
         page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
+        warnings = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
+        warnings += [page.unread] if page.unread else []
         if as_json:
             return print_json(
                 {
@@ -43,23 +45,14 @@ def fetch_command(url: str, as_json: bool) -> None:
                     "content_type": page.content_type,
                     "bytes": page.downloaded_bytes,
                     "truncated": page.truncated,
-                    "warnings": _find_warnings(page),
+                    "warnings": warnings,
                     "fetcher": page.fetcher,
                     "fetched_at": page.fetched_at,
                 }
             )
-        for warning in _find_warnings(page):
+        for warning in warnings:
             print_warning(warning)
-        return write(_page_text(page))
-
-
-def _find_warnings(page: Page) -> list[str]:
-    too_long = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
-    return [*too_long, *([page.unread] if page.unread else [])]
-
-
-def _page_text(page: Page) -> str:
-    """The text, with the title as its heading unless it starts with it."""
-    title, text = clean_line(page.title), clean_text(page.text).strip()
-    begins = text.partition("\n")[0].lstrip("# ").strip() == title
-    return f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n"
+        title, text = clean_line(page.title), clean_text(page.text).strip()
+        # the title is the heading, unless the text starts with it
+        begins = text.partition("\n")[0].lstrip("# ").strip() == title
+        return write(f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n")

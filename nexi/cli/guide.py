@@ -88,15 +88,3 @@ def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: 
     if ctx.params.get("words"):
         return []
     return [CompletionItem(n, help=SUMMARIES.get(n, "")) for n in sorted(COMMANDS) if n.startswith(incomplete)]
-
-
-def complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    from nexi.cli.templates import list_templates
-    from nexi.errors import NexiError
-
-    try:
-        return [CompletionItem(t.name, help=t.first_line) for t in list_templates() if t.name.startswith(incomplete)]
-    except NexiError:
-        return []

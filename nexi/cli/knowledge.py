@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.app.folders import Folders
+from nexi.app.history import open_runs
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.options import HELP, json_option
@@ -18,7 +19,7 @@ from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import LLMError, NexiError, StoreError
 from nexi.output import clean_line, is_tty, print_error, print_json, print_warning, write
-from nexi.types import Scope, StoredSource, StoreRepair
+from nexi.types import Scope, StoredSource
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
@@ -51,15 +52,14 @@ def index_command(
     if watch and len(targets) != 1:
         raise click.UsageError("--watch needs exactly one folder")
     with report_errors(as_json=as_json):
-        import asyncio
-
         config = load_config()
         if space:
             from nexi.app.factory import open_spaces
 
             tags = (*tags, open_spaces(config).get(space).tag)
-        intake = asyncio.run(
-            _index_targets(config, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json)
+        intake = run_with_nexi(
+            lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json),
+            config,
         )
         _print_intake(intake, as_json=as_json)
         if intake.reasons and not intake.outcomes:
@@ -82,25 +82,23 @@ def _print_intake(intake: Intake, *, as_json: bool) -> None:
 
 
 async def _index_targets(
-    config: Any, targets: Sequence[str], tags: Sequence[str], *, watch: bool, sitemap: bool, reembed: bool, as_json: bool
+    nexi: Nexi, targets: Sequence[str], tags: Sequence[str], *, watch: bool, sitemap: bool, reembed: bool, as_json: bool
 ) -> Intake:
-    from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing
 
-    async with Nexi(config) as nexi:
-        with open_progress(quiet=as_json) as progress:
-            indexing = DocumentIndexing(
-                nexi, nexi.knowledge(), tags=tags, on_step=progress.show_step, on_status=progress.show_status
-            )
-            if watch:
-                async for intake in indexing.watch(targets[0]):
-                    _print_intake(intake, as_json=as_json)
-            for target in targets:
-                await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
-            await _embed_rest(nexi, indexing, afresh=reembed)
-        for warning in indexing.taken.warnings:
-            print_warning(warning)
-        return indexing.taken
+    with open_progress(quiet=as_json) as progress:
+        indexing = DocumentIndexing(
+            nexi, nexi.knowledge(), tags=tags, on_step=progress.show_step, on_status=progress.show_status
+        )
+        if watch:
+            async for intake in indexing.watch(targets[0]):
+                _print_intake(intake, as_json=as_json)
+        for target in targets:
+            await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
+        await _embed_rest(nexi, indexing, afresh=reembed)
+    for warning in indexing.taken.warnings:
+        print_warning(warning)
+    return indexing.taken
 
 
 async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
@@ -268,10 +266,10 @@ def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
 
 
 async def repair_store(*, quiet: bool = False) -> str:
-    """Repair the knowledge base and describe the result. Raises StoreError."""
+    """Repair the knowledge base; say what was saved and, as far as is known, what is gone. Raises StoreError."""
     import asyncio
 
-    from nexi.app import Nexi, open_runs
+    from nexi.app import Nexi
     from nexi.app.intake import Step
     from nexi.app.integrity import list_indexed_pages
 
@@ -289,21 +287,14 @@ async def repair_store(*, quiet: bool = False) -> str:
             return "The knowledge base is intact: nothing was changed.\n"
         # what stored runs have put into the knowledge base and is not in it
         urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
-        return _describe_repair(repair, [url for url in urls if await store.source(url) is None])
-
-
-def _describe_repair(repair: StoreRepair, missing_pages: Sequence[str]) -> str:
-    """Say what was saved and what is gone, as far as the file and the logs of runs know."""
+        missing_pages = [url for url in urls if await store.source(url) is None]
     lines = [f"Saved {repair.sources:,} sources with {repair.chunks:,} passages."]
     if repair.lost_count or repair.lost_chunks:
-        lines.append(
-            f"Lost by the file's own account: {repair.lost_count:,} sources, {repair.lost_chunks:,} passages of others."
-        )
-        lines += _list_names(repair.lost_sources)
+        lost = f"{repair.lost_count:,} sources, {repair.lost_chunks:,} passages of others"
+        lines += [f"Lost by the file's own account: {lost}.", *_list_names(repair.lost_sources)]
     if missing_pages:
         lines.append(f"Not in it although a run has stored them (lost, or removed by you): {len(missing_pages):,} pages.")
-        lines += _list_names(missing_pages)
-        lines.append("`nexi index URL` reads a page again.")
+        lines += [*_list_names(missing_pages), "`nexi index URL` reads a page again."]
     if len(lines) == 1:
         lines.append("No lost source is known; a damaged file may have held more than it can tell.")
     lines.append("`nexi index FOLDER` adds the files of a folder that are missing.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,6 @@ from nexi.output import clean_line, print_failure, print_json, write
 if TYPE_CHECKING:
     from nexi.app.pair_models import Grade
     from nexi.types import Approach
-
-__all__ = ["models_command"]
-
 
 SCHEMA = "nexi-models-1"
 BUILT_IN = "built in"
@@ -71,8 +69,6 @@ def models_command(probe: bool, as_json: bool) -> None:
     three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
     with report_errors(as_json=as_json):
-        import asyncio
-
         from nexi.app.pair_models import describe_grade
 
         if not probe:
@@ -101,8 +97,6 @@ async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
     """List the models that are available now."""
-    import asyncio
-
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
 
     endpoint = config.endpoint("answer")

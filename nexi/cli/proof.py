@@ -10,11 +10,13 @@ import click
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.options import HELP, json_option
-from nexi.config import Config, load_config
+from nexi.cli.runner import run_with_nexi
+from nexi.config import load_config
 from nexi.errors import ConfigError
 from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
+    from nexi.app import Nexi
     from nexi.app.pair_models import Grade, ModelFolder
 
 SCHEMA = "nexi-proof-1"
@@ -41,16 +43,29 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     model is replaced only if the new one works.
     """
     with report_errors(as_json=as_json):
-        import asyncio
+        from nexi.app.pair_models import grade_model, install_model
 
-        config = load_config()
         folder = Path(model).expanduser().resolve()
-        if not folder.is_dir():
+        is_folder = folder.is_dir()
+        if not is_folder:
             _ask_consent(model, mirror, yes=yes)
-        model_folder, grade = asyncio.run(
-            _install_and_grade(config, model, folder if folder.is_dir() else None, mirror, quiet=as_json)
-        )
-        _print_model(model_folder, grade, as_json=as_json)
+        shows_size = not as_json and sys.stderr.isatty()
+
+        def show_size(byte_count: int) -> None:
+            if shows_size:
+                sys.stderr.write(f"\r{byte_count / 1e6:.0f} MB")
+
+        async def install(nexi: Nexi) -> tuple[ModelFolder, Grade | None]:
+            place = folder if is_folder else None
+            model_folder, pair_model = await install_model(nexi.ports, model, place, mirror=mirror, on_bytes=show_size)
+            if shows_size:
+                sys.stderr.write("\r\x1b[K")
+            try:
+                return model_folder, await grade_model(nexi.config, model_folder, pair_model, nexi.clock)
+            finally:
+                await pair_model.aclose()
+
+        _print_model(*run_with_nexi(install), as_json=as_json)
 
 
 @proof_command.command("status", context_settings=HELP)
@@ -84,11 +99,8 @@ def _remove_command(as_json: bool) -> None:
         if as_json:
             print_json({"schema": SCHEMA, "removed": was_installed})
         else:
-            write(
-                "Removed the model. Rules and the judge still check sentences.\n"
-                if was_installed
-                else "No model is installed.\n"
-            )
+            removed = "Removed the model. Rules and the judge still check sentences.\n"
+            write(removed if was_installed else "No model is installed.\n")
         if not was_installed:
             raise SystemExit(EXIT_FAILURE)
 
@@ -108,28 +120,6 @@ def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
         raise ConfigError("nothing was downloaded", cause="confirming needs a terminal", fix="add --yes to confirm")
     if not click.confirm("Download it?", err=True):
         raise SystemExit(EXIT_FAILURE)
-
-
-async def _install_and_grade(
-    config: Config, name: str, folder: Path | None, mirror: str, *, quiet: bool
-) -> tuple[ModelFolder, Grade | None]:
-    from nexi.app import Nexi
-    from nexi.app.pair_models import grade_model, install_model
-
-    shows_size = not quiet and sys.stderr.isatty()
-
-    def show_size(byte_count: int) -> None:
-        if shows_size:
-            sys.stderr.write(f"\r{byte_count / 1e6:.0f} MB")
-
-    async with Nexi(config) as nexi:
-        model_folder, model = await install_model(nexi.ports, name, folder, mirror=mirror, on_bytes=show_size)
-        if shows_size:
-            sys.stderr.write("\r\x1b[K")
-        try:
-            return model_folder, await grade_model(config, model_folder, model, nexi.clock)
-        finally:
-            await model.aclose()
 
 
 def _print_model(folder: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps
+from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text
 from nexi.cli.evidence import select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
@@ -31,8 +31,7 @@ from nexi.cli.settings import run_setup
 from nexi.cli.templates import apply_template
 from nexi.config import EFFORT_LEVELS, Config, is_dumb_terminal
 from nexi.errors import NexiError, StoreError
-from nexi.files import create_private_file
-from nexi.output import clean_line, clean_text, cost_text, print_failure, print_note, print_sources, print_success, write
+from nexi.output import clean_line, cost_text, print_failure, print_note, print_sources, print_success, write
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ class _Conversation:
             await self._ask_question(line)
 
     async def _run_command(self, word: str, rest: str) -> None:
-        from nexi.app import Session
+        from nexi.app import Nexi, Session
 
         match word:
             case "/new":
@@ -172,43 +171,30 @@ class _Conversation:
                 self._session, self._result, self._question = Session(), None, ""
                 self._earlier_messages = []
                 print_success("New conversation.")
-            case "/evidence":
-                result = self._last_result()
-                sources = select_sources(result.answer.sources, _parse_number(rest, "/evidence 1") if rest else None)
-                show_evidence(self._nexi.config, result.id, sources, result.answer.review)
-            case "/open":
-                self._open_source(rest)
-            case "/copy":
-                copy_answer(self._last_result())
-            case "/export":
-                await self._export_answer(rest)
-            case "/history":
-                _show_last_n(_parse_number(rest, "/history 5") if rest else DEFAULT_LISTED)
-            case "/cost":
-                self._show_cost()
-            case "/focus":
-                self._change_focus(rest)
-            case "/file":
-                self._attach_file(rest)
-            case "/space":
-                self._change_space(rest)
-            case "/model":
-                await self._change_model(rest)
-            case "/effort":
-                self._change_effort(rest)
             case "/deep":
                 await self._research_question(rest)
-            case "/sources":
-                self._show_sources()
             case "/retry":
                 if not self._question:
                     raise NexiError("nothing to retry", fix="ask a question first")
                 self._session.messages[:] = self._earlier_messages
                 await self._ask_again(self._question)
-            case "/save":
-                self._save_answer(rest)
+            case "/history":
+                _show_last_n(_parse_number(rest, "/history 5") if rest else DEFAULT_LISTED)
+            case "/cost":
+                answers, seconds = len(self._spent), sum(end.seconds for end in self._spent)
+                tokens = sum(end.usage.total for end in self._spent)
+                counts = f"{answers} answer{'s' * (answers != 1)}, {seconds:.1f} s, {tokens:,} tokens"
+                print_note(f"{counts}, {self._total_cost()}")
             case "/setup":
-                await self._run_setup()
+                await asyncio.to_thread(run_setup)  # which prompts at the terminal and runs its own event loop
+                config = load_terminal_config(self._flags.output)
+                await self._nexi.__aexit__(None, None, None)
+                self._nexi = Nexi(config)
+                print_success(f"Model: {config.endpoint('answer').model}")
+            case "/model" | "/effort" | "/focus" | "/space" | "/file":
+                self._change_setting(word, rest)
+            case _:
+                await self._use_answer(word, rest)
 
     # questions
 
@@ -217,12 +203,11 @@ class _Conversation:
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
         screen = answer_screen(self._flags.output)
         request = self._build_request(apply_template(question, self._flags), "search")
-        if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
-            screen.finish(self._last_result())
-            print_next_steps(self._last_result(), at_prompt=True)
+        if result := await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
+            screen.finish(result)
+            print_next_steps(result, at_prompt=True)
             # the next line may be the number of a reading, or anything else
-            answer = self._last_result().answer
-            self._readings = list_readings(answer.text, answer.answered)
+            self._readings = list_readings(result.answer.text, result.answer.answered)
             if self._readings:
                 choices = " · ".join(f"{number} {clean_line(reading)}" for number, reading in enumerate(self._readings, 1))
                 print_note(f"Which one do you mean? Type its number: {choices}", None)
@@ -243,16 +228,12 @@ class _Conversation:
         """Research a question that is clear; follow-ups may refer to the report and cite its sources."""
         from nexi.app.research_state import ResearchState
 
-        self._ask_again, self._question, self._earlier_messages = (
-            self._research_narrowed,
-            question,
-            list(self._session.messages),
-        )
+        self._ask_again, self._question = self._research_narrowed, question
+        self._earlier_messages = list(self._session.messages)
         screen = research_screen(self._flags.output, ResearchState())
         request = self._build_request(question, "research")
-        if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
-            output = self._flags.output._replace(copy=False, output=None)
-            deliver_report(self._last_result(), output, screen, at_prompt=True)
+        if result := await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
+            deliver_report(result, self._flags.output._replace(copy=False, output=None), screen, at_prompt=True)
             write("\n", sys.stderr)
 
     def _build_request(self, question: str, mode: RunMode) -> RunRequest:
@@ -268,8 +249,8 @@ class _Conversation:
             door="repl",
         )
 
-    async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> bool:
-        """Run until there is an answer and store it; False if Ctrl-C ended the run."""
+    async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> RunResult | None:
+        """Run until there is an answer and store it; None if Ctrl-C ended the run."""
         search = asyncio.ensure_future(follow_run(opening, screen, self._interrupts))
         try:
             self._result = await search
@@ -279,63 +260,47 @@ class _Conversation:
                 await asyncio.wait({search})
                 raise
             print_note("Stopped.", None, "dim")
-            return False
+            return None
         self._spent.append(self._result.finished)
-        return True
+        return self._result
 
-    # settings
-
-    async def _change_model(self, name: str) -> None:
-        choice = name or self._model
-        config = self._nexi.config.override(model=choice) if choice else self._nexi.config
-        model = config.endpoint("answer").model
-        if name and model != name:
-            raise NexiError(
-                f"cannot use {name}", cause=f"no API key is configured, so {model} answers", fix="add one: nexi config setup"
-            )
-        self._model = choice
-        print_success(f"Model: {model}")
-
-    async def _run_setup(self) -> None:
-        """Run the setup in a thread, since it prompts at the terminal and runs its own event loop."""
-        from nexi.app import Nexi
-
-        await asyncio.to_thread(run_setup)
-        config = load_terminal_config(self._flags.output)
-        await self._nexi.__aexit__(None, None, None)
-        self._nexi = Nexi(config)
-        print_success(f"Model: {config.endpoint('answer').model}")
-
-    def _change_effort(self, level: str) -> None:
-        if level and level not in EFFORT_LEVELS:
-            raise NexiError(f"effort {level!r} is unknown", cause="it must be s, m or l", fix="type /effort s, m or l")
-        self._effort = level or self._effort
-        effort = self._effort or self._nexi.config.default_effort
-        print_success(f"Effort: {effort} ({EFFORT_LEVELS[effort]['description'].lower()})")
-
-    def _change_focus(self, kind: str) -> None:
-        if kind and kind != "none" and kind not in FOCUS_KINDS:
-            raise NexiError(
-                f"focus {kind!r} is unknown", cause=f"it must be {', '.join(FOCUS_KINDS)} or none", fix="type /focus docs"
-            )
-        self._focus = {"none": "", "": self._focus}.get(kind, kind)
-        print_success(f"Focus: {self._focus or 'none'}")
-
-    def _change_space(self, name: str) -> None:
-        if name and name != "none":
-            self._space = self._nexi.spaces().get(name).address
-        elif name:
-            self._space = ""
-        print_success(f"Space: {self._space or 'none'}")
-
-    def _attach_file(self, path: str) -> None:
-        if path == "none":
-            self._files.clear()
-        elif path:
-            if not is_web_url(path) and not Path(path).expanduser().exists():
-                raise NexiError(f"{path} does not exist", fix="type /file PATH with a file, a folder or a URL")
-            self._files.append(path)
-        print_success("Files: " + (", ".join(map(clean_line, self._files)) or "none"))
+    def _change_setting(self, word: str, value: str) -> None:
+        """Change what holds for the next questions, and show it; "" only shows it."""
+        match word:
+            case "/model":
+                choice = value or self._model
+                config = self._nexi.config.override(model=choice) if choice else self._nexi.config
+                model = config.endpoint("answer").model
+                if value and model != value:
+                    cause = f"no API key is configured, so {model} answers"
+                    raise NexiError(f"cannot use {value}", cause=cause, fix="add one: nexi config setup")
+                self._model = choice
+                print_success(f"Model: {model}")
+            case "/effort":
+                if value and value not in EFFORT_LEVELS:
+                    cause = "it must be s, m or l"
+                    raise NexiError(f"effort {value!r} is unknown", cause=cause, fix="type /effort s, m or l")
+                self._effort = value or self._effort
+                effort = self._effort or self._nexi.config.default_effort
+                print_success(f"Effort: {effort} ({EFFORT_LEVELS[effort]['description'].lower()})")
+            case "/focus":
+                if value and value not in (*FOCUS_KINDS, "none"):
+                    cause = f"it must be {', '.join(FOCUS_KINDS)} or none"
+                    raise NexiError(f"focus {value!r} is unknown", cause=cause, fix="type /focus docs")
+                self._focus = {"none": "", "": self._focus}.get(value, value)
+                print_success(f"Focus: {self._focus or 'none'}")
+            case "/space":
+                if value:
+                    self._space = "" if value == "none" else self._nexi.spaces().get(value).address
+                print_success(f"Space: {self._space or 'none'}")
+            case "/file":
+                if value == "none":
+                    self._files.clear()
+                elif value:
+                    if not is_web_url(value) and not Path(value).expanduser().exists():
+                        raise NexiError(f"{value} does not exist", fix="type /file PATH with a file, a folder or a URL")
+                    self._files.append(value)
+                print_success("Files: " + (", ".join(map(clean_line, self._files)) or "none"))
 
     def status_line(self) -> str:
         """Model, search service, effort, what else is set, and the cost so far."""
@@ -356,38 +321,36 @@ class _Conversation:
         known_costs = [cost for cost in costs if cost is not None]
         return cost_text(sum(known_costs) if len(known_costs) == len(costs) else None)
 
-    def _show_cost(self) -> None:
-        answers, tokens = len(self._spent), sum(end.usage.total for end in self._spent)
-        seconds = sum(end.seconds for end in self._spent)
-        counts = f"{answers} answer{'s' * (answers != 1)}, {seconds:.1f} s, {tokens:,} tokens"
-        print_note(f"{counts}, {self._total_cost()}")
-
-    # the last answer
-
-    def _open_source(self, number: str) -> None:
-        (source,) = select_sources(self._last_result().answer.sources, _parse_number(number, "/open 1"))
-        url = browser_address(source.number, source.url, source.link)
-        if not open_browser(url):
-            write(f"{url}\n")
-
-    async def _export_answer(self, rest: str) -> None:
-        form, _, name = rest.partition(" ")
-        if form not in EXPORT_FORMATS:
-            raise NexiError(
-                f"format {form!r} is unknown" if form else "missing format",
-                cause=f"it must be one of {', '.join(EXPORT_FORMATS)}",
-                fix="type /export html",
-            )
-        await export_answer(self._nexi.runs(), self._last_result().id, form, name.strip() or None)
-
-    def _show_sources(self) -> None:
+    async def _use_answer(self, word: str, rest: str) -> None:
+        """Show, open, copy or keep the last answer or its sources. Raises NexiError if there is none."""
         from nexi.output.proof import support_by_source
 
-        result = self._last_result()
-        review = result.answer.review
-        print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
-        if not result.answer.sources:
-            print_note("The last answer cites no sources.")
+        match word:
+            case "/sources":
+                answer = self._last_result().answer
+                print_sources(answer.sources, support=support_by_source(answer.review.proof) if answer.review else None)
+                if not answer.sources:
+                    print_note("The last answer cites no sources.")
+            case "/evidence":
+                result = self._last_result()
+                sources = select_sources(result.answer.sources, _parse_number(rest, "/evidence 1") if rest else None)
+                show_evidence(self._nexi.config, result.id, sources, result.answer.review)
+            case "/open":
+                (source,) = select_sources(self._last_result().answer.sources, _parse_number(rest, "/open 1"))
+                url = browser_address(source.number, source.url, source.link)
+                if not open_browser(url):
+                    write(f"{url}\n")
+            case "/copy":
+                copy_answer(self._last_result())
+            case "/save":
+                self._save_answer(rest)
+            case "/export":
+                form, _, name = rest.partition(" ")
+                if form not in EXPORT_FORMATS:
+                    message = f"format {form!r} is unknown" if form else "missing format"
+                    cause = f"it must be one of {', '.join(EXPORT_FORMATS)}"
+                    raise NexiError(message, cause=cause, fix="type /export html")
+                await export_answer(self._nexi.runs(), self._last_result().id, form, name.strip() or None)
 
     def _save_answer(self, name: str) -> None:
         """Save the last answer under this name, or under one made from the question that is free."""
@@ -397,7 +360,7 @@ class _Conversation:
         free_path = next((path for file in names if not (path := Path(file)).exists()), Path(names[0]))
         path = Path(name).expanduser() if name else free_path
         try:
-            create_private_file(path, clean_text(text).encode("utf-8", "replace"))
+            write_text(path, text)
         except (OSError, ValueError) as error:
             cause = getattr(error, "strerror", "") or str(error)
             raise StoreError(f"cannot write {path}", cause=cause, fix="choose another file: /save FILE") from error

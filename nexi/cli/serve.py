@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from nexi.cli.exits import report_errors
@@ -16,10 +18,13 @@ from nexi.output import print_note, print_warning
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on; 0 picks a free one."
 )
-@click.option("--token", metavar="TEXT", help="Token that clients must send. Visible in the process list; prefer NEXI_TOKEN.")
+@click.option(
+    "--token", default="", metavar="TEXT", help="Token that clients must send. Visible in the process list; prefer NEXI_TOKEN."
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Number of processes.")
 @click.option(
     "--max-runs",
+    "most_runs",
     type=click.IntRange(1, 1000),
     default=8,
     show_default=True,
@@ -28,6 +33,7 @@ from nexi.output import print_note, print_warning
 )
 @click.option(
     "--rate",
+    "per_minute",
     type=click.IntRange(1),
     default=600,
     show_default=True,
@@ -36,6 +42,7 @@ from nexi.output import print_note, print_warning
 )
 @click.option(
     "--drain",
+    "drain_s",
     type=click.FloatRange(0),
     default=10,
     show_default=True,
@@ -50,21 +57,13 @@ from nexi.output import print_note, print_warning
     help="Log level; questions are logged only at debug.",
 )
 @click.option(
-    "--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; by default the one in nexi's folder."
+    "--searcher-config",
+    default="",
+    metavar="PATH",
+    help="The searcher.yaml of the Search API; by default the one in nexi's folder.",
 )
 @click.option("--open", "opens_browser", is_flag=True, help="Open the page in the browser.")
-def serve_command(
-    host: str,
-    port: int,
-    token: str | None,
-    workers: int,
-    max_runs: int,
-    rate: int,
-    drain: float,
-    log_level: str,
-    searcher_config: str | None,
-    opens_browser: bool,
-) -> None:
+def serve_command(opens_browser: bool, **options: Any) -> None:
     """Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.
 
     By default it listens on loopback only. The link that it prints has your token, which the page and everything that nexi
@@ -77,13 +76,10 @@ def serve_command(
         config = load_config()
         for text in config.notes:
             print_warning(text)
-        options = server.ServerOptions(
-            host, port, token or "", workers, max_runs, rate, drain, log_level, searcher_config or ""
-        )
 
         def show_link(link: str) -> None:
             print_note(f"Listening on {link}")
             if opens_browser:
                 open_browser(link)
 
-        server.serve(config, options, on_listening=show_link)
+        server.serve(config, server.ServerOptions(**options), on_listening=show_link)

@@ -41,7 +41,7 @@ from nexi.errors import ConfigError
 from nexi.output import print_json, print_note, print_success, print_warning, write
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 
 __all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
@@ -61,31 +61,30 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
     api_keys.brave, prices.MODEL. Separate list items with commas: `nexi config set search_backend searxng,wikipedia`.
     `nexi config add` leaves the other items of a list.
     """
-    if ctx.invoked_subcommand is None:
-        with report_errors(as_json=as_json):
-            config = load_config()
-            has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-            if not as_json and not config.config_path.exists() and has_terminal:
-                write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
-                if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
-                    config = run_setup()
-            if as_json:
-                return print_json(
-                    {
-                        "schema": SCHEMA,
-                        "path": str(config.config_path),
-                        "exists": config.config_path.exists(),
-                        "settings": config.to_masked_dict(),
-                        "sources": {name: _setting_source(config, name) for name in config.to_dict()},
-                        "notes": list(config.notes),
-                    }
-                )
-            for note in config.notes:
-                print_warning(note)
-            _show_table(config)
-            if config.endpoint("answer").is_extractive and config.model != "extractive":
-                write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
-    return None
+    if ctx.invoked_subcommand:
+        return None
+    with report_errors(as_json=as_json):
+        config = load_config()
+        if not as_json and not config.config_path.exists() and sys.stdin.isatty() and sys.stdout.isatty():
+            write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
+            if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
+                config = run_setup()
+        exists, settings = config.config_path.exists(), config.to_masked_dict()
+        if as_json:
+            about = {"schema": SCHEMA, "path": str(config.config_path), "exists": exists}
+            sources = {name: _setting_source(config, name) for name in config.to_dict()}
+            return print_json({**about, "settings": settings, "sources": sources, "notes": list(config.notes)})
+        for note in config.notes:
+            print_warning(note)
+        width = max(map(len, settings))
+        lines = [f"{config.config_path}{'' if exists else '  (does not exist yet)'}", ""]
+        for name, value in settings.items():
+            source = _setting_source(config, name)
+            lines.append(f"{name:<{width}}  {_format_value(value)}{f'  ({source})' if source != 'default' else ''}".rstrip())
+        write("\n".join(lines) + "\n")
+        if config.endpoint("answer").is_extractive and config.model != "extractive":
+            write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
+        return None
 
 
 @config_command.command("path")
@@ -269,18 +268,6 @@ def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
     return value or {}
 
 
-# all settings
-
-
-def _show_table(config: Config) -> None:
-    settings = config.to_masked_dict()
-    width = max(map(len, settings))
-    rows = [(name, _format_value(value), _setting_source(config, name)) for name, value in settings.items()]
-    lines = [f"{name:<{width}}  {value}" + (f"  ({source})" if source != "default" else "") for name, value, source in rows]
-    note = "" if config.config_path.exists() else "  (does not exist yet)"
-    write(f"{config.config_path}{note}\n\n" + "\n".join(line.rstrip() for line in lines) + "\n")
-
-
 def _setting_source(config: Config, name: str) -> str:
     """Where a setting comes from."""
     if name in config.origin.env or name == "environment_keys":
@@ -291,9 +278,8 @@ def _setting_source(config: Config, name: str) -> str:
 
 
 def _format_value(value: Any) -> str:
-    if isinstance(value, str):
-        return value if value.isprintable() else json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False)
+    is_plain = isinstance(value, str) and value.isprintable()
+    return value if is_plain else json.dumps(value, ensure_ascii=False)
 
 
 # the setup
@@ -372,9 +358,8 @@ def _find_failures(answers: Mapping[str, Any]) -> list[str]:
         if check.ok:
             print_success(f"  ok      {check.name}: {check.message}")
         else:
-            print_note(
-                "  failed  " + f"{check.name}: {check.message}" + (f": {check.cause}" if check.cause else ""), None, "red"
-            )
+            cause = f": {check.cause}" if check.cause else ""
+            print_note(f"  failed  {check.name}: {check.message}{cause}", None, "red")
             if check.fix:
                 print_note(f"          Fix: {check.fix}", None, "dim")
     works = all(any(c.ok for c in checks if c.area == area) for area in ("model", "search"))
@@ -400,7 +385,7 @@ def format_window(tokens: int | None, largest: int | None) -> str:
 
 
 def print_config_path() -> None:
-    write(f"{_default_config_path()}\n")
+    write(f"{nexi_home() / 'config.json'}\n")
 
 
 def edit_config() -> None:
@@ -410,7 +395,7 @@ def edit_config() -> None:
     try:
         path = load_config().config_path
     except ConfigError:
-        path = _default_config_path()
+        path = nexi_home() / "config.json"
     if not path.exists():
         save_config(Config.from_dict(DEFAULT_CONFIG), path)
     command = editor_command()
@@ -420,7 +405,3 @@ def edit_config() -> None:
         raise ConfigError(
             f"cannot start the editor {command[0]!r}", cause=str(error), fix=f"set EDITOR, or open {path} yourself"
         ) from error
-
-
-def _default_config_path() -> Path:
-    return nexi_home() / "config.json"

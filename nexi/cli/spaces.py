@@ -16,7 +16,7 @@ from nexi.output import clean_line, clean_text, print_json, print_success, print
 from nexi.types import Space, StoredSource
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi
+    from nexi.app import Nexi, RunSummary
 
 SCHEMA = "nexi-spaces-1"
 MAX_SHOWN_SOURCES, MAX_SHOWN_RUNS = 50, 20
@@ -137,7 +137,7 @@ async def _add_space(nexi: Nexi, space: Space, targets: tuple[str, ...]) -> None
         write(f"Indexed {indexing.taken.outcomes.total()} sources\n", sys.stderr)
 
 
-async def _read_space(nexi: Nexi, name: str) -> tuple[Space, list[StoredSource], list[Any]]:
+async def _read_space(nexi: Nexi, name: str) -> tuple[Space, list[StoredSource], list[RunSummary]]:
     from nexi.app.spaces import list_space_sources
 
     space = nexi.spaces().get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,12 +35,10 @@ def table_command(
     documents: tuple[str, ...],
     more: tuple[str, ...],
     local: bool,
-    time_target: float | None,
-    max_cost: float | None,
-    max_tokens: int | None,
     as_json: bool,
     form: str | None,
     output: str | None,
+    **limits: Any,
 ) -> None:
     """Extract values from documents into a table: one row for each document, one column for each name or question.
 
@@ -53,12 +52,12 @@ def table_command(
     from nexi.app import RunLimits, TableRequest
     from nexi.output.value_table import render_table
 
-    form = form or ("json" if as_json else _form_of_name(output))
+    suffix = Path(output or "").suffix.lower().removeprefix(".")
+    form = form or ("json" if as_json else suffix if suffix in FORMS else "md")
     if form == "xlsx" and not output:
         raise click.UsageError("a workbook needs a name: add -o FILE.xlsx")
     with report_errors(as_json=form == "json"):
-        limits = RunLimits(time_target=time_target, max_cost=max_cost, max_tokens=max_tokens)
-        request = TableRequest((columns, *more), documents, local, True, limits)
+        request = TableRequest((columns, *more), documents, local, True, RunLimits(**limits))
         with open_progress(quiet=form == "json") as progress:
             table = run_with_nexi(
                 lambda nexi: nexi.table(request, lambda step: progress.show_step(step) if step.total > MAX_SILENT else None)
@@ -70,8 +69,3 @@ def table_command(
             write(body.decode())
         if not any(cell.is_stated for row in table.rows for cell in row.cells):
             raise SystemExit(EXIT_NOT_ANSWERED)
-
-
-def _form_of_name(output: str | None) -> str:
-    suffix = Path(output or "").suffix.lower().removeprefix(".")
-    return suffix if suffix in FORMS else "md"

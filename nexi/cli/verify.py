@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -47,13 +47,11 @@ def verify_command(
     local: bool,
     refetch: bool,
     strict: bool,
-    time_target: float | None,
-    max_cost: float | None,
-    max_tokens: int | None,
     verbose: bool,
     as_json: bool,
     form: str | None,
     output: str | None,
+    **limits: Any,
 ) -> None:
     """Check a text sentence by sentence against the pages it cites, or against others.
 
@@ -70,14 +68,14 @@ def verify_command(
     from nexi.exports import export_verification
     from nexi.output.verification import verification_json, verification_markdown
 
-    form = form or ("json" if as_json else _form_of_name(output))
+    form_by_suffix = {".json": "json", ".html": "html", ".htm": "html"}
+    form = form or ("json" if as_json else form_by_suffix.get(Path(output or "").suffix.lower(), "md"))
     if audit and (against or web or local):
         raise click.UsageError("--audit checks citations against the pages they name; leave --against, --web and --local out")
     if local and web:
         raise click.UsageError("--local and --web contradict each other")
     with report_errors(as_json=form == "json"):
-        limits = RunLimits(time_target=time_target, max_cost=max_cost, max_tokens=max_tokens)
-        request = VerifyRequest(_read_target(target), against, web, audit, refetch, local, limits)
+        request = VerifyRequest(_read_target(target), against, web, audit, refetch, local, RunLimits(**limits))
         verification = run_with_nexi(lambda nexi: nexi.verify(request))
         name = "stdin" if target == "-" else target
         if form == "html":
@@ -94,12 +92,6 @@ def verify_command(
             raise SystemExit(EXIT_CONTRADICTED)
         if verification.failed(strict=strict):
             raise SystemExit(EXIT_NOT_VERIFIED)
-
-
-def _form_of_name(output: str | None) -> str:
-    """The format that the name of a file stands for."""
-    suffix = Path(output or "").suffix.lower()
-    return {".json": "json", ".html": "html", ".htm": "html"}.get(suffix, "md")
 
 
 def _read_target(target: str) -> Target:
