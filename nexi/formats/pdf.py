@@ -14,11 +14,8 @@ from typing import Any
 from nexi.errors import FetchError
 from nexi.extract.words import Extracted, one_line
 from nexi.formats.ocr import MAX_PAGE_S, Recognition, can_recognise, find_language, recognise_text
-from nexi.formats.pdf_scripts import mark_scripts
+from nexi.formats.pdf_layout import mark_scripts
 from nexi.formats.pdf_tables import PageTables
-
-__all__ = ["read_pdf"]
-
 
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000
@@ -65,12 +62,11 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
     text, unread = _page_texts(document, max_chars, max_pages, _PageRecognition(document, recognition))
     advice, count = "" if can_recognise() else "install tesseract, and nexi reads scanned pages", len(document)
     if not text:
+        unrecognised = f"no words were recognised on its {count} page{'s' * (count != 1)}"
         raise FetchError(
             "the PDF has no text",
             reason="content_type",
-            cause=f"no words were recognised on its {count} page{'s' * (count != 1)}"
-            if not advice
-            else "its pages are pictures",
+            cause="its pages are pictures" if advice else unrecognised,
             fix=f"{advice and f'{advice}; or '}look for another version of it",
         )
     pictures = ""
@@ -196,12 +192,8 @@ def _page_text(document: Any, index: int, tables: PageTables) -> str:
 
     try:
         page = document[index]
-    except pypdfium2.PdfiumError:
-        return ""
-    try:
         words = page.get_textpage()
     except pypdfium2.PdfiumError:
-        page.close()
         return ""
     count = min(words.count_chars(), MAX_PAGE_CHARS)
     text = words.get_text_range(0, count)
@@ -211,9 +203,7 @@ def _page_text(document: Any, index: int, tables: PageTables) -> str:
     page.close()
     # Words that a hyphen broke at the end of a line as one; a compound keeps its hyphen where the page has it elsewhere.
     compounds = frozenset(_COMPOUND.findall(text.casefold()))
-    text = _BROKEN_WORD.sub(
-        lambda m: "-".join(m.groups()) if "-".join(m.groups()).casefold() in compounds else m[1] + m[2], text
-    )
+    text = _BROKEN_WORD.sub(lambda m: f"{m[1]}{'-' * (f'{m[1]}-{m[2]}'.casefold() in compounds)}{m[2]}", text)
     text = _STRAY.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return "\n".join(line.rstrip() for line in text.split("\n")).strip()
 

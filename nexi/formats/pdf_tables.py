@@ -1,6 +1,6 @@
 """Tables of a PDF by where their words stand: rows and columns as Markdown, with their heads.
 
-Above sits `pdf`, which hands over the text of a page and where its words stand; below, `pdf_columns`. A PDF has no tables,
+Above sits `pdf`, which hands over the text of a page and where its words stand; below, `pdf_layout`. A PDF has no tables,
 only words at places, so a table is a guess: lines of short cells over one another with free space between the same columns.
 Prose that looks like a table would be torn apart, so what is in doubt stays prose.
 """
@@ -13,12 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean, median
 
-from nexi.formats.pdf_columns import order_columns
-from nexi.formats.pdf_paragraphs import part_paragraphs
+from nexi.formats.pdf_layout import Box, TextCell, TextLine, order_columns, part_paragraphs
 
 __all__ = ["PageTables"]
-
-Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 MAX_WORDS = 20_000  # of a page; one with more is no page of tables
 MAX_LINE_WORDS = 300
@@ -54,58 +51,6 @@ _AFTER_NUMBER = frozenset((")", "%", ")%", "%)", "‰"))
 _ENUMERATOR = re.compile(r"[•·▪‣◦–—*-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]|\[\d{1,3}\]")
 _GROUP = re.compile(r"\b(?:ended|ending|years?|months|weeks|quarters?|fiscal|as (?:of|at)|december|june)\b|,$", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\d{3}[.,\d]*")
-
-
-@dataclass(frozen=True, slots=True)
-class TextCell:
-    """Words beside one another; `first` and `last` are where they stand in the text of the page."""
-
-    text: str
-    left: float
-    right: float
-    bottom: float
-    top: float
-    first: int
-    last: int
-
-    @property
-    def height(self) -> float:
-        return self.top - self.bottom
-
-    def join(self, other: TextCell, space: str = " ") -> TextCell:
-        return TextCell(
-            f"{self.text}{space}{other.text}",
-            self.left,
-            max(self.right, other.right),
-            min(self.bottom, other.bottom),
-            max(self.top, other.top),
-            min(self.first, other.first),
-            max(self.last, other.last),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TextLine:
-    """The cells of one line from left to right, and the words that they were made of."""
-
-    cells: Sequence[TextCell]
-    words: Sequence[TextCell]
-
-    @property
-    def bottom(self) -> float:
-        return min(cell.bottom for cell in self.cells)
-
-    @property
-    def top(self) -> float:
-        return max(cell.top for cell in self.cells)
-
-    @property
-    def first(self) -> int:
-        return min(word.first for word in self.words)
-
-    @property
-    def is_row(self) -> bool:
-        return len(self.cells) > 1
 
 
 @dataclass(frozen=True, slots=True)
