@@ -6,6 +6,7 @@ that notes which refer to each other in a circle end at once. An embedded note i
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +17,7 @@ from msgspec import Struct
 
 from nexi.extract.dates import normalise_date
 from nexi.extract.words import one_line
-
-__all__ = ["Note", "find_blocks", "read_note"]
+from nexi.text.plain import change_outside
 
 MAX_FRONT_CHARS = 20_000
 MAX_NAMES = 100  # aliases or tags
@@ -71,7 +71,7 @@ def read_note(source: str, name: str, find_block: Callable[[str], str] = lambda 
     }
     facts = {"Aliases": aliases, "Tags": list(tags)[:MAX_NAMES], **others}
     head = "\n".join(f"{key}: {', '.join(values)}  " for key, values in facts.items() if values)
-    text = _outside_code(body, lambda part: _to_plain_links(part, find_block)).strip()
+    text = change_outside(_CODE, body, lambda part: _to_plain_links(part, find_block)).strip()
     return Note(
         f"{head.rstrip()}\n\n{text}".strip(),
         one_line(unicodedata.normalize("NFC", title)),
@@ -111,13 +111,12 @@ def _split_properties(source: str) -> tuple[dict[str, list[str]], str]:
         return _read_front_matter(front[1] or ""), source[front.end() :]
     properties: dict[str, list[str]] = {}
     at = 0
-    while (end := source.find("\n", at)) > 0 or at < len(source):
-        end = end if end >= 0 else len(source)
-        match = _PAGE_PROPERTY.match(source, at, end) if end - at < MAX_BLOCK_CHARS else None
+    for line in io.StringIO(source):
+        match = _PAGE_PROPERTY.match(line) if len(line) <= MAX_BLOCK_CHARS else None
         if not match:
             break
         properties[match[1].casefold()] = _split_list(match[2])
-        at = end + 1
+        at += len(line)
     return properties, source[at:]
 
 
@@ -155,15 +154,6 @@ def _first(properties: Mapping[str, list[str]], key: str) -> str:
 
 def _date_of(properties: Mapping[str, list[str]], *keys: str) -> str:
     return next((day for key in keys if (day := normalise_date(_first(properties, key)))), "")
-
-
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
-    parts: list[str] = []
-    at = 0
-    for code in _CODE.finditer(text):
-        parts += [change(text[at : code.start()]), code[0]]
-        at = code.end()
-    return "".join((*parts, change(text[at:])))
 
 
 def _to_plain_links(text: str, find_block: Callable[[str], str]) -> str:

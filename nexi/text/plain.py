@@ -9,6 +9,8 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 
@@ -112,7 +114,7 @@ def strip_markdown(markdown: str) -> str:
         ("\\", _ESCAPE, r"\1"),
     ):
         if mark in text:
-            text = _outside_code(text, pattern, replacement)
+            text = change_outside(_CODE_SPAN, text, partial(pattern.sub, replacement))
     return _SPACE.sub(" ", text.replace("¶", " ")).strip()
 
 
@@ -121,10 +123,11 @@ def strip_heading_marks(markdown: str) -> str:
     return _HEADING.sub("", markdown)
 
 
-def _outside_code(text: str, pattern: re.Pattern[str], replacement: str) -> str:
+def change_outside(kept: re.Pattern[str], text: str, change: Callable[[str], str]) -> str:
+    """A text that is changed wherever a pattern does not match, such as outside of code."""
     out: list[str] = []
     start = 0
-    for match in _CODE_SPAN.finditer(text):
-        out += [pattern.sub(replacement, text[start : match.start()]), match.group()]
+    for match in kept.finditer(text):
+        out += [change(text[start : match.start()]), match[0]]
         start = match.end()
-    return "".join([*out, pattern.sub(replacement, text[start:])])
+    return "".join([*out, change(text[start:])])
