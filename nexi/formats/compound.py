@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from nexi.formats.containers import broken_error, too_large_error
@@ -19,7 +19,7 @@ _MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _NONE = 0xFFFFFFFA  # sectors from here on have another meaning
 _STREAM, _ROOT, _MINI_SHIFT, _MINI_LIMIT = 2, 5, 6, 4_096
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-_SUMMARY = {2: "title", 3: "subject", 4: "author", 12: "created", 13: "modified"}
+_SUMMARY = {2: "title", 4: "author", 12: "created", 13: "modified"}
 
 
 class CompoundFile:
@@ -35,7 +35,7 @@ class CompoundFile:
         first_folder, first_mini = struct.unpack_from("<I", data, 48)[0], struct.unpack_from("<I", data, 60)[0]
         self._table = self._read_table()
         entries = self._read_chain(first_folder, MAX_ENTRIES * 128)
-        self._mini_table = array("I", self._whole_words(self._read_chain(first_mini, len(data))))
+        self._mini_table = array("I", _whole_words(self._read_chain(first_mini, len(data))))
         self._entries = [entries[at : at + 128] for at in range(0, len(entries) - 127, 128)][:MAX_ENTRIES]
         if not self._entries or self._entries[0][66] != _ROOT:
             raise broken_error("it has no root")
@@ -55,13 +55,8 @@ class CompoundFile:
             raise too_large_error(f"a part of it has more than {MAX_STREAM_BYTES:,} bytes")
         if size >= _MINI_LIMIT:
             return self._read_chain(start, size)[:size]
-        parts: list[bytes] = []
-        for _ in range((size >> _MINI_SHIFT) + 1):
-            if start >= len(self._mini_table):
-                break
-            parts.append(self._mini[start << _MINI_SHIFT : (start + 1) << _MINI_SHIFT])
-            start = self._mini_table[start]
-        return b"".join(parts)[:size]
+        places = _follow_chain(self._mini_table, start, (size >> _MINI_SHIFT) + 1)
+        return b"".join(self._mini[at << _MINI_SHIFT : (at + 1) << _MINI_SHIFT] for at in places)[:size]
 
     def _read_table(self) -> array[int]:
         """Which sector follows which."""
@@ -69,31 +64,19 @@ class CompoundFile:
         (at,) = struct.unpack_from("<I", self._data, 68)
         per_sector = (1 << self._shift) // 4
         for _ in range(len(self._data) >> self._shift):
-            words = self._sector_words(at) if at < _NONE else ()
+            words = _whole_words(self._sector(at)) if at < _NONE else []
             if len(words) < per_sector:
                 break
             sectors += words[:-1]
             at = words[-1]
-        return array("I", (word for sector in sectors if sector < _NONE for word in self._sector_words(sector)))
+        return array("I", (word for sector in sectors if sector < _NONE for word in _whole_words(self._sector(sector))))
 
     def _sector(self, number: int) -> bytes:
         return self._data[(number + 1) << self._shift : (number + 2) << self._shift]
 
-    def _sector_words(self, number: int) -> tuple[int, ...]:
-        return tuple(self._whole_words(self._sector(number)))
-
-    @staticmethod
-    def _whole_words(data: bytes) -> Iterator[int]:
-        return (word for (word,) in struct.iter_unpack("<I", data[: len(data) // 4 * 4]))
-
     def _read_chain(self, sector: int, size: int) -> bytes:
-        parts: list[bytes] = []
-        for _ in range(min(len(self._table), (size >> self._shift) + 1)):
-            if sector >= len(self._table):
-                break
-            parts.append(self._sector(sector))
-            sector = self._table[sector]
-        return b"".join(parts)
+        sectors = _follow_chain(self._table, sector, min(len(self._table), (size >> self._shift) + 1))
+        return b"".join(map(self._sector, sectors))
 
     def _walk_entries(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Every stream once; the entries of a folder are a tree of neighbours."""
@@ -114,6 +97,19 @@ class CompoundFile:
                 yield path, (start, size & 0xFFFFFFFF)
 
 
+def _whole_words(data: bytes) -> list[int]:
+    return [word for (word,) in struct.iter_unpack("<I", data[: len(data) // 4 * 4])]
+
+
+def _follow_chain(table: Sequence[int], start: int, most: int) -> Iterator[int]:
+    """The numbers of a chain, where each entry of the table names the next; at most so many, since it may be a circle."""
+    for _ in range(most):
+        if start >= len(table):
+            return
+        yield start
+        start = table[start]
+
+
 def read_summary(file: CompoundFile) -> dict[str, str]:
     """What the program that wrote a document says of it, by the fields of `Extracted`; a template keeps its day of creation."""
     data = file.read("\x05SummaryInformation")
@@ -122,13 +118,11 @@ def read_summary(file: CompoundFile) -> dict[str, str]:
         count = min(struct.unpack_from("<I", data, start + 4)[0], 100)
         places = [struct.unpack_from("<II", data, start + 8 + 8 * n) for n in range(count)]
         page = next((struct.unpack_from("<H", data, start + at + 4)[0] for key, at in places if key == 1), 1252)
-        values = ((_SUMMARY[key], _read_property(data, start + at, page)) for key, at in places if key in _SUMMARY)
-        about = {name: value for name, value in values if value}
+        about = {_SUMMARY[key]: _read_property(data, start + at, page) for key, at in places if key in _SUMMARY}
     except (struct.error, LookupError):
         return {}
-    modified = about.get("modified", "")
-    fields = {key: about.get(key, "") for key in ("title", "author")}
-    return {**fields, "published": modified or about.get("created", ""), "updated": modified}
+    title, author, created, modified = (about.get(name, "") for name in _SUMMARY.values())
+    return {"title": title, "author": author, "published": modified or created, "updated": modified}
 
 
 def _read_property(data: bytes, at: int, code_page: int) -> str:
