@@ -27,7 +27,7 @@ _STYLE = re.compile(r"^\{?\s*\\(?:display|text|script)style\s+(.*?)\}?$", re.DOT
 
 def write_raised(before: str, text: str) -> str:
     """What a superscript becomes after the text before it."""
-    text = " ".join(text.split())
+    text, before = " ".join(text.split()), before[-MAX_BEFORE:]
     if not text or text.startswith("[") or not before.strip():
         return text
     word = _LAST_WORD.search(before)

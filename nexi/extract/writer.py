@@ -7,11 +7,9 @@ written and the first rows of a table, so a document may be larger than memory l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import compress, count
-
-__all__ = ["EnoughText", "MarkdownWriter"]
 
 MAX_COLUMNS = 256
 MAX_CELL_CHARS = 20_000
@@ -33,7 +31,7 @@ class EnoughText(Exception):  # noqa: N818 - it ends the reading and is no error
 
 
 class MarkdownWriter:
-    """Writes at most `max_chars`; `truncated` says that there was more."""
+    """Writes at most `max_chars`; `truncated` says that there was more. A block of it ends where enough was written."""
 
     def __init__(self, max_chars: int) -> None:
         self.truncated = False
@@ -42,6 +40,12 @@ class MarkdownWriter:
         self._parts: list[str] = []
         self._markers: list[str] = []  # of the open lists
         self._table = _Table(self)
+
+    def __enter__(self) -> MarkdownWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> bool:
+        return isinstance(error, EnoughText)
 
     def markdown(self) -> str:
         """All that was written."""
@@ -85,7 +89,7 @@ class MarkdownWriter:
         gap = "\n" if self._markers and not is_other_list else "\n\n"
         indent = " " * sum(len(above) + 1 for above in self._markers[:depth])
         self._markers = [*self._markers[:depth], marker]
-        self._append(f"{indent}{marker} {line}", gap)
+        self.append(f"{indent}{marker} {line}", gap)
 
     def add_row(self, cells: Sequence[str]) -> None:
         """A row of the table that is being written, or the first one of a new table."""
@@ -97,24 +101,15 @@ class MarkdownWriter:
     def end_table(self) -> None:
         self._table.close()
 
-    def add_table(self, rows: Iterable[Sequence[str]]) -> None:
-        self.end_table()
-        for row in rows:
-            self.add_row(row)
-        self.end_table()
-
     def add_block(self, text: str) -> None:
         """Any block of Markdown as it is."""
         self._table.close()
         if text := text.strip("\n"):
             self._markers = []
-            self._append(text, "\n\n")
+            self.append(text, "\n\n")
 
-    def append_line(self, text: str, *, after_gap: bool) -> None:
-        """A line of a table."""
-        self._append(text, "\n\n" if after_gap else "\n")
-
-    def _append(self, text: str, gap: str) -> None:
+    def append(self, text: str, gap: str) -> None:
+        """A piece of Markdown behind a gap, which the first one does not have."""
         text = f"{gap if self._parts else ''}{text}"
         if len(text) > self._left:
             self.truncated = True
@@ -143,9 +138,8 @@ class _Table:
             self._write_waiting()
 
     def close(self) -> None:
-        has_rows = bool(self._waiting)
         try:
-            if has_rows:
+            if self._waiting:
                 self._write_waiting()
         finally:
             self._waiting, self._columns, self._header = [], [], ""
@@ -159,31 +153,22 @@ class _Table:
                 title += 1
             if title and sum(map(bool, rows[title])) >= MIN_HEADS:
                 for row in rows[:title]:
-                    self._writer.append_line("".join(row), after_gap=True)
+                    self._writer.append("".join(row), "\n\n")
                 rows = rows[title:]
             rows = _join_heads(rows, self._columns)
-        for row in rows:
-            if any(row):
-                self._write_row(" | ".join(row[column] if column < len(row) else "" for column in self._columns))
+        for row in filter(any, rows):
+            line = " | ".join(row[column] if column < len(row) else "" for column in self._columns)
+            is_first, self._header = not self._header, self._header or line
+            if is_first or (self._chars > TABLE_CHARS and len(self._header) <= MAX_REPEATED_HEADER):
+                self._chars = 0
+                self._append_row(self._header, "\n\n")
+                self._append_row(" | ".join("---" for _ in self._columns))
+            if not is_first:
+                self._append_row(line)
 
-    def _write_row(self, line: str) -> None:
-        if not self._header:
-            self._header = line
-            self._write_header()
-        elif self._chars > TABLE_CHARS and len(self._header) <= MAX_REPEATED_HEADER:
-            self._write_header()
-            self._append_row(line)
-        else:
-            self._append_row(line)
-
-    def _write_header(self) -> None:
-        self._chars = 0
-        self._append_row(self._header, after_gap=True)
-        self._append_row(" | ".join("---" for _ in self._columns))
-
-    def _append_row(self, line: str, *, after_gap: bool = False) -> None:
+    def _append_row(self, line: str, gap: str = "\n") -> None:
         self._chars += len(line) + 5
-        self._writer.append_line(f"| {line} |", after_gap=after_gap)
+        self._writer.append(f"| {line} |", gap)
 
 
 def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]]:

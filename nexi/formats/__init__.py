@@ -97,29 +97,24 @@ def extract(
     `max_chars` is for documents: of these no more text is made than is kept. `cites_notes` makes citations of the footnotes
     of an HTML page; `recognition` is for pictures and scanned pages.
     """
+    document_format = find_format(media_type(content_type))
     try:
-        return _extract_body(body, content_type, url, max_chars, cites_notes, recognition)
+        if document_format and isinstance(body, bytes):
+            module, _, function = document_format.reader.partition(".")
+            read: Callable[..., Extracted] = getattr(import_module(f"nexi.formats.{module}"), function)
+            page = read(body, max_chars, *([recognition] if document_format.recognises else []))
+            if not page.title or _SAYS_NOTHING.fullmatch(page.title):
+                page = replace(page, title=next(iter(page.headings), ""))  # "" is the name of the file later on
+        else:
+            text = body if isinstance(body, str) else charset.decode_body(body, content_type)
+            page = read_text(text, media_type(content_type), url, cites_notes=cites_notes)
+        return clean_extracted(page)
     except PARSER_FAULTS as error:
         raise FetchError(
             f"{url[:200] or 'the document'} could not be turned into text",
             cause=f"a parser failed on it ({type(error).__name__}: {str(error)[:200]})",
             fix="try another page; if it matters, please report the address",
         ) from error
-
-
-def _extract_body(
-    body: bytes | str, content_type: str, url: str, max_chars: int, cites_notes: bool, recognition: Recognition
-) -> Extracted:
-    document_format = find_format(media_type(content_type))
-    if document_format and isinstance(body, bytes):
-        module, _, function = document_format.reader.partition(".")
-        read: Callable[..., Extracted] = getattr(import_module(f"nexi.formats.{module}"), function)
-        page = read(body, max_chars, *([recognition] if document_format.recognises else []))
-        if not page.title or _SAYS_NOTHING.fullmatch(page.title):
-            page = replace(page, title=next(iter(page.headings), ""))  # "" is the name of the file later on
-        return clean_extracted(page)
-    text = body if isinstance(body, str) else charset.decode_body(body, content_type)
-    return clean_extracted(read_text(text, media_type(content_type), url, cites_notes=cites_notes))
 
 
 def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted:

@@ -7,30 +7,26 @@ bounded by the worker's memory and time. Formats of numbers are not known here: 
 from __future__ import annotations
 
 import io
-from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import datetime
 from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from nexi.extract.words import Extracted
-from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
+from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
 from nexi.formats.compound import CompoundFile, read_summary
-from nexi.formats.containers import BoundedArchive, broken_error, build_extracted, encrypted_error, read_office_properties
-
-__all__ = ["read_workbook"]
+from nexi.formats.containers import BoundedArchive, broken_error, build_extracted, encrypted_error
 
 MAX_SHEETS = 500
 
 
 def read_workbook(data: bytes, max_chars: int) -> Extracted:
     """The sheets of a workbook in their order. Raises FetchError."""
-    writer = MarkdownWriter(max_chars)
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = [sheet.name for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
-        writer.truncated = len(sheets) > MAX_SHEETS
-        with suppress(EnoughText):
+        with MarkdownWriter(max_chars) as writer:
+            writer.truncated = len(sheets) > MAX_SHEETS
             for name in sheets[:MAX_SHEETS]:
                 writer.add_heading(2, name)
                 for row in book.get_sheet_by_name(name).iter_rows():
@@ -42,8 +38,8 @@ def read_workbook(data: bytes, max_chars: int) -> Extracted:
         raise encrypted_error() from error
     except (CalamineError, ValueError, OSError) as error:
         raise broken_error(str(error)[:200]) from error
-    is_zip = data.startswith(b"PK")
-    return build_extracted(writer, read_office_properties(BoundedArchive(data)) if is_zip else read_summary(CompoundFile(data)))
+    about = BoundedArchive(data).read_office_properties() if data.startswith(b"PK") else read_summary(CompoundFile(data))
+    return build_extracted(writer, about)
 
 
 def _show_value(value: Any) -> str:
@@ -58,6 +54,4 @@ def _show_value(value: Any) -> str:
             return value.date().isoformat()
         case datetime():
             return value.isoformat(" ", "minutes" if not value.second else "seconds")
-        case date() | time() | timedelta():
-            return str(value)
     return str(value)

@@ -7,15 +7,12 @@ archive is not opened, and neither are pictures. All of it has one allowance of 
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 
 from nexi.errors import FetchError
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
-from nexi.formats.containers import MAX_MEMBER_BYTES, BoundedArchive, build_extracted
+from nexi.extract.writer import MarkdownWriter
+from nexi.formats.containers import BoundedArchive, build_extracted
 from nexi.formats.ocr import Recognition
-
-__all__ = ["read_zip"]
 
 MAX_DOCUMENTS = 500
 MAX_CPU_S = 15.0
@@ -29,16 +26,16 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
     from nexi.formats.registry import is_readable
 
     archive = BoundedArchive(data)
-    writer, unread, start_time = MarkdownWriter(max_chars), list[str](), time.process_time()
+    unread, start_time = list[str](), time.process_time()
     names = [name for name in archive.names() if not name.endswith("/") and "__MACOSX/" not in name]
-    writer.truncated = len(names) > MAX_DOCUMENTS
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
+        writer.truncated = len(names) > MAX_DOCUMENTS
         for name in names[:MAX_DOCUMENTS]:
             if time.process_time() - start_time > MAX_CPU_S:
                 writer.truncated = True
                 break
             try:
-                body = b"".join(archive.stream(name, MAX_MEMBER_BYTES))
+                body = archive.read(name)
                 kind = find_type(body, name)
                 if kind.startswith(_NOT_OPENED) or not is_readable(kind):
                     unread.append(name)

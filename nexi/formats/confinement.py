@@ -52,7 +52,7 @@ def die_with_parent() -> None:
     if sys.platform != "linux":
         return
     parent = os.getppid()
-    _set_process(_libc(), _PR_SET_PDEATHSIG, signal.SIGKILL)
+    _set_process(ctypes.CDLL(None, use_errno=True), _PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the kernel knew
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -61,15 +61,11 @@ def confine_process(readable: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Give up network and files but those of the system and the `readable` ones; the names of the protections in force."""
     if sys.platform != "linux":
         return ()
-    libc = _libc()
+    libc = ctypes.CDLL(None, use_errno=True)
     if not _set_process(libc, _PR_SET_NO_NEW_PRIVS, 1):
         return ()
     steps = {"files": _restrict_files(libc, readable), "network": _refuse_network(libc)}
     return tuple(name for name, is_in_force in steps.items() if is_in_force)
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _set_process(libc: ctypes.CDLL, option: int, value: int, argument: int = 0) -> bool:

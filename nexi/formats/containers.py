@@ -11,8 +11,8 @@ import io
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any
 from urllib.parse import unquote
 from xml.parsers import expat
 
@@ -35,8 +35,8 @@ Attributes = dict[str, str]
 Element = tuple[str, Attributes, str]
 
 
-class XmlHandler(Protocol):
-    """Gets the elements of a part as they come, without their namespaces."""
+class XmlHandler:
+    """Gets the elements of a part as they come, without their namespaces; what it does not override says nothing to it."""
 
     def start(self, name: str, attributes: Attributes) -> None: ...
 
@@ -90,15 +90,35 @@ class BoundedArchive:
         """What an Office part refers to, by id; targets inside the archive become names of members."""
         folder, file = posixpath.split(name)
         targets = {}
-        for _, attributes, _ in Elements("Relationship").of(self.read(f"{folder}/_rels/{file}.rels".lstrip("/"))):
+        for _, attributes, _ in self.find_elements(f"{folder}/_rels/{file}.rels".lstrip("/"), "Relationship"):
             if attributes.get("TargetMode") != "External":
                 target = unquote(attributes.get("Target", ""))
                 attributes["Target"] = posixpath.normpath(posixpath.join(f"/{folder}", target)).lstrip("/")
             targets[attributes.get("Id", "")] = attributes
         return targets
 
+    def read_office_properties(self) -> dict[str, str]:
+        """What an Office document says of itself."""
+        names = ("title", "creator", "language", "created", "modified", "subject", "description")
+        about = {name: one_line(text) for name, _, text in reversed(self.find_elements("docProps/core.xml", *names))}
+        return {
+            "title": about.get("title", ""),
+            "author": about.get("creator", ""),
+            "language": about.get("language", "")[:35],
+            "published": about.get("modified", "") or about.get("created", ""),  # a template keeps its own date of creation
+            "updated": about.get("modified", ""),
+            "description": about.get("description", "") or about.get("subject", ""),
+        }
 
-class Elements:
+    def find_elements(self, member: str, *names: str) -> list[Element]:
+        """The elements of these names in a member."""
+        return Elements(*names).of(self.read(member))
+
+    def parse_member(self, member: str, handler: XmlHandler, max_elements: int = MAX_ELEMENTS) -> None:
+        parse_xml(self.stream(member), handler, max_elements=max_elements)
+
+
+class Elements(XmlHandler):
     """The elements of these names in a document, each with its attributes and the beginning of its text."""
 
     def __init__(self, *names: str) -> None:
@@ -129,7 +149,7 @@ class Elements:
             self._found.append((name, attributes, "".join(parts)))
 
 
-def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, *, max_elements: int = MAX_ELEMENTS) -> None:
+def parse_xml(pieces: Iterable[bytes], handler: XmlHandler, *, max_elements: int = MAX_ELEMENTS) -> None:
     """Hand the elements over as they come; nothing of the document is kept here. An empty document has none."""
     elements = depth = 0
     start, end = handler.start, handler.end
@@ -173,22 +193,6 @@ def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, 
         raise broken_error(str(error)) from error
 
 
-def read_office_properties(archive: BoundedArchive) -> dict[str, str]:
-    """What an Office document says of itself."""
-    parts = Elements("title", "creator", "language", "created", "modified", "subject", "description").of(
-        archive.read("docProps/core.xml")
-    )
-    about = {name: one_line(text) for name, _, text in reversed(parts)}
-    return {
-        "title": about.get("title", ""),
-        "author": about.get("creator", ""),
-        "language": about.get("language", "")[:35],
-        "published": about.get("modified", "") or about.get("created", ""),  # a template keeps its own date of creation
-        "updated": about.get("modified", ""),
-        "description": about.get("description", "") or about.get("subject", ""),
-    }
-
-
 def build_extracted(writer: MarkdownWriter, about: dict[str, str]) -> Extracted:
     """What was written, with what the document says of itself. Raises FetchError where there is no text."""
     text = writer.markdown()
@@ -203,6 +207,11 @@ def build_extracted(writer: MarkdownWriter, about: dict[str, str]) -> Extracted:
         truncated=writer.truncated,
         **{**about, "title": title},  # type: ignore[arg-type]  # the names are those of `Extracted`
     )
+
+
+def parse_number(text: str, default: int = 0) -> int:
+    """A number in decimal digits, of which there are fewer than ten."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else default
 
 
 def broken_error(cause: str) -> FetchError:

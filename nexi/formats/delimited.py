@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 
 from nexi.extract import charset
 from nexi.extract.words import Extracted
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
-
-__all__ = ["read_csv", "read_tsv"]
 
 SAMPLE_LINES = 50
 MAX_FIELD_CHARS = 1_000_000
@@ -39,9 +36,8 @@ def read_tsv(data: bytes, max_chars: int) -> Extracted:
 
 def _write_rows(text: str, separator: str, max_chars: int) -> Extracted:
     csv.field_size_limit(MAX_FIELD_CHARS)
-    writer = MarkdownWriter(max_chars)
     try:
-        with suppress(EnoughText):
+        with MarkdownWriter(max_chars) as writer:
             for row in csv.reader(_lines_of(text), delimiter=separator):
                 writer.add_row(row)
     except csv.Error as error:

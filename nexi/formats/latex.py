@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from contextlib import suppress
 
 from nexi.extract import charset, notation
 from nexi.extract.dates import normalise_date
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import build_extracted
-
-__all__ = ["read_latex"]
 
 MAX_DEPTH = 50
 MAX_ARGUMENT_CHARS = 20_000
@@ -40,18 +37,15 @@ _SIGNS = {"ldots": "…", "dots": "…", "textbackslash": "\\", "LaTeX": "LaTeX"
           "newline": " ", "ss": "ß", "ae": "æ", "oe": "œ", "o": "ø", "aa": "å", "textasciitilde": "~", "S": "§"}  # fmt: skip
 _ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "=": "\u0304", ".": "\u0307"}
 _LANGUAGE = re.compile(r"\s*(?:\[[^\]]{0,200}?language=\{?(\w+)[^\]]{0,200}\]|\[[^\]]{0,200}\])?(?:\{(\w+)\})?")
-
-
 _DEFINITION = re.compile(r"\\def\s?\\[A-Za-z]{1,40}[^{}\n]{0,20}\{(?:[^{}]|\{[^{}]{0,200}\}){0,2000}\}")
 
 
 def read_latex(data: bytes, max_chars: int) -> Extracted:
     """The text of a source. Raises FetchError."""
     source = _DEFINITION.sub("", charset.decode_body(data).replace("\r\n", "\n"))
-    writer = MarkdownWriter(max_chars)
     head, begin, body = source.partition(r"\begin{document}")
     about = {name: one_line(plain_latex(_find_argument(source, name))) for name in ("title", "author")}
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
         _Source(writer, body if begin else head).read()
     return build_extracted(writer, {**about, "published": normalise_date(plain_latex(_find_argument(source, "date")))})
 
@@ -83,8 +77,7 @@ def plain_latex(source: str) -> str:
 def _read_line(source: str, depth: int) -> str:
     if depth > MAX_DEPTH:
         return ""
-    writer = MarkdownWriter(MAX_ARGUMENT_CHARS)
-    with suppress(EnoughText):
+    with MarkdownWriter(MAX_ARGUMENT_CHARS) as writer:
         _Source(writer, source[:MAX_ARGUMENT_CHARS], depth).read()
     return " ".join(writer.markdown().split())
 
@@ -127,17 +120,11 @@ class _Source:
             elif gap:
                 self._end_paragraph()
             else:
-                place = self._read_plain(plain, source, place)
+                text, percent, comment = plain.partition("%")
+                self._add(text)
+                if percent:
+                    place = source.find("\n", place - len(comment)) + 1 or len(source)
         self._end_paragraph()
-
-    def _read_plain(self, plain: str, source: str, place: int) -> int:
-        comment = plain.find("%")
-        if comment < 0:
-            self._add(plain)
-            return place
-        self._add(plain[:comment])
-        end = source.find("\n", place - len(plain) + comment)
-        return end + 1 if end >= 0 else len(source)
 
     def _add(self, text: str) -> None:
         if self._accent and text.strip():
@@ -189,20 +176,23 @@ class _Source:
     def _end(self, name: str) -> None:
         base = name.rstrip("*")
         if base in _TABLES and self._row is not None:
-            self._end_row()
+            self._end_line()
             self._row = None
             self._writer.end_table()
-        else:
-            self._end_paragraph()
-            if base in ("itemize", "enumerate", "description") and self._lists:
-                self._lists.pop()
+            return
+        self._end_paragraph()
+        if base in ("itemize", "enumerate", "description") and self._lists:
+            self._lists.pop()
 
-    def _end_row(self) -> None:
-        if self._row is not None:
-            row = [*self._row, self._take_text()]
-            if any(row):
-                self._writer.add_row(row)
-            self._row = []
+    def _end_line(self) -> None:
+        """End the row of a table, or the paragraph where there is none."""
+        if self._row is None:
+            self._end_paragraph()
+            return
+        row = [*self._row, self._take_text()]
+        if any(row):
+            self._writer.add_row(row)
+        self._row = []
 
     def _read_command(self, command: str, source: str, place: int) -> int:
         if command in _HEADINGS:
@@ -232,13 +222,13 @@ class _Source:
         elif command in ("textsuperscript", "textsubscript"):
             script, place = self._argument(place)
             write = notation.write_raised if command == "textsuperscript" else notation.write_lowered
-            self._add(write("".join(self._text[-8:])[-notation.MAX_BEFORE :], self._inner(script)))
+            self._add(write("".join(self._text[-8:]), self._inner(script)))
         elif command in _DROPPED:
             place = _skip_option(source, place)
             for _ in range(_DROPPED[command]):
                 place = self._argument(_skip_option(source, place))[1]
         elif command in ("tabularnewline", "par"):
-            self._end_row() if self._row is not None else self._end_paragraph()
+            self._end_line()
         elif command == "multicolumn":
             for _ in range(2):
                 place = self._argument(place)[1]
@@ -258,7 +248,7 @@ class _Source:
 
     def _read_sign(self, sign: str) -> None:
         if sign == "\\":
-            self._end_row() if self._row is not None else self._add(" ")
+            self._end_line() if self._row is not None else self._add(" ")
         elif sign in "[(":
             self._formula = "\\]" if sign == "[" else "\\)"
             self._add(f"\\{sign}")

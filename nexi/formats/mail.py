@@ -21,10 +21,8 @@ from msgspec.structs import replace
 
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, Part, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
-
-__all__ = ["read_eml", "read_mbox", "read_mhtml"]
 
 NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000
@@ -48,22 +46,18 @@ class _ShortHeaders(EmailPolicy):
 def read_eml(data: bytes, max_chars: int) -> Extracted:
     """One message: who wrote it to whom, its text, and the names of its attachments. Raises FetchError."""
     message = _parse_message(data)
-    writer = MarkdownWriter(max_chars)
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
         _write_message(message, writer, 1)
-    return build_extracted(
-        writer,
-        {"title": _header(message, "subject"), "author": _header(message, "from"), "published": _date_of(message)},
-    )
+    about = {"title": _header(message, "subject"), "author": _header(message, "from"), "published": _date_of(message)}
+    return build_extracted(writer, about)
 
 
 def read_mbox(data: bytes, max_chars: int) -> Extracted:
     """The messages of a mailbox, one after the other. Raises FetchError."""
-    writer, parts = MarkdownWriter(max_chars), list[Part]()
-    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    starts, parts = [match.start() for match in _FROM_LINE.finditer(data)], list[Part]()
     if starts[:1] != [0]:
         raise broken_error("it has no messages")
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
         for start, end in pairwise([*starts, len(data)]):
             message = _parse_message(data[data.find(b"\n", start + 2) + 1 : end])
             subject = _header(message, "subject") or NO_SUBJECT

@@ -7,15 +7,12 @@ left out.
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Any
 
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted, too_large_error
-
-__all__ = ["read_ipynb"]
 
 MAX_JSON_PARTS = 200_000
 MAX_OUTPUT_CHARS = 20_000  # of one cell
@@ -32,17 +29,15 @@ def read_ipynb(data: bytes, max_chars: int) -> Extracted:
     if not isinstance(notebook, dict) or not (isinstance(notebook.get("cells"), list) or notebook.get("worksheets")):
         raise broken_error("it has no cells")
     about = _mapping(notebook.get("metadata"))
-    language = str(
-        _mapping(about.get("language_info")).get("name") or _mapping(about.get("kernelspec")).get("language") or "python"
-    )
-    writer = MarkdownWriter(max_chars)
-    with suppress(EnoughText):
+    name = _mapping(about.get("language_info")).get("name") or _mapping(about.get("kernelspec")).get("language") or "python"
+    language = "".join(char for char in str(name).lower() if char.isalnum() or char in "+#-")[:20]
+    with MarkdownWriter(max_chars) as writer:
         # The cells of the format of today, or those of version 3, which had sheets.
         for sheet in notebook["worksheets"] if isinstance(notebook.get("worksheets"), list) else [notebook]:
             cells = _mapping(sheet).get("cells")
             for cell in cells if isinstance(cells, list) else []:
                 if isinstance(cell, dict):
-                    _write_cell(cell, "".join(c for c in language.lower() if c.isalnum() or c in "+#-")[:20], writer)
+                    _write_cell(cell, language, writer)
     return build_extracted(writer, {"title": one_line(str(about.get("title") or ""))})
 
 

@@ -8,22 +8,19 @@ is repeated is, as far as a reader could want it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from nexi.extract import notation
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
+from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
 from nexi.formats.containers import (
     Attributes,
     BoundedArchive,
-    Elements,
+    XmlHandler,
     broken_error,
     build_extracted,
     encrypted_error,
-    parse_xml,
+    parse_number,
 )
-
-__all__ = ["read_odf"]
 
 MAX_ELEMENTS = 4_000_000
 MAX_REPEATED_ROWS = 100
@@ -42,25 +39,21 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     archive = BoundedArchive(data)
     if "content.xml" not in archive:
         raise broken_error("it has no text part")
-    if Elements("encryption-data").of(archive.read("META-INF/manifest.xml")):
+    if archive.find_elements("META-INF/manifest.xml", "encryption-data"):
         raise encrypted_error()
     lists = _ListStyles()
-    parse_xml(archive.stream("styles.xml"), lists)
-    writer = MarkdownWriter(max_chars)
+    archive.parse_member("styles.xml", lists)
 
     def read_formula(href: str) -> str:
         formula = _Formula()
-        parse_xml(archive.stream(f"{href.removeprefix('./').rstrip('/')}/content.xml"), formula)
+        archive.parse_member(f"{href.removeprefix('./').rstrip('/')}/content.xml", formula)
         return formula.written
 
-    reading = _Content(writer, lists, read_formula)
-    with suppress(EnoughText):
-        parse_xml(archive.stream("content.xml"), reading, max_elements=MAX_ELEMENTS)
-    writer.truncated = writer.truncated or reading.is_cut
-    about = {}
+    with MarkdownWriter(max_chars) as writer:
+        content = _Content(writer, lists, read_formula)
+        archive.parse_member("content.xml", content, MAX_ELEMENTS)
     names = ("title", "initial-creator", "creator", "language", "creation-date", "date", "description", "subject")
-    for name, _, text in reversed(Elements(*names).of(archive.read("meta.xml"))):
-        about[name] = one_line(text)
+    about = {name: one_line(text) for name, _, text in reversed(archive.find_elements("meta.xml", *names))}
     return build_extracted(
         writer,
         {
@@ -74,7 +67,7 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     )
 
 
-class _Formula:
+class _Formula(XmlHandler):
     """The first formula of an embedded object; "" in an object of another kind."""
 
     def __init__(self) -> None:
@@ -93,35 +86,22 @@ class _Formula:
             self.written = self._builder.end() or ""
 
 
-class _ListStyles:
-    """Which levels of which list styles are numbered, and which styles of text raise or lower it."""
+class _ListStyles(XmlHandler):
+    """Which levels of which list styles are numbered, and which styles of text raise ("super") or lower it ("sub")."""
 
     def __init__(self) -> None:
-        self._ordered: set[tuple[str, str]] = set()
-        self._positions: dict[str, str] = {}
+        self.ordered: set[tuple[str, str]] = set()
+        self.positions: dict[str, str] = {}
         self._style = ""
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name in ("list-style", "style"):
             self._style = attributes.get("name", "")[:200]
-        elif name == "text-properties" and "text-position" in attributes and len(self._positions) < MAX_LIST_STYLES:
+        elif name == "text-properties" and "text-position" in attributes and len(self.positions) < MAX_LIST_STYLES:
             position = attributes["text-position"].strip()
-            self._positions[self._style] = "sub" if position.startswith(("sub", "-")) else "super"
-        elif name == "list-level-style-number" and attributes.get("num-format") and len(self._ordered) < MAX_LIST_STYLES:
-            self._ordered.add((self._style, attributes.get("level", "1")))
-
-    def end(self, name: str) -> None:
-        """The end of a style says nothing."""
-
-    def text(self, text: str) -> None:
-        """Its text says nothing."""
-
-    def position_of(self, style: str) -> str:
-        """super, sub, or "" for a style of text."""
-        return self._positions.get(style, "")
-
-    def is_ordered(self, style: str, depth: int) -> bool:
-        return (style, str(depth + 1)) in self._ordered
+            self.positions[self._style] = "sub" if position.startswith(("sub", "-")) else "super"
+        elif name == "list-level-style-number" and attributes.get("num-format") and len(self.ordered) < MAX_LIST_STYLES:
+            self.ordered.add((self._style, attributes.get("level", "1")))
 
 
 class _List:
@@ -131,11 +111,10 @@ class _List:
         self.style, self.count, self.is_new = style, 0, False
 
 
-class _Content:
+class _Content(XmlHandler):
     """Writes the blocks; a table inside a table is text of its cell."""
 
     def __init__(self, writer: MarkdownWriter, lists: _ListStyles, read_formula: Callable[[str], str]) -> None:
-        self.is_cut = False
         self._writer, self._styles, self._read_formula = writer, lists, read_formula
         self._silent = 0
         self._text: list[list[str]] = []  # of the open paragraphs; a note stands inside another
@@ -159,7 +138,7 @@ class _Content:
             self._silent += 1
         elif name in ("p", "h"):
             self._text.append([])
-            self._heading = _parse_number(attributes.get("outline-level", "1")) if name == "h" else 0
+            self._heading = parse_number(attributes.get("outline-level", ""), default=1) if name == "h" else 0
         elif name in _SPACES and self._text:
             self._text[-1].append(_SPACES[name])
         elif name == "a" and self._text:
@@ -167,7 +146,7 @@ class _Content:
             self._links.append(href if href.startswith(("http://", "https://", "mailto:")) else "")
             self._text[-1].append("[" if self._links[-1] else "")
         elif name == "span" and self._text:
-            self._spans.append((self._styles.position_of(attributes.get("style-name", "")), len(self._text[-1])))
+            self._spans.append((self._styles.positions.get(attributes.get("style-name", ""), ""), len(self._text[-1])))
         elif name == "object" and self._text:
             self._text[-1].append(self._read_formula(attributes.get("href", "")))
         elif name == "list":
@@ -207,7 +186,7 @@ class _Content:
             if position:
                 before, script = "".join(self._text[-1][:start]), "".join(self._text[-1][start:])
                 write = notation.write_raised if position == "super" else notation.write_lowered
-                self._text[-1][start:] = [write(before[-notation.MAX_BEFORE :], script)]
+                self._text[-1][start:] = [write(before, script)]
         elif name == "list" and self._lists:
             self._lists.pop()
         elif name in _TABLE_PARTS:
@@ -231,14 +210,11 @@ class _Content:
             self._title_slide(text if self._frame == "title" else "", text)
         elif self._heading:
             self._writer.add_heading(self._heading, text)
-        elif self._lists:
-            inner, depth = self._lists[-1], len(self._lists) - 1
-            if inner.is_new:
-                marker = f"{inner.count}." if self._styles.is_ordered(inner.style, depth) else "-"
-                self._writer.add_item(text, depth, marker)
-                inner.is_new = False
-            else:
-                self._writer.add_paragraph(text)
+        elif self._lists and self._lists[-1].is_new:
+            inner, depth = self._lists[-1], len(self._lists)
+            marker = f"{inner.count}." if (inner.style, str(depth)) in self._styles.ordered else "-"
+            self._writer.add_item(text, depth - 1, marker)
+            inner.is_new = False
         else:
             self._writer.add_paragraph(text)
 
@@ -262,10 +238,10 @@ class _Content:
             self._writer.add_heading(2, attributes.get("name", "") if self._is_spreadsheet else "")
         elif name == "table-row":
             self._row, self._column = [], 0
-            self._row_repeats = _parse_number(attributes.get("number-rows-repeated", "1"))
+            self._row_repeats = parse_number(attributes.get("number-rows-repeated", ""), default=1)
         elif name == "table-cell":
             self._cell, self._value = [], next((attributes[key] for key in _VALUES if attributes.get(key)), "")
-            self._cell_repeats = _parse_number(attributes.get("number-columns-repeated", "1"))
+            self._cell_repeats = parse_number(attributes.get("number-columns-repeated", ""), default=1)
 
     def _leave_table(self, name: str) -> None:
         if name == "table":
@@ -276,17 +252,13 @@ class _Content:
             if not self._row and self._is_spreadsheet:
                 self._writer.end_table()  # an empty row of a sheet ends a table
             elif self._row:
-                self.is_cut = self.is_cut or self._row_repeats > MAX_REPEATED_ROWS
+                self._writer.truncated = self._writer.truncated or self._row_repeats > MAX_REPEATED_ROWS
                 for _ in range(min(self._row_repeats, MAX_REPEATED_ROWS)):
                     self._writer.add_row(self._row)
         elif self._tables == 1:
             text, last = " ".join(self._cell) or self._value, self._column + self._cell_repeats
-            self.is_cut = self.is_cut or (bool(text) and last > MAX_COLUMNS)
+            self._writer.truncated = self._writer.truncated or (bool(text) and last > MAX_COLUMNS)
             if text and self._column < MAX_COLUMNS:
                 self._row += [""] * (self._column - len(self._row))
                 self._row += [text] * (min(last, MAX_COLUMNS) - self._column)
             self._column = last
-
-
-def _parse_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 1

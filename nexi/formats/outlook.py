@@ -6,15 +6,12 @@ Above sits `extract`; below, `compound` and `markup`. Attachments are named and 
 from __future__ import annotations
 
 import struct
-from contextlib import suppress
 
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.compound import CompoundFile, read_filetime
 from nexi.formats.containers import broken_error, build_extracted
-
-__all__ = ["read_msg"]
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _CC, _BODY, _HTML = "0037", "0C1A", "0C1F", "0E04", "0E03", "1000", "1013"
 _LONG_NAME, _SHORT_NAME = "3707", "3704"
@@ -38,8 +35,7 @@ def read_msg(data: bytes, max_chars: int) -> Extracted:
     address = _text(file, _ADDRESS)
     sender = one_line(" ".join(filter(None, (_text(file, _SENDER), f"<{address}>" if "@" in address else ""))))
     lines = (("From", sender), ("To", _text(file, _TO)), ("Cc", _text(file, _CC)), ("Date", day))
-    writer = MarkdownWriter(max_chars)
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
         writer.add_heading(1, subject or "(no subject)")
         writer.add_block("  \n".join(f"{name}: {one_line(value)}" for name, value in lines if value))
         html = file.read(f"__substg1.0_{_HTML}0102")

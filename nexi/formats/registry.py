@@ -197,15 +197,12 @@ def sniff_type(data: bytes) -> str:
     start = data[:1_024]
     if type_by_mark := next((kind for magic, kind in _MARKS if start.startswith(magic)), ""):
         return type_by_mark
-    if b"\0" not in start and _is_text(start):
+    # Two letters that begin some format are no proof of it: a text may begin so too.
+    is_text = not any(start.startswith(magic) for magic, _ in _MAGIC if len(magic) > 3 or not magic.isalnum())
+    if b"\0" not in start and is_text:
         has_cells = b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
         return "application/x-ipynb+json" if data[:200].lstrip()[:1] == b"{" and has_cells else "text/plain"
     return _type_of_bytes(data) or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
-
-
-def _is_text(start: bytes) -> bool:
-    """Whether the beginning of a body could be text; two letters that begin some format are no proof of it."""
-    return not any(start.startswith(magic) for magic, _ in _MAGIC if len(magic) > 3 or not magic.isalnum())
 
 
 def _type_of_bytes(data: bytes) -> str:
@@ -228,9 +225,8 @@ def _type_of_bytes(data: bytes) -> str:
 def refuse_format(kind: str, name: str = "") -> FetchError:
     """Why what is of this type is not read; `name` is its address, or "" where the reader knows which file it is."""
     document_format = find_format(kind)
-    if document_format is None:
-        description, fix = "not a format nexi reads", "give it as text, HTML, PDF or an Office document"
-    else:
+    description, fix = "not a format nexi reads", "give it as text, HTML, PDF or an Office document"
+    if document_format:
         article = "an" if document_format.name.startswith(("A", "E", "O", "RTF", "SRT", "MHTML", "e", "old")) else "a"
         description, fix = f"{article} {document_format.name}, which nexi does not read", document_format.advice
     return FetchError(

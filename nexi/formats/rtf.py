@@ -15,10 +15,8 @@ from msgspec.structs import replace
 
 from nexi.extract import notation
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
-
-__all__ = ["read_rtf"]
 
 MAX_GROUPS = 500  # inside one another
 MAX_FONTS = 5_000
@@ -26,10 +24,11 @@ MAX_TOKENS = 750_000  # control words, braces and stretches of text; a book has 
 
 _TOKEN = re.compile(r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL)
 _SILENT = frozenset((
-    "fonttbl", "colortbl", "pict", "object", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr",
+    "colortbl", "info", "pict", "object", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr",
     "footerf", "themedata", "datastore", "xmlnstbl", "fldinst", "filetbl", "revtbl", "generator", "listtable", "nonshppict",
     "listoverridetable", "rsidtbl", "mmathPr", "latentstyles", "bkmkstart", "bkmkend", "annotation", "template", "userprops",
 ))  # fmt: skip
+_TABLES = {"fonttbl": "fonts", "stylesheet": "styles"}
 _ABOUT = {"title": "title", "author": "author", "subject": "description"}
 _SIGNS = {
     "tab": " ", "line": " ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“",
@@ -55,18 +54,17 @@ def read_rtf(data: bytes, max_chars: int) -> Extracted:
     """The text of a document. Raises FetchError."""
     if not data.lstrip()[:5] == b"{\\rtf":
         raise broken_error("it does not begin as such a file does")
-    writer = MarkdownWriter(max_chars)
-    reading = _Reading(writer)
     source = data.decode("latin-1")
-    with suppress(EnoughText):
-        reading.read(source)
-    about = {name: one_line("".join(parts)) for name, parts in reading.about.items()}
+    with MarkdownWriter(max_chars) as writer:
+        reader = _Reader(writer)
+        reader.read(source)
+    about = {name: one_line("".join(parts)) for name, parts in reader.about.items()}
     stamps = {match[1]: f"{match[2]}-{int(match[3]):02}-{int(match[4]):02}" for match in _STAMP.finditer(source)}
     update = stamps.get("revtim", "")
     return build_extracted(writer, {**about, "published": update or stamps.get("creatim", ""), "updated": update})
 
 
-class _Reading:
+class _Reader:
     def __init__(self, writer: MarkdownWriter) -> None:
         self.about: dict[str, list[str]] = {}
         self._writer = writer
@@ -136,28 +134,19 @@ class _Reading:
             note, self._note = " ".join("".join(self._note).split()), []
             self._paragraph.append(f" ({note})" if note else "")
 
-    def _send_to(self, place: str) -> None:
-        self._groups[-1] = replace(self._groups[-1], into=place)
-
     def _read_word(self, word: str, number: int | None) -> None:
-        into = self._groups[-1].into
-        if word in _SILENT and word != "fonttbl":
-            self._send_to("")
-        elif word == "fonttbl":
-            self._send_to("fonts")
-        elif word == "stylesheet":
-            self._send_to("styles")
-        elif word == "info":
-            self._send_to("")
-        elif word == "footnote" and into == "text":
-            self._groups[-1] = replace(self._groups[-1], into="note", position="")
-        elif word in _ABOUT and not into:
-            self._send_to(_ABOUT[word])
+        group = self._groups[-1]
+        if word in _TABLES:
+            self._groups[-1] = replace(group, into=_TABLES[word])
+        elif word == "footnote" and group.into == "text":
+            self._groups[-1] = replace(group, into="note", position="")
+        elif word in _ABOUT and not group.into:
+            self._groups[-1] = replace(group, into=_ABOUT[word])
         elif word in ("listtext", "pntext"):
             self._marker = []
-            self._send_to("marker")
-        elif self._is_optional and word not in ("shppict", "listtext", "pntext"):
-            self._send_to("")
+            self._groups[-1] = replace(group, into="marker")
+        elif word in _SILENT or (self._is_optional and word != "shppict"):
+            self._groups[-1] = replace(group, into="")
         elif word in _SIGNS:
             self._add_text(_SIGNS[word])
         else:
@@ -248,9 +237,8 @@ class _Reading:
     def _end_position(self) -> None:
         """Write the raised or lowered text that has come to its end."""
         if self._moved:
-            before = "".join(self._paragraph[-8:])[-notation.MAX_BEFORE :]
             write = notation.write_raised if self._position == "super" else notation.write_lowered
-            self._paragraph.append(write(before, "".join(self._moved)))
+            self._paragraph.append(write("".join(self._paragraph[-8:]), "".join(self._moved)))
         self._position, self._moved = "", []
 
     def _end_paragraph(self) -> None:

@@ -14,18 +14,8 @@ from typing import Literal, TypeAlias
 
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats.containers import (
-    Attributes,
-    BoundedArchive,
-    Elements,
-    broken_error,
-    build_extracted,
-    parse_xml,
-    read_office_properties,
-)
+from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
 from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
-
-__all__ = ["read_xlsx"]
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
@@ -48,27 +38,27 @@ def read_xlsx(data: bytes, max_chars: int) -> Extracted:
     archive = BoundedArchive(data)
     if "xl/workbook.xml" not in archive:
         raise broken_error("it has no list of sheets")
-    parts = Elements("sheet", "workbookPr").of(archive.read("xl/workbook.xml"))
+    parts = archive.find_elements("xl/workbook.xml", "sheet", "workbookPr")
     targets = archive.relationships("xl/workbook.xml")
     since_1904 = any(a.get("date1904") in ("1", "true") for name, a, _ in parts if name == "workbookPr")
-    strings = _SharedStrings()
+    strings, formats = _SharedStrings(), _NumberFormats()
     with suppress(EnoughText):
-        parse_xml(archive.stream("xl/sharedStrings.xml"), strings, max_elements=MAX_SHEET_ELEMENTS)
-    values = _Values(strings, _NumberFormats(archive.read("xl/styles.xml")), since_1904=since_1904)
-    writer = MarkdownWriter(max_chars)
+        archive.parse_member("xl/sharedStrings.xml", strings, MAX_SHEET_ELEMENTS)
+    archive.parse_member("xl/styles.xml", formats)
+    values = _Values(strings, formats, since_1904=since_1904)
     sheets = [(a, targets.get(a.get("id", ""), {}).get("Target", "")) for name, a, _ in parts if name == "sheet"]
-    writer.truncated = len(sheets) > MAX_SHEETS
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
+        writer.truncated = len(sheets) > MAX_SHEETS
         for about, path in sheets[:MAX_SHEETS]:
             is_hidden = about.get("state") in ("hidden", "veryHidden")
             writer.add_heading(2, f"{about.get('name', '')}{' (hidden)' * is_hidden}")
-            parse_xml(archive.stream(path), _Rows(writer, values), max_elements=MAX_SHEET_ELEMENTS)
+            archive.parse_member(path, _Rows(writer, values), MAX_SHEET_ELEMENTS)
             writer.end_table()
     writer.truncated = writer.truncated or values.is_cut
-    return build_extracted(writer, read_office_properties(archive))
+    return build_extracted(writer, archive.read_office_properties())
 
 
-class _SharedStrings:
+class _SharedStrings(XmlHandler):
     """The texts that cells refer to by number; `is_cut` says that not all of them were kept."""
 
     def __init__(self) -> None:
@@ -101,18 +91,17 @@ class _SharedStrings:
             self._parts = None
 
 
-class _NumberFormats:
+class _NumberFormats(XmlHandler):
     """Which styles of cells show dates, which show percentages, and how others show their numbers."""
 
-    def __init__(self, styles: bytes) -> None:
+    def __init__(self) -> None:
         self._kinds: list[_ShownAs] = []
         self._own: dict[int, _ShownAs] = {}
         self._in_cells = False
-        parse_xml((styles,), self)
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "numFmt" and len(self._own) < MAX_FORMATS:
-            number, code = _parse_number(attributes.get("numFmtId", "")), attributes.get("formatCode", "")
+            number, code = parse_number(attributes.get("numFmtId", "")), attributes.get("formatCode", "")
             letters = _NOT_LETTERS.sub("", code[:500]).lower()
             if "%" in letters:
                 self._own[number] = "percent"
@@ -123,7 +112,7 @@ class _NumberFormats:
         elif name == "cellXfs":
             self._in_cells = True
         elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
-            number = _parse_number(attributes.get("numFmtId", ""))
+            number = parse_number(attributes.get("numFmtId", ""))
             if number not in self._own:  # the workbook does not describe it
                 self._own[number] = parse_number_format(BUILT_IN_FORMATS.get(number, ""))
                 if number in _DATE_FORMATS or number in _PERCENT_FORMATS:
@@ -133,11 +122,8 @@ class _NumberFormats:
     def end(self, name: str) -> None:
         self._in_cells = self._in_cells and name != "cellXfs"
 
-    def text(self, text: str) -> None:
-        """Its text says nothing."""
-
     def kind_of(self, style: str) -> _ShownAs:
-        number = _parse_number(style)
+        number = parse_number(style)
         return self._kinds[number] if number < len(self._kinds) else None
 
 
@@ -154,7 +140,7 @@ class _Values:
         if not value and formula:
             return f"={formula}"
         if kind == "s":
-            number = _parse_number(value)
+            number = parse_number(value)
             self.is_cut = self.is_cut or (number >= len(self._strings.texts) and self._strings.is_cut)
             return self._strings.texts[number] if number < len(self._strings.texts) else ""
         if kind == "b":
@@ -180,7 +166,7 @@ class _Values:
             return value
 
 
-class _Rows:
+class _Rows(XmlHandler):
     """Writes the rows of one sheet."""
 
     def __init__(self, writer: MarkdownWriter, values: _Values) -> None:
@@ -197,7 +183,7 @@ class _Rows:
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "row":
-            here = _parse_number(attributes.get("r", "")) or self._last_row + 1
+            here = parse_number(attributes.get("r", "")) or self._last_row + 1
             if here > self._last_row + 1 or not any(self._row):
                 self._writer.end_table()  # a row that is left out ends a table
             self._last_row, self._row, self._column = here, [], 0
@@ -238,7 +224,3 @@ class _Rows:
                 raise EnoughText
         elif name == "row" and self._row:
             self._writer.add_row(self._row)
-
-
-def _parse_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

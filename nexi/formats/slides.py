@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import zip_longest
 
 from nexi.extract import notation
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats.containers import (
-    Attributes,
-    BoundedArchive,
-    Elements,
-    broken_error,
-    build_extracted,
-    parse_xml,
-    read_office_properties,
-)
-
-__all__ = ["read_pptx"]
+from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
 
 MAX_SLIDES = 2_000
 MAX_ELEMENTS = 300_000  # of all slides and their notes; a slide has some hundreds
-
 MAX_CHART_VALUES = 20_000  # of one chart
 
 _TITLES = ("title", "ctrTitle")
@@ -40,22 +30,21 @@ def read_pptx(data: bytes, max_chars: int) -> Extracted:
     if "ppt/presentation.xml" not in archive:
         raise broken_error("it has no list of slides")
     targets = archive.relationships("ppt/presentation.xml")
-    entries = Elements("sldId").of(archive.read("ppt/presentation.xml"))
+    entries = archive.find_elements("ppt/presentation.xml", "sldId")
     paths = [targets.get(attributes.get("id", ""), {}).get("Target", "") for _, attributes, _ in entries]
-    writer = MarkdownWriter(max_chars)
-    writer.truncated = len(paths) > MAX_SLIDES
     allowance = iter(range(MAX_ELEMENTS))
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
+        writer.truncated = len(paths) > MAX_SLIDES
         for number, path in enumerate(paths[:MAX_SLIDES], 1):
             _write_slide(archive, path, number, writer, allowance)
-    return build_extracted(writer, read_office_properties(archive))
+    return build_extracted(writer, archive.read_office_properties())
 
 
 def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter, allowance: Iterator[int]) -> None:
     slide = _Shapes(writer, allowance)
     is_whole = False
     with suppress(EnoughText):
-        parse_xml(archive.stream(path), slide)
+        archive.parse_member(path, slide)
         is_whole = True
     title = " ".join(text for shape in slide.shapes if shape.kind in _TITLES for text in shape.texts())
     writer.add_heading(2, f"Slide {number}: {title}" if title.strip() else f"Slide {number}")
@@ -67,16 +56,16 @@ def _write_slide(archive: BoundedArchive, path: str, number: int, writer: Markdo
     for about in archive.relationships(path).values():
         if about.get("Type", "").endswith("/notesSlide"):
             notes = _Shapes(writer, allowance)
-            parse_xml(archive.stream(about.get("Target", "")), notes)
+            archive.parse_member(about.get("Target", ""), notes)
             speech = " ".join(text for shape in notes.shapes for text in shape.texts())
             writer.add_paragraph(f"Notes: {speech}" if speech.strip() else "")
         elif about.get("Type", "").endswith("/chart"):
             chart = _Chart()
-            parse_xml(archive.stream(about.get("Target", "")), chart)
+            archive.parse_member(about.get("Target", ""), chart)
             chart.write(writer)
 
 
-class _Chart:
+class _Chart(XmlHandler):
     """The data behind a chart: a row for each category, a column for each series."""
 
     def __init__(self) -> None:
@@ -113,13 +102,11 @@ class _Chart:
     def write(self, writer: MarkdownWriter) -> None:
         if not self._series:
             return
-        title = " ".join(self._title)
-        writer.add_paragraph(f"Chart: {title}" if title.strip() else "Chart:")
-        categories = max((series["cat"] for series in self._series), key=len)
-        count = max(len(categories), *(len(series["val"]) for series in self._series))
+        writer.add_paragraph(f"Chart: {' '.join(self._title)}")
         writer.add_row(["", *(" ".join(series["tx"]) for series in self._series)])
-        for n in range(count):
-            writer.add_row(["".join(cells[n : n + 1]) for cells in (categories, *(s["val"] for s in self._series))])
+        categories = max((series["cat"] for series in self._series), key=len)
+        for row in zip_longest(categories, *(series["val"] for series in self._series), fillvalue=""):
+            writer.add_row(row)
         writer.end_table()
 
 
@@ -147,8 +134,10 @@ class _Shape:
         self.paragraphs.append((depth, marker, text))
 
     def write(self, writer: MarkdownWriter) -> None:
-        if self.rows:
-            writer.add_table(self.rows)
+        writer.end_table()
+        for row in self.rows:
+            writer.add_row(row)
+        writer.end_table()
         for depth, marker, text in self.paragraphs:
             if marker:
                 writer.add_item(text, depth, marker)
@@ -156,7 +145,7 @@ class _Shape:
                 writer.add_paragraph(text)
 
 
-class _Shapes:
+class _Shapes(XmlHandler):
     """Collects the shapes of one slide in their order; the furniture of the page is left out."""
 
     def __init__(self, writer: MarkdownWriter, allowance: Iterator[int]) -> None:
@@ -211,7 +200,7 @@ class _Shapes:
             self._writer.count_text(text)
             if self._baseline not in ("", "0"):
                 write = notation.write_lowered if self._baseline.startswith("-") else notation.write_raised
-                text = write("".join(self._text)[-notation.MAX_BEFORE :], text)
+                text = write("".join(self._text), text)
             self._text.append(text)
 
     def end(self, name: str) -> None:

@@ -6,14 +6,11 @@ Above sits `extract`; below, `writer`. Cues that follow one another are one para
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 from nexi.extract import charset
 from nexi.extract.words import Extracted
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
-
-__all__ = ["read_subtitles"]
 
 PARAGRAPH_CHARS = 400
 PAUSE_S = 4
@@ -21,18 +18,20 @@ PAUSE_S = 4
 _TIMES = re.compile(r"\s*(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s+-->\s+(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}")
 _TAG = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _VOICE = re.compile(r"<v(?:\.[^\s>]{0,50})?\s+([^<>]{1,100})>")
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", '."', '?"', '!"')
 
 
 def read_subtitles(data: bytes, max_chars: int) -> Extracted:
     """What is said, with times. Raises FetchError."""
-    writer = MarkdownWriter(max_chars)
-    speech = _Speech(writer)
-    with suppress(EnoughText):
-        for block in re.split(r"\n[ \t]*\n", charset.decode_body(data).replace("\r\n", "\n").replace("\r", "\n")):
+    text = charset.decode_body(data).replace("\r\n", "\n").replace("\r", "\n")
+    with MarkdownWriter(max_chars) as writer:
+        speech = _Speech(writer)
+        for block in re.split(r"\n[ \t]*\n", text):
             lines = block.strip().split("\n")
-            place = next((at for at, line in enumerate(lines[:3]) if _TIMES.match(line)), -1)
-            if place >= 0:
-                speech.add_cue(_TIMES.match(lines[place]), " ".join(lines[place + 1 :]))
+            for place, line in enumerate(lines[:3]):
+                if times := _TIMES.match(line):
+                    speech.add_cue(times, " ".join(lines[place + 1 :]))
+                    break
         speech.end_paragraph()
     if not speech.has_cues:
         raise broken_error("it has no times")
@@ -46,14 +45,12 @@ class _Speech:
         self._words: list[str] = []
         self._chars = self._begins = self._ends = 0
 
-    def add_cue(self, times: re.Match[str] | None, text: str) -> None:
-        assert times is not None  # noqa: S101 - the caller looked for the line
+    def add_cue(self, times: re.Match[str], text: str) -> None:
         self.has_cues = True
         begins, ends = _to_seconds(*times.group(1, 2, 3)), _to_seconds(*times.group(4, 5, 6))
         words = " ".join(_TAG.sub("", _VOICE.sub(r"\1: ", text)).split())
-        if begins - self._ends > PAUSE_S or (
-            self._chars > PARAGRAPH_CHARS and self._words[-1:] and _ends_sentence(self._words[-1])
-        ):
+        is_long = self._chars > PARAGRAPH_CHARS and "".join(self._words[-1:]).endswith(_SENTENCE_ENDS)
+        if is_long or begins - self._ends > PAUSE_S:
             self.end_paragraph()
         self._ends = ends
         if not words or self._words[-1:] == [words]:  # a line that stays while the next one comes is written twice
@@ -74,7 +71,3 @@ class _Speech:
 
 def _to_seconds(hours: str | None, minutes: str, seconds: str) -> int:
     return int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
-
-
-def _ends_sentence(text: str) -> bool:
-    return text.endswith((".", "!", "?", "…", "。", "！", "？", '."', '?"', '!"'))

@@ -10,16 +10,13 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import BinaryIO
 
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
 from nexi.formats.registry import media_type
-
-__all__ = ["read_warc"]
 
 MAX_RECORDS = 20_000
 MAX_RECORD_BYTES = 2_000_000
@@ -36,8 +33,7 @@ def read_warc(data: bytes, max_chars: int) -> Extracted:
     """The pages in their order. Raises FetchError."""
     is_packed = data.startswith(b"\x1f\x8b")
     records = _Records(gzip.GzipFile(fileobj=io.BytesIO(data)) if is_packed else io.BytesIO(data))  # type: ignore[arg-type]
-    writer = MarkdownWriter(max_chars)
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
         for headers, body in records.read_all():
             _write_record(headers, body, writer)
     if not records.count:

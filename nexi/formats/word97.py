@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 import struct
-from contextlib import suppress
 from itertools import pairwise
 
 from nexi.extract.words import Extracted
-from nexi.extract.writer import EnoughText, MarkdownWriter
+from nexi.extract.writer import MarkdownWriter
 from nexi.formats.compound import CompoundFile, read_summary
 from nexi.formats.containers import broken_error, build_extracted, encrypted_error
-
-__all__ = ["read_doc"]
 
 _ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
 _FIELD_CODE = re.compile(r"\x13[^\x13-\x15]*\x14?|\x15")  # HYPERLINK "…", and the marks around what it shows
@@ -31,10 +28,15 @@ def read_doc(data: bytes, max_chars: int) -> Extracted:
         text, notes = _read_text(file, head)
     except struct.error as error:
         raise broken_error("its list of pieces is cut") from error
-    writer = MarkdownWriter(max_chars)
-    with suppress(EnoughText):
+    with MarkdownWriter(max_chars) as writer:
         for line in _clean(text).split("\r"):
-            _write_line(line, writer)
+            # Each cell of a table ends with a mark, and each row with one more.
+            *rows, rest = line.split("\x07\x07")
+            for row in [*rows, rest] if "\x07" in rest else rows:
+                writer.add_row(row.split("\x07"))
+            if "\x07" not in rest and rest.strip():
+                writer.end_table()
+                writer.add_paragraph(rest)
         writer.end_table()
         for number, note in enumerate(filter(None, map(str.strip, _clean(notes).split("\r"))), 1):
             writer.add_paragraph(f"[{number}] {note}")
@@ -73,15 +75,3 @@ def _read_text(file: CompoundFile, head: bytes) -> tuple[str, str]:
 def _clean(text: str) -> str:
     text = _FIELD_CODE.sub("", text).replace("\x0b", "\n").replace("\x0c", "\r").replace("\x1e", "-").replace("\x1f", "")
     return _SPECIAL.sub("", text)
-
-
-def _write_line(line: str, writer: MarkdownWriter) -> None:
-    """A paragraph, or rows of a table before it: each cell ends with a mark, and each row with one more."""
-    *rows, rest = line.split("\x07\x07")
-    for row in rows:
-        writer.add_row(row.split("\x07"))
-    if "\x07" in rest:
-        writer.add_row(rest.split("\x07"))
-    elif rest.strip():
-        writer.end_table()
-        writer.add_paragraph(rest)

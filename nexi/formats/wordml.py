@@ -6,16 +6,12 @@ fields, deleted text and the second forms of drawings are not text and are left 
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from msgspec import Struct
 
 from nexi.extract import notation
 from nexi.extract.words import Extracted
-from nexi.extract.writer import EnoughText, MarkdownWriter
-from nexi.formats.containers import Attributes, BoundedArchive, broken_error, build_extracted, parse_xml, read_office_properties
-
-__all__ = ["read_docx"]
+from nexi.extract.writer import MarkdownWriter
+from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
 
 MAX_LEVEL = 8
 MAX_STYLES = 5_000
@@ -25,7 +21,6 @@ _PROPERTIES = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "num
 MAX_NOTE_CHARS = 5_000
 _SILENT = ("Fallback", "moveFrom")  # a second form of a drawing; text that stands elsewhere now
 _WRITE_POSITION = {"superscript": notation.write_raised, "subscript": notation.write_lowered}
-_NO_NUMBER = ("", "bullet", "none")
 
 
 def read_docx(data: bytes, max_chars: int) -> Extracted:
@@ -33,18 +28,16 @@ def read_docx(data: bytes, max_chars: int) -> Extracted:
     archive = BoundedArchive(data)
     if "word/document.xml" not in archive:
         raise broken_error("it has no text part")
-    external = {key: a for key, a in archive.relationships("word/document.xml").items() if a.get("TargetMode") == "External"}
-    links = {key: attributes.get("Target", "") for key, attributes in external.items()}
-    styles, numbering = _Styles(), _Numbering()
-    parse_xml(archive.stream("word/styles.xml"), styles)
-    parse_xml(archive.stream("word/numbering.xml"), numbering)
-    notes = _Notes()
-    for part in ("word/footnotes.xml", "word/endnotes.xml"):
-        parse_xml(archive.stream(part), notes)
-    writer = MarkdownWriter(max_chars)
-    with suppress(EnoughText):
-        parse_xml(archive.stream("word/document.xml"), _Paragraphs(writer, links, styles, numbering, notes))
-    return build_extracted(writer, read_office_properties(archive))
+    targets = archive.relationships("word/document.xml")
+    links = {key: about.get("Target", "") for key, about in targets.items() if about.get("TargetMode") == "External"}
+    styles, numbering, notes = _Styles(), _Numbering(), _Notes()
+    archive.parse_member("word/styles.xml", styles)
+    archive.parse_member("word/numbering.xml", numbering)
+    archive.parse_member("word/footnotes.xml", notes)
+    archive.parse_member("word/endnotes.xml", notes)
+    with MarkdownWriter(max_chars) as writer:
+        archive.parse_member("word/document.xml", _Paragraphs(writer, links, styles, numbering, notes))
+    return build_extracted(writer, archive.read_office_properties())
 
 
 class _Style(Struct):
@@ -57,7 +50,7 @@ class _Style(Struct):
     outline: str = ""
 
 
-class _Styles:
+class _Styles(XmlHandler):
     """The styles by id; one says what it does not say itself through the style it is based on."""
 
     def __init__(self) -> None:
@@ -82,12 +75,6 @@ class _Styles:
             case "outlineLvl":
                 self._open.outline = value
 
-    def end(self, name: str) -> None:
-        """The end of a style says nothing."""
-
-    def text(self, text: str) -> None:
-        """Its text says nothing."""
-
     def resolve(self, style_id: str) -> _Style:
         result = _Style()
         for _ in range(MAX_STYLE_DEPTH):
@@ -105,7 +92,7 @@ class _Styles:
         return result
 
 
-class _Numbering:
+class _Numbering(XmlHandler):
     """Which lists are numbered, level by level."""
 
     def __init__(self) -> None:
@@ -135,19 +122,16 @@ class _Numbering:
         elif name == "num":
             self._in_number = ""
 
-    def text(self, text: str) -> None:
-        """Its text says nothing."""
-
     def is_ordered(self, number: str, level: int) -> bool:
         abstract = self._abstract.get(number, "")
         form = self._formats.get((abstract, str(level))) or self._formats.get((abstract, "0"), "")
-        return form not in _NO_NUMBER
+        return form not in ("", "bullet", "none")
 
     def level_of_style(self, number: str, style: str) -> str:
         return self._levels.get((self._abstract.get(number, ""), style), "")
 
 
-class _Notes:
+class _Notes(XmlHandler):
     """Footnotes and endnotes by kind and id."""
 
     def __init__(self) -> None:
@@ -173,14 +157,13 @@ class _Notes:
         return " ".join("".join(self._texts.get((kind, number), ())).split())[:MAX_NOTE_CHARS]
 
 
-class _Paragraphs:
+class _Paragraphs(XmlHandler):
     """Writes the blocks; `links` are addresses by their ids."""
 
     def __init__(
         self, writer: MarkdownWriter, links: dict[str, str], styles: _Styles, numbering: _Numbering, notes: _Notes
     ) -> None:
-        self._writer, self._links, self._styles, self._numbering = writer, links, styles, numbering
-        self._notes = notes
+        self._writer, self._links, self._styles, self._numbering, self._notes = writer, links, styles, numbering, notes
         self._formula = notation.FormulaBuilder()
         self._position = ""  # of the open run: superscript, subscript
         self._run_start = 0
@@ -233,7 +216,7 @@ class _Paragraphs:
         elif name == "r" and self._paragraphs and self._position in _WRITE_POSITION:
             paragraph = self._paragraphs[-1]
             before, script = "".join(paragraph[: self._run_start]), "".join(paragraph[self._run_start :])
-            paragraph[self._run_start :] = [_WRITE_POSITION[self._position](before[-notation.MAX_BEFORE :], script)]
+            paragraph[self._run_start :] = [_WRITE_POSITION[self._position](before, script)]
         elif name == "t":
             self._in_text = False
         elif name == "hyperlink" and self._paragraphs:
@@ -267,7 +250,7 @@ class _Paragraphs:
             return
         style = self._styles.resolve(self._about.get("style", ""))
         number = self._about.get("number", style.number)
-        if level := _heading_level(self._about, style):
+        if level := _find_heading_level(self._about, style):
             self._writer.add_heading(level, text)
         elif number not in ("", "0"):
             words = style.name.split()  # `List Bullet 2`: Word has a list of its own for each depth
@@ -284,7 +267,7 @@ class _Paragraphs:
             self._writer.add_paragraph(text)
 
 
-def _heading_level(about: Attributes, style: _Style) -> int:
+def _find_heading_level(about: Attributes, style: _Style) -> int:
     """The level of a heading, 0 for none; styles are called so in English whatever the language of the program."""
     for name in (about.get("style", ""), style.name):
         name = name.lower().replace(" ", "")

@@ -69,7 +69,8 @@ def test_every_cell_of_a_sheet_stands_under_its_head_and_beside_its_label(table:
 def test_a_sheet_of_one_column_and_one_without_a_second_head_stay_as_they_are() -> None:
     for rows in ([["Notes"], ["a"], ["b"], ["c"]], [["Name", "", "Town"], ["X", "y", "z"], ["X", "1", "z"]]):
         writer = MarkdownWriter(1_000)
-        writer.add_table(rows)
+        for row in rows:
+            writer.add_row(row)
         assert parse_tables(writer.markdown()) == [rows]
 
 
