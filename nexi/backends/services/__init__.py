@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.backends.replies import check_status, plain_line, service_message
 from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend, Sender
-from nexi.backends.services.form import Caller, ServiceForm
-from nexi.backends.services.rows import dig
+from nexi.backends.services.form import Caller, ServiceForm, dig
 from nexi.errors import BackendError
 from nexi.routing.table import SERVICES
 from nexi.types import Hit, Query
@@ -48,7 +48,7 @@ class ServiceDialect(Struct, frozen=True):
         return SERVICES[self.name].title
 
     def request(self, query: Query) -> BackendRequest:
-        return self._with_timeout(self.form.request(query, self.caller))
+        return replace(self.form.request(query, self.caller), timeout_s=self.timeout_s)
 
     def follow(self, response: BackendResponse) -> BackendRequest | None:
         """The second request that the first answer leads to. Raises BackendError."""
@@ -58,7 +58,7 @@ class ServiceDialect(Struct, frozen=True):
         if dig(data, self.form.first_rows) is None:
             raise _wrong_shape(self._title, data, self.form.first_rows)
         request = self.form.follow(data, self.caller)
-        return self._with_timeout(request) if request else None
+        return replace(request, timeout_s=self.timeout_s) if request else None
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         if status == 404 and self.form.missing_is_empty:
@@ -73,9 +73,6 @@ class ServiceDialect(Struct, frozen=True):
             raise _wrong_shape(self._title, data, self.form.rows)
         hits = (self.form.read_row(row, self.caller) for row in rows if isinstance(row, dict))
         return [hit for hit in hits if hit]
-
-    def _with_timeout(self, request: BackendRequest) -> BackendRequest:
-        return BackendRequest(request.url, request.method, request.params, request.headers, request.json, self.timeout_s)
 
     def _read_json(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
         key_setting = f"api_keys.{self.name}" if self.caller.key else ""

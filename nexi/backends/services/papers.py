@@ -14,11 +14,20 @@ from msgspec.structs import replace
 
 from nexi.answers.papers import read_title_standing
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm
-from nexi.backends.services.rows import dig, dig_rows, join_parts, read_day, read_doi, read_line, read_lines, read_web_url
+from nexi.backends.services.form import (
+    Caller,
+    ServiceForm,
+    dig,
+    dig_rows,
+    join_parts,
+    read_day,
+    read_doi,
+    read_line,
+    read_lines,
+    read_web_url,
+    search_by,
+)
 from nexi.types import Hit, Paper, Query
-
-__all__ = ["FORMS"]
 
 MAX_AUTHORS = 50
 MAX_ABSTRACT_WORDS = 200
@@ -56,12 +65,10 @@ def _read_count(row: dict[str, Any], name: str) -> int:
 
 
 def openalex_request(query: Query, caller: Caller) -> BackendRequest:
-    own = {"mailto": caller.contact} if caller.contact else {}
-    own |= {"api_key": caller.key} if caller.key else {}
+    own = {"mailto": caller.contact, "api_key": caller.key}
     if doi := read_doi(query.text):
-        return BackendRequest(f"{caller.base}/works/doi:{quote(doi, safe='/')}", params=tuple(own.items()))
-    params = {"search": query.text, "per-page": str(min(query.count, 50))} | own
-    return BackendRequest(f"{caller.base}/works", params=tuple(params.items()))
+        return caller.build_request(f"/works/doi:{quote(doi, safe='/')}", own)
+    return caller.build_request("/works", {"search": query.text, "per-page": str(min(query.count, 50)), **own})
 
 
 def unfold_openalex(data: Any) -> Any:
@@ -114,11 +121,10 @@ def _find_versions(addresses: Iterable[str]) -> tuple[str, ...]:
 
 
 def crossref_request(query: Query, caller: Caller) -> BackendRequest:
-    contact = (("mailto", caller.contact),) if caller.contact else ()
+    contact = {"mailto": caller.contact}
     if doi := read_doi(query.text):
-        return BackendRequest(f"{caller.base}/works/{quote(doi, safe='')}", params=contact)
-    params = (("query.bibliographic", query.text), ("rows", str(min(query.count, 50))))
-    return BackendRequest(f"{caller.base}/works", params=params + contact)
+        return caller.build_request(f"/works/{quote(doi, safe='')}", contact)
+    return caller.build_request("/works", {"query.bibliographic": query.text, "rows": str(min(query.count, 50)), **contact})
 
 
 def unfold_crossref(message: Any) -> Any:
@@ -179,9 +185,7 @@ def _same_doi(update: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _crossref_name(author: dict[str, Any]) -> str:
-    return " ".join(part for part in (read_line(author, "given"), read_line(author, "family")) if part) or read_line(
-        author, "name"
-    )
+    return join_parts((read_line(author, "given"), read_line(author, "family")), " ") or read_line(author, "name")
 
 
 # Europe PMC
@@ -191,8 +195,7 @@ def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
     doi = read_doi(query.text)
     words = f'DOI:"{doi}"' if doi else query.text
     params = {"query": words, "format": "json", "resultType": "core", "pageSize": str(min(query.count, 50))}
-    params |= {"email": caller.contact} if caller.contact else {}
-    return BackendRequest(f"{caller.base}/search", params=tuple(params.items()))
+    return caller.build_request("/search", {**params, "email": caller.contact})
 
 
 def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -249,8 +252,7 @@ def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -
 
 def unpaywall_request(query: Query, caller: Caller) -> BackendRequest:
     """What is no DOI is known to nobody there. It refuses a request without an address, and is not asked without one."""
-    contact = (("email", caller.contact),) if caller.contact else ()
-    return BackendRequest(f"{caller.base}/v2/{quote(read_doi(query.text) or query.text, safe='/')}", params=contact)
+    return caller.build_request(f"/v2/{quote(read_doi(query.text) or query.text, safe='/')}", {"email": caller.contact})
 
 
 def unfold_unpaywall(data: Any) -> Any:
@@ -279,18 +281,17 @@ def read_unpaywall(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 def pubmed_request(query: Query, caller: Caller) -> BackendRequest:
     params = {"db": "pubmed", "term": query.text, "retmode": "json", "retmax": str(min(query.count, 50)), "sort": "relevance"}
-    return BackendRequest(f"{caller.base}/esearch.fcgi", params=tuple((params | _ncbi_caller(caller)).items()))
+    return caller.build_request("/esearch.fcgi", params | _describe_caller(caller))
 
 
 def follow_pubmed(data: Any, caller: Caller) -> BackendRequest | None:
     numbers = read_lines(data, "esearchresult.idlist")
-    params = {"db": "pubmed", "id": ",".join(numbers), "retmode": "json"} | _ncbi_caller(caller)
-    return BackendRequest(f"{caller.base}/esummary.fcgi", params=tuple(params.items())) if numbers else None
+    params = {"db": "pubmed", "id": ",".join(numbers), "retmode": "json"} | _describe_caller(caller)
+    return caller.build_request("/esummary.fcgi", params) if numbers else None
 
 
-def _ncbi_caller(caller: Caller) -> dict[str, str]:
-    contact = {"email": caller.contact} if caller.contact else {}
-    return {"tool": "nexi"} | contact | ({"api_key": caller.key} if caller.key else {})
+def _describe_caller(caller: Caller) -> dict[str, str]:
+    return {"tool": "nexi", "email": caller.contact, "api_key": caller.key}
 
 
 def unfold_pubmed(result: Any) -> Any:
@@ -329,8 +330,7 @@ def _pubmed_url(number: str) -> str:
 def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
     fields = "title,abstract,year,venue,journal,citationCount,externalIds,openAccessPdf,url,publicationDate,authors"
     params = {"query": query.text.replace("-", " "), "limit": str(min(query.count, 50)), "fields": fields}
-    headers = {"x-api-key": caller.key} if caller.key else {}
-    return BackendRequest(f"{caller.base}/paper/search", params=tuple(params.items()), headers=headers)
+    return caller.build_request("/paper/search", params, {"x-api-key": caller.key})
 
 
 def read_semanticscholar(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -357,7 +357,7 @@ def read_semanticscholar(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 def doaj_request(query: Query, caller: Caller) -> BackendRequest:
     words = quote(query.text.replace("/", " "), safe="")
-    return BackendRequest(f"{caller.base}/search/articles/{words}", params=(("pageSize", str(min(query.count, 50))),))
+    return caller.build_request(f"/search/articles/{words}", {"pageSize": str(min(query.count, 50))})
 
 
 def read_doaj(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -374,22 +374,11 @@ def read_doaj(row: dict[str, Any], caller: Caller) -> Hit | None:
         issue=read_line(about, "journal.number"),
         pages=_join_pages(read_line(about, "start_page"), read_line(about, "end_page")),
     )
-    return _build_hit(
-        "doaj",
-        link or _doi_url(doi),
-        read_line(about, "title"),
-        paper,
-        about=read_line(about, "abstract"),
-        published=paper.year,
-    )
+    url, title, abstract = link or _doi_url(doi), read_line(about, "title"), read_line(about, "abstract")
+    return _build_hit("doaj", url, title, paper, about=abstract, published=paper.year)
 
 
 # Zenodo
-
-
-def zenodo_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"q": query.text, "size": str(min(query.count, 25)), "sort": "bestmatch"}
-    return BackendRequest(f"{caller.base}/records", params=tuple(params.items()))
 
 
 def read_zenodo(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -406,18 +395,11 @@ def read_zenodo(row: dict[str, Any], caller: Caller) -> Hit | None:
         url if read_line(about, "access_right") == "open" else "",
         versions=_find_versions([read_line(row, "conceptdoi")]),
     )
-    kind = read_line(about, "resource_type.title")
-    return _build_hit(
-        "zenodo", url, read_line(about, "title"), paper, about=read_line(about, "description"), published=day, extra=(kind,)
-    )
+    kind, title, text = (read_line(about, name) for name in ("resource_type.title", "title", "description"))
+    return _build_hit("zenodo", url, title, paper, about=text, published=day, extra=(kind,))
 
 
 # ClinicalTrials.gov
-
-
-def clinicaltrials_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"query.term": query.text, "pageSize": str(min(query.count, 50)), "format": "json"}
-    return BackendRequest(f"{caller.base}/studies", params=tuple(params.items()))
 
 
 def read_clinicaltrials(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -464,6 +446,16 @@ FORMS = {
         is_empty=lambda data: dig(data, "total") == 0,
     ),
     "doaj": ServiceForm("https://doaj.org/api", doaj_request, read_doaj, "results"),
-    "zenodo": ServiceForm("https://zenodo.org/api", zenodo_request, read_zenodo, "hits.hits"),
-    "clinicaltrials": ServiceForm("https://clinicaltrials.gov/api/v2", clinicaltrials_request, read_clinicaltrials, "studies"),
+    "zenodo": ServiceForm(
+        "https://zenodo.org/api",
+        search_by("/records", "q", "size", {"sort": "bestmatch"}, most=25),
+        read_zenodo,
+        "hits.hits",
+    ),
+    "clinicaltrials": ServiceForm(
+        "https://clinicaltrials.gov/api/v2",
+        search_by("/studies", "query.term", "pageSize", {"format": "json"}),
+        read_clinicaltrials,
+        "studies",
+    ),
 }

@@ -7,11 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm
-from nexi.backends.services.rows import join_parts, read_day, read_line, read_web_url
+from nexi.backends.services.form import Caller, ServiceForm, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.types import Hit, Query
-
-__all__ = ["FORMS"]
 
 _REPOSITORY = re.compile(r"\b[\w.-]+/[\w.-]+\b")
 _SYMBOL = re.compile(r"\b\w+(?:_\w+|\.\w+|::\w+)+\b|\b[a-z]+[A-Z]\w+\b")
@@ -23,9 +20,8 @@ def github_request(query: Query, caller: Caller) -> BackendRequest:
     path = "search/code" if caller.key and symbol and not repository else "search/repositories"
     words = f"repo:{repository[0]}" if repository else symbol[0] if symbol and path.endswith("code") else query.text
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-    headers |= {"Authorization": f"Bearer {caller.key}"} if caller.key else {}
-    params = (("q", words[:256]), ("per_page", str(min(query.count, 50))))
-    return BackendRequest(f"{caller.base}/{path}", params=params, headers=headers)
+    headers["Authorization"] = f"Bearer {caller.key}" if caller.key else ""
+    return caller.build_request(f"/{path}", {"q": words[:256], "per_page": str(min(query.count, 50))}, headers)
 
 
 def read_github(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -40,7 +36,7 @@ def read_github(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 
 def pypi_request(query: Query, caller: Caller) -> BackendRequest:
-    return BackendRequest(f"{caller.base}/pypi/{quote(query.text.strip().lower(), safe='')}/json")
+    return caller.build_request(f"/pypi/{quote(query.text.strip().lower(), safe='')}/json")
 
 
 def read_pypi(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -54,20 +50,12 @@ def read_pypi(row: dict[str, Any], caller: Caller) -> Hit | None:
     return Hit(url, f"{name} {version}", join_parts(facts), "", "pypi")
 
 
-def npm_request(query: Query, caller: Caller) -> BackendRequest:
-    return BackendRequest(f"{caller.base}/-/v1/search", params=(("text", query.text), ("size", str(min(query.count, 50)))))
-
-
 def read_npm(row: dict[str, Any], caller: Caller) -> Hit | None:
     name, version = read_line(row, "package.name"), read_line(row, "package.version")
     url = read_web_url(row, "package.links.npm") or (f"https://www.npmjs.com/package/{name}" if name else "")
     facts = (f"version {version}", read_line(row, "package.license"), read_line(row, "package.description"))
     day = read_day(row, "package.date")
     return Hit(url, f"{name} {version}", join_parts(facts), day, "npm") if name and url else None
-
-
-def crates_request(query: Query, caller: Caller) -> BackendRequest:
-    return BackendRequest(f"{caller.base}/api/v1/crates", params=(("q", query.text), ("per_page", str(min(query.count, 50)))))
 
 
 def read_crates(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -79,21 +67,13 @@ def read_crates(row: dict[str, Any], caller: Caller) -> Hit | None:
     return Hit(f"https://docs.rs/crate/{name}/latest", f"{name} {version}", join_parts(facts), day, "crates") if name else None
 
 
-def hackernews_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"query": query.text, "tags": "story", "hitsPerPage": str(min(query.count, 50))}
-    return BackendRequest(f"{caller.base}/search", params=tuple(params.items()))
-
-
 def read_hackernews(row: dict[str, Any], caller: Caller) -> Hit | None:
     """The thread, which is what the service adds; the page it is about stands in the snippet."""
     number, title = read_line(row, "objectID"), read_line(row, "title", "story_title")
     if not (number.isdigit() and title):
         return None
-    facts = (
-        f"{read_line(row, 'points') or 0} points, {read_line(row, 'num_comments') or 0} comments",
-        read_web_url(row, "url"),
-        read_line(row, "story_text"),
-    )
+    counts = f"{read_line(row, 'points') or 0} points, {read_line(row, 'num_comments') or 0} comments"
+    facts = (counts, read_web_url(row, "url"), read_line(row, "story_text"))
     url = f"https://news.ycombinator.com/item?id={number}"
     return Hit(url, title, join_parts(facts), read_day(row, "created_at"), "hackernews")
 
@@ -103,7 +83,12 @@ FORMS = {
     "pypi": ServiceForm(
         "https://pypi.org", pypi_request, read_pypi, "info", lambda info: [info] if info else None, missing_is_empty=True
     ),
-    "npm": ServiceForm("https://registry.npmjs.org", npm_request, read_npm, "objects"),
-    "crates": ServiceForm("https://crates.io", crates_request, read_crates, "crates"),
-    "hackernews": ServiceForm("https://hn.algolia.com/api/v1", hackernews_request, read_hackernews, "hits"),
+    "npm": ServiceForm("https://registry.npmjs.org", search_by("/-/v1/search", "text", "size"), read_npm, "objects"),
+    "crates": ServiceForm("https://crates.io", search_by("/api/v1/crates", "q", "per_page"), read_crates, "crates"),
+    "hackernews": ServiceForm(
+        "https://hn.algolia.com/api/v1",
+        search_by("/search", "query", "hitsPerPage", {"tags": "story"}),
+        read_hackernews,
+        "hits",
+    ),
 }

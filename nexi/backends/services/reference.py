@@ -6,11 +6,10 @@ from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm
-from nexi.backends.services.rows import join_parts, read_line, read_lines, read_web_url
+from nexi.backends.services.form import Caller, ServiceForm, join_parts, read_line, read_lines, read_web_url, search_by
 from nexi.types import Hit, Query
 
-__all__ = ["FORMS"]
+OPENLIBRARY_FIELDS = "key,title,author_name,first_publish_year,edition_count,isbn,publisher"
 
 
 def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
@@ -24,7 +23,7 @@ def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
         "limit": str(min(query.count, 50)),
         "format": "json",
     }
-    return BackendRequest(f"{caller.base}/w/api.php", params=tuple(params.items()))
+    return caller.build_request("/w/api.php", params)
 
 
 def read_wikidata(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -32,12 +31,6 @@ def read_wikidata(row: dict[str, Any], caller: Caller) -> Hit | None:
     about = read_line(row, "description", "display.description.value")
     url = f"https://www.wikidata.org/wiki/{number}"
     return Hit(url, label, join_parts((about, number)), "", "wikidata") if number and label else None
-
-
-def openlibrary_request(query: Query, caller: Caller) -> BackendRequest:
-    fields = "key,title,author_name,first_publish_year,edition_count,isbn,publisher"
-    params = {"q": query.text, "limit": str(min(query.count, 50)), "fields": fields}
-    return BackendRequest(f"{caller.base}/search.json", params=tuple(params.items()))
 
 
 def read_openlibrary(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -51,9 +44,7 @@ def read_openlibrary(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 def nominatim_request(query: Query, caller: Caller) -> BackendRequest:
     params = {"q": query.text, "format": "jsonv2", "limit": str(min(query.count, 40)), "extratags": "1", "addressdetails": "0"}
-    params |= {"email": caller.contact} if caller.contact else {}
-    headers = {"Accept-Language": query.language} if query.language else {}
-    return BackendRequest(f"{caller.base}/search", params=tuple(params.items()), headers=headers)
+    return caller.build_request("/search", {**params, "email": caller.contact}, {"Accept-Language": query.language})
 
 
 def read_nominatim(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -65,15 +56,17 @@ def read_nominatim(row: dict[str, Any], caller: Caller) -> Hit | None:
     url = article or read_web_url(row, "extratags.website") or f"https://www.openstreetmap.org/{kind}/{number}"
     position = join_parts((read_line(row, "lat"), read_line(row, "lon")), ", ")
     facts = (full, read_line(row, "type"), f"coordinates {position}" if position else "")
-    return (
-        Hit(url, read_line(row, "name") or full.partition(",")[0], join_parts(facts), "", "nominatim")
-        if full and number
-        else None
-    )
+    name = read_line(row, "name") or full.partition(",")[0]
+    return Hit(url, name, join_parts(facts), "", "nominatim") if full and number else None
 
 
 FORMS = {
     "wikidata": ServiceForm("https://www.wikidata.org", wikidata_request, read_wikidata, "search"),
-    "openlibrary": ServiceForm("https://openlibrary.org", openlibrary_request, read_openlibrary, "docs"),
+    "openlibrary": ServiceForm(
+        "https://openlibrary.org",
+        search_by("/search.json", "q", "limit", {"fields": OPENLIBRARY_FIELDS}),
+        read_openlibrary,
+        "docs",
+    ),
     "nominatim": ServiceForm("https://nominatim.openstreetmap.org", nominatim_request, read_nominatim),
 }

@@ -6,29 +6,22 @@ from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm
-from nexi.backends.services.rows import dig, join_parts, read_day, read_line, read_web_url
+from nexi.backends.services.form import Caller, ServiceForm, dig, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.text.languages import name_language
 from nexi.types import Hit, Query
-
-__all__ = ["FORMS"]
 
 MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to everybody
 GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
 
 
 def marginalia_request(query: Query, caller: Caller) -> BackendRequest:
-    params = (("query", query.text), ("count", str(min(query.count, 50))))
-    return BackendRequest(f"{caller.base}/search", params=params, headers={"API-Key": caller.key or MARGINALIA_PUBLIC_KEY})
+    params = {"query": query.text, "count": str(min(query.count, 50))}
+    return caller.build_request("/search", params, {"API-Key": caller.key or MARGINALIA_PUBLIC_KEY})
 
 
 def read_marginalia(row: dict[str, Any], caller: Caller) -> Hit | None:
     url = read_web_url(row, "url")
     return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "marginalia") if url else None
-
-
-def mwmbl_request(query: Query, caller: Caller) -> BackendRequest:
-    return BackendRequest(f"{caller.base}/search/", params=(("s", query.text),))
 
 
 def read_mwmbl(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -42,11 +35,6 @@ def _join_pieces(value: Any) -> str:
     if isinstance(value, list):
         value = "".join(piece["value"] for piece in value if isinstance(piece, dict) and isinstance(piece.get("value"), str))
     return read_line({"text": value}, "text")
-
-
-def yacy_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"query": query.text, "maximumRecords": str(min(query.count, 50)), "resource": "global", "verify": "false"}
-    return BackendRequest(f"{caller.base}/yacysearch.json", params=tuple(params.items()))
 
 
 def read_yacy(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -65,7 +53,7 @@ def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
         "sort": "hybridrel",
         "timespan": GDELT_SPANS.get(query.time_range[:1].lower(), "3months"),
     }
-    return BackendRequest(f"{caller.base}/doc", params=tuple(params.items()))
+    return caller.build_request("/doc", params)
 
 
 def read_gdelt(row: dict[str, Any], caller: Caller) -> Hit | None:
@@ -89,18 +77,15 @@ def read_archive(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 def wayback_request(query: Query, caller: Caller) -> BackendRequest:
     address, _, day = query.text.partition(" ")
-    params = (("url", address), *((("timestamp", day),) if day.isdigit() else ()))
-    return BackendRequest(f"{caller.base}/wayback/available", params=params)
+    return caller.build_request("/wayback/available", {"url": address, "timestamp": day if day.isdigit() else ""})
 
 
 def read_wayback(row: dict[str, Any], caller: Caller) -> Hit | None:
-    url, stamp = read_web_url(row, "url"), read_line(row, "timestamp")
+    url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "timestamp")[:8]}, "day")
     if not url or row.get("available") is not True:
         return None
-    day = read_day({"day": stamp[:8]}, "day")
-    return Hit(
-        url.replace("http://", "https://", 1), f"Archived copy of {day}", f"HTTP {read_line(row, 'status')}", day, "wayback"
-    )
+    secure_url = url.replace("http://", "https://", 1)
+    return Hit(secure_url, f"Archived copy of {day}", f"HTTP {read_line(row, 'status')}", day, "wayback")
 
 
 def unfold_snapshots(snapshots: Any) -> Any:
@@ -110,8 +95,13 @@ def unfold_snapshots(snapshots: Any) -> Any:
 
 FORMS = {
     "marginalia": ServiceForm("https://api2.marginalia-search.com", marginalia_request, read_marginalia, "results"),
-    "mwmbl": ServiceForm("https://api.mwmbl.org/api/v1", mwmbl_request, read_mwmbl),
-    "yacy": ServiceForm("http://127.0.0.1:8090", yacy_request, read_yacy, "channels.0.items"),
+    "mwmbl": ServiceForm("https://api.mwmbl.org/api/v1", search_by("/search/", "s"), read_mwmbl),
+    "yacy": ServiceForm(
+        "http://127.0.0.1:8090",
+        search_by("/yacysearch.json", "query", "maximumRecords", {"resource": "global", "verify": "false"}),
+        read_yacy,
+        "channels.0.items",
+    ),
     "gdelt": ServiceForm(
         "https://api.gdeltproject.org/api/v2/doc", gdelt_request, read_gdelt, "articles", is_empty=lambda data: data == {}
     ),
