@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nexi.backends.replies import plain_line, read_rows, with_sites
+from nexi.backends.replies import read_hit, read_rows, with_sites
 from nexi.errors import BackendError
 from nexi.net.causes import plain_cause
 from nexi.notices import Notice
@@ -31,9 +31,7 @@ class DuckDuckGo:
     filters = frozenset({"site", "time", "language"})
 
     def __init__(self, *, timeout_s: float = 10.0, proxy: str = "", certificates: str = "", ask: Ask | None = None) -> None:
-        self._timeout_s = timeout_s
-        self._proxy = proxy
-        self._certificates = certificates
+        self._timeout_s, self._proxy, self._certificates = timeout_s, proxy, certificates
         self._ask = ask or self._with_library
 
     async def search(self, query: Query) -> list[Hit]:
@@ -54,10 +52,7 @@ class DuckDuckGo:
             raise
         except Exception as error:
             raise _translate_error(error) from error
-        return [
-            Hit(row["href"], plain_line(row.get("title")), plain_line(row.get("body")), "", NAME)
-            for row in read_rows(list(rows), "href")
-        ]
+        return [read_hit(row, NAME, "href", "body") for row in read_rows(list(rows), "href")]
 
     def _with_library(self, text: str, **options: Any) -> Sequence[dict[str, Any]]:
         try:
@@ -88,11 +83,10 @@ def _translate_error(error: Exception) -> BackendError:
             fix="wait, or set SEARXNG_URL",
         )
     if any(mark in cause.lower() for mark in DNS_MARKS):  # also where the look-up itself took too long
-        cause = Notice("network.host_name", "the name of its host cannot be resolved")
         return BackendError(
             Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo"),
             code="dns",
-            cause=cause,
+            cause=Notice("network.host_name", "the name of its host cannot be resolved"),
             fix=Notice("fix.network", "check the network"),
         )
     if kind == "TimeoutException" or isinstance(error, TimeoutError):

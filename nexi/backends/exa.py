@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.replies import read_answer, read_hit, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 
@@ -35,14 +35,5 @@ class Exa(Struct, frozen=True):
         return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
-        check_status("Exa", status, headers, body, key_setting="EXA_API_KEY")
-        return [
-            Hit(
-                row["url"],
-                plain_line(row.get("title")),
-                plain_line(row.get("text"))[:500],
-                str(row.get("publishedDate") or ""),
-                NAME,
-            )
-            for row in read_rows(json_object("Exa", body).get("results"), "url")
-        ]
+        rows = read_answer("Exa", status, headers, body, key_setting="EXA_API_KEY").get("results")
+        return [read_hit(row, NAME, "url", "text", "publishedDate", max_chars=500) for row in read_rows(rows, "url")]

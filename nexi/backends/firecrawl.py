@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends.replies import read_answer, read_hit, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 
@@ -30,7 +30,6 @@ class Firecrawl(Struct, frozen=True):
         return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
-        check_status("Firecrawl", status, headers, body, key_setting="FIRECRAWL_API_KEY")
-        data = json_object("Firecrawl", body).get("data")
+        data = read_answer("Firecrawl", status, headers, body, key_setting="FIRECRAWL_API_KEY").get("data")
         rows = read_rows(data.get("web") if isinstance(data, dict) else data, "url")
-        return [Hit(row["url"], plain_line(row.get("title")), plain_line(row.get("description")), "", NAME) for row in rows]
+        return [read_hit(row, NAME, "url", "description") for row in rows]

@@ -14,6 +14,7 @@ from typing import Any
 from nexi.errors import BackendError
 from nexi.net.retry import retry_after
 from nexi.notices import Notice
+from nexi.types import Hit
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 
@@ -77,6 +78,18 @@ def json_object(service: str, body: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise _unreadable_error(service, "its JSON is no object")
     return data
+
+
+def read_answer(service: str, status: int, headers: Mapping[str, str], body: bytes, *, key_setting: str = "") -> dict[str, Any]:
+    """The JSON object of an answer. Raises BackendError for a status that is no answer, and for what is no such object."""
+    check_status(service, status, headers, body, key_setting=key_setting)
+    return json_object(service, body)
+
+
+def read_hit(row: Mapping[str, Any], backend: str, url: str, snippet: str, *days: str, max_chars: int | None = None) -> Hit:
+    """A row as a hit: the names under which its address, its text and perhaps its day stand."""
+    day = next((str(row[name]) for name in days if row.get(name)), "")
+    return Hit(row[url], plain_line(row.get("title")), plain_line(row.get(snippet))[:max_chars], day, backend)
 
 
 def read_rows(value: object, text_field: str = "") -> list[dict[str, Any]]:

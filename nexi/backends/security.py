@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.replies import check_status, json_object, plain_line, read_answer, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
 from nexi.text.stopwords import STOP, word_set
@@ -44,11 +44,10 @@ _OTHER = re.compile(r"\b(?:PYSEC|RUSTSEC|GO|OSV|MAL|DSA|USN)-\d{4}-\d{1,6}(?:-\d
 _PACKAGE = re.compile(r"\b(?:pkg:)?(pypi|npm|cargo|golang|maven|nuget|gem|composer)[:/]([^\s@]+)(?:@([^\s@]+))?", re.IGNORECASE)
 _GITHUB_ECOSYSTEMS = {"pypi": "pip", "cargo": "rust", "golang": "go", "gem": "rubygems"}
 _NAME = re.compile(r"[A-Za-z][\w.@/-]{1,100}")
-# Words of a request that stand in no record: NVD wants every word of a query.
-_REQUEST_WORDS = """
-    vulnerability vulnerabilities cve cves security advisory advisories exploit exploits exploited known latest recent new
+_NOISE = word_set(  # words of a request that stand in no record: NVD wants every word of a query
+    """vulnerability vulnerabilities cve cves security advisory advisories exploit exploits exploited known latest recent new
     newest current issue issues bug bugs flaw flaws affecting package library any list find"""
-_NOISE = frozenset(_REQUEST_WORDS.split())
+)
 _ATTACKS = word_set(
     """remote local code command execution injection sql xss csrf ssrf xxe rce dos cross-site cross site scripting request
     forgery denial service buffer heap stack overflow underflow read write out of bounds use after free memory corruption leak
@@ -58,6 +57,7 @@ _ATTACKS = word_set(
     unauthenticated attacker attackers"""
 )
 _SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
+_NVD_METRICS = ("cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2")  # the newest first
 
 
 class SecurityQuery(Struct, frozen=True):
@@ -157,19 +157,20 @@ def nvd_last_page(request: BackendRequest, response: BackendResponse) -> Backend
 def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
     if response.status == 404:  # how NVD answers an id it does not know
         return []
-    check_status("NVD", response.status, response.headers, response.body)
     records = []
-    for row in read_rows(json_object("NVD", response.body).get("vulnerabilities")):
+    for row in read_rows(read_answer("NVD", response.status, response.headers, response.body).get("vulnerabilities")):
         cve = row.get("cve")
         if not isinstance(cve, dict) or not isinstance(cve.get("id"), str) or cve.get("vulnStatus") == "Rejected":
             continue
         texts = [plain_line(d.get("value")) for d in read_rows(cve.get("descriptions")) if d.get("lang") == "en"]
-        score, severity = _nvd_score(cve.get("metrics"))
+        metrics = cve["metrics"] if isinstance(cve.get("metrics"), dict) else {}
+        metric = next((metric for name in _NVD_METRICS for metric in read_rows(metrics.get(name))), {})
+        score = metric["cvssData"] if isinstance(metric.get("cvssData"), dict) else {}
         record = Vulnerability(
             cve["id"],
             summary=next(iter(texts), ""),
-            severity=severity,
-            score=score,
+            severity=str(score.get("baseSeverity") or metric.get("baseSeverity") or "").upper(),
+            score=_read_number(score.get("baseScore")),
             published=_read_day(cve.get("published")),
             url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
             exploited_since=_read_day(cve.get("cisaExploitAdd")),
@@ -178,23 +179,12 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
     return records
 
 
-def _nvd_score(metrics: object) -> tuple[float, str]:
-    kinds = metrics if isinstance(metrics, dict) else {}
-    for name in ("cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2"):
-        for row in read_rows(kinds.get(name)):
-            data = row["cvssData"] if isinstance(row.get("cvssData"), dict) else {}
-            severity = str(data.get("baseSeverity") or row.get("baseSeverity") or "").upper()
-            return _read_number(data.get("baseScore")), severity
-    return 0.0, ""
-
-
 # CISA KEV
 
 
 def kev_parse(response: BackendResponse) -> list[Vulnerability]:
-    check_status("CISA KEV", response.status, response.headers, response.body)
     records = []
-    for row in read_rows(json_object("CISA KEV", response.body).get("vulnerabilities")):
+    for row in read_rows(read_answer("CISA KEV", response.status, response.headers, response.body).get("vulnerabilities")):
         if not isinstance(row.get("cveID"), str):
             continue
         product = " ".join(plain_line(row.get(name)) for name in ("vendorProject", "product"))
@@ -275,8 +265,7 @@ def osv_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None
 def osv_parse(response: BackendResponse) -> list[Vulnerability]:
     if response.status == 404:
         return []
-    check_status("OSV", response.status, response.headers, response.body)
-    data = json_object("OSV", response.body)
+    data = read_answer("OSV", response.status, response.headers, response.body)
     if "results" in data:  # of a batch, which has the ids alone
         rows = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
     else:
@@ -285,13 +274,12 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
 
 
 def _osv_record(row: dict[str, Any]) -> Vulnerability:
-    aliases = row.get("aliases") if isinstance(row.get("aliases"), list) else []
-    own = row.get("database_specific") if isinstance(row.get("database_specific"), dict) else {}
+    aliases, own = row.get("aliases"), row.get("database_specific")
     return Vulnerability(
         row["id"],
-        tuple(a for a in aliases or () if isinstance(a, str)),
+        tuple(alias for alias in aliases if isinstance(alias, str)) if isinstance(aliases, list) else (),
         plain_line(row.get("summary")) or plain_line(row.get("details")),
-        _read_severity(own.get("severity") if own else ""),
+        _read_severity(own.get("severity") if isinstance(own, dict) else ""),
         0.0,
         _read_day(row.get("published")),
         f"https://osv.dev/vulnerability/{row['id']}",
@@ -370,22 +358,20 @@ class Security:
     filters = frozenset[str]()
 
     def __init__(self, sender: Sender, *, timeout_s: float = 10.0, api_key: str = "") -> None:
-        self._sender = sender
-        self._timeout_s = timeout_s
-        self._api_key = api_key
+        self._sender, self._timeout_s, self._api_key = sender, timeout_s, api_key
         self._kev: list[Vulnerability] | None = None
         self._kev_lock = asyncio.Lock()
 
     async def search(self, query: Query) -> list[Hit]:
-        subject = read_query(query.text)
-        timeout_s = self._timeout_s
+        subject, timeout_s = read_query(query.text), self._timeout_s
+        questions = {
+            "NVD": self._ask_nvd(nvd_request(subject, timeout_s, self._api_key)),
+            "GitHub Advisories": self._ask_source(github_request(subject, timeout_s), github_parse),
+            "OSV": self._ask_source(osv_request(subject, timeout_s), osv_parse),
+            "CISA KEV": self._ask_exploited(subject),
+        }
         async with asyncio.TaskGroup() as group:
-            tasks = {
-                "NVD": group.create_task(self._ask_nvd(nvd_request(subject, timeout_s, self._api_key))),
-                "GitHub Advisories": group.create_task(self._ask_source(github_request(subject, timeout_s), github_parse)),
-                "OSV": group.create_task(self._ask_source(osv_request(subject, timeout_s), osv_parse)),
-                "CISA KEV": group.create_task(self._ask_exploited(subject)),
-            }
+            tasks = {name: group.create_task(question) for name, question in questions.items()}
         answers = {name: task.result() for name, task in tasks.items()}
         errors = {name: error for name, error in answers.items() if isinstance(error, BackendError)}
         if len(errors) == sum(answer is not None for answer in answers.values()):

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends.replies import read_answer, read_hit, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 
@@ -32,8 +32,5 @@ class Serper(Struct, frozen=True):
         return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
-        check_status("Serper", status, headers, body, key_setting="SERPER_API_KEY")
-        return [
-            Hit(row["link"], plain_line(row.get("title")), plain_line(row.get("snippet")), str(row.get("date") or ""), NAME)
-            for row in read_rows(json_object("Serper", body).get("organic"), "link")
-        ]
+        rows = read_answer("Serper", status, headers, body, key_setting="SERPER_API_KEY").get("organic")
+        return [read_hit(row, NAME, "link", "snippet", "date") for row in read_rows(rows, "link")]

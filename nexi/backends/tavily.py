@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.replies import read_answer, read_hit, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 
@@ -34,14 +34,5 @@ class Tavily(Struct, frozen=True):
         return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=options, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
-        check_status("Tavily", status, headers, body, key_setting="TAVILY_API_KEY")
-        return [
-            Hit(
-                row["url"],
-                plain_line(row.get("title")),
-                plain_line(row.get("content"))[:500],
-                str(row.get("published_date") or ""),
-                NAME,
-            )
-            for row in read_rows(json_object("Tavily", body).get("results"), "url")
-        ]
+        rows = read_answer("Tavily", status, headers, body, key_setting="TAVILY_API_KEY").get("results")
+        return [read_hit(row, NAME, "url", "content", "published_date", max_chars=500) for row in read_rows(rows, "url")]

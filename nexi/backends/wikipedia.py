@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.replies import read_answer, read_hit, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
@@ -46,16 +46,12 @@ class Wikipedia(Struct, frozen=True):
         return BackendRequest(url=f"{wiki}/w/api.php", params=tuple(params.items()), timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
-        check_status("Wikipedia", status, headers, body)
-        data = json_object("Wikipedia", body)
+        data = read_answer("Wikipedia", status, headers, body)
         if isinstance(data.get("error"), dict):
             cause = str(data["error"].get("info") or data["error"].get("code"))[:200]
             raise BackendError("Wikipedia did not accept the query", code="bad_query", cause=cause, fix="change the query")
         reply = data.get("query")
         pages = read_rows(reply.get("pages") if isinstance(reply, dict) else None)
         pages.sort(key=lambda page: page["index"] if isinstance(page.get("index"), int) else 1_000)
-        return [
-            Hit(page["fullurl"], plain_line(page.get("title")), plain_line(page.get("extract"))[:SNIPPET_CHARS], "", NAME)
-            for page in pages
-            if isinstance(page.get("fullurl"), str)
-        ]
+        pages = [page for page in pages if isinstance(page.get("fullurl"), str)]
+        return [read_hit(page, NAME, "fullurl", "extract", max_chars=SNIPPET_CHARS) for page in pages]
