@@ -25,7 +25,6 @@ from nexi.types import Hit, Query
 
 __all__ = ["Ripgrep"]
 
-
 NAME = "ripgrep"
 MAX_OUTPUT = 2_000_000
 MAX_FILE = "1M"

@@ -15,8 +15,6 @@ from nexi.routing.route import Choice, Route
 from nexi.types import Hit, Query
 from nexi.urls import host_of
 
-__all__ = ["SearxngInstances"]
-
 INTERVAL_S = 5.0  # between two queries to one instance
 
 

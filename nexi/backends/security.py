@@ -26,7 +26,6 @@ from nexi.types import Failure, Hit, Query
 
 __all__ = ["Security"]
 
-
 NAME = "security"
 NVD = "https://services.nvd.nist.gov/rest/json/cves/2.0"
 KEV = "https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json"

@@ -29,7 +29,6 @@ from nexi.types import Hit, Query
 
 __all__ = ["BackendRequest", "BackendResponse", "HttpBackend", "Sender"]
 
-
 MAX_BODY = 5_000_000
 KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from nexi import urls
 
-__all__ = ["cite_notes", "list_notes"]
-
 MAX_NOTES = 999  # a marker has at most three digits
 MAX_NOTE_CHARS = 2_000  # more is a section and no note
 MAX_CLIMB = 3  # elements above the place a mark leads to, until one has the address

@@ -18,7 +18,6 @@ from nexi.types import FetchLimits, Page
 
 __all__ = ["CodeFetcher"]
 
-
 NAME = "code"
 SCHEME = "file:///"
 MAX_BYTES = 1_000_000

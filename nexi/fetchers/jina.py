@@ -24,7 +24,6 @@ from nexi.types import FetchLimits, Page
 
 __all__ = ["JinaFetcher"]
 
-
 NAME = "jina"
 BASE_URL = "https://r.jina.ai"
 _HEAD = re.compile(r"^(Title|URL Source|Published Time): ?(.*)$", re.MULTILINE)

@@ -16,8 +16,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-__all__ = ["confine_process", "die_with_parent"]
-
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 1, 38, 22, 2
 _LOAD, _JUMP_EQUAL, _JUMP_SET_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 1  # EPERM

@@ -15,8 +15,6 @@ from msgspec import Struct
 from nexi.extract.words import one_line
 from nexi.formats.latex import plain_latex
 
-__all__ = ["LibraryItem", "parse_bibtex", "parse_csl", "render_item"]
-
 MAX_VALUE_CHARS = 200_000
 _ENTRY = re.compile(r"@(\w{1,40})\s*[{(]\s*([^\s,{}]{1,200})\s*,")
 _FIELD = re.compile(r"\s*([A-Za-z][\w-]{0,60})\s*=\s*")

@@ -10,8 +10,6 @@ import re
 
 from msgspec import Struct
 
-__all__ = ["BUILT_IN_FORMATS", "NumberFormat", "parse_number_format"]
-
 MAX_CODE_CHARS = 500
 MAX_DECIMALS = 12
 

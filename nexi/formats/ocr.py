@@ -19,8 +19,6 @@ from nexi.errors import FetchError
 from nexi.extract.words import Extracted
 from nexi.formats.confinement import die_with_parent
 
-__all__ = ["Recognition", "can_recognise", "find_language", "read_picture", "recognise_text", "recognition_files"]
-
 MAX_PAGE_S = 15.0
 MAX_DOCUMENT_S = {"web": 15.0, "file": 900.0}  # by where it comes from: somebody waits for a page of the web
 PROGRAM = "tesseract"

@@ -16,17 +16,6 @@ from nexi.errors import FetchError
 from nexi.extract import charset
 from nexi.formats.ocr import can_recognise
 
-__all__ = [
-    "Format",
-    "canonical_type",
-    "find_format",
-    "is_readable",
-    "media_type",
-    "refuse_format",
-    "sniff_type",
-    "type_of_name",
-]
-
 UNKNOWN = "application/octet-stream"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."

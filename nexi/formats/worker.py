@@ -18,8 +18,6 @@ from nexi.formats import PDF, ZIP, extract, ocr
 from nexi.formats.confinement import confine_process, die_with_parent
 from nexi.formats.registry import find_format
 
-__all__ = ["describe_lack_of_memory", "main"]
-
 MAX_CPU_S = 30
 ROOM_BYTES = 36_000_000  # address space for more than the document, beyond what the program has taken at the start
 RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recognises words in pictures may take

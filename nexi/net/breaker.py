@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 __all__ = ["State", "Suspension", "after_failure", "after_success", "current_standing", "format_duration", "try_admit"]
 
-
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 ERROR_STEP_S = 5.0
 MAX_ERROR_S = 120.0

@@ -13,8 +13,6 @@ from msgspec import Struct
 
 from nexi.notices import Notice
 
-__all__ = ["CODE", "LOGIN_STATUS", "ProxyFault", "describe_proxy_fault", "status_of_refusal"]
-
 CODE = "proxy"
 LOGIN_STATUS = 407
 

@@ -24,7 +24,6 @@ from nexi.ports import Clock
 
 __all__ = ["FileBreaker"]
 
-
 SCHEMA = 1
 MAX_BYTES = 1_000_000
 States = dict[str, dict[str, Any]]

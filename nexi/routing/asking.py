@@ -9,8 +9,6 @@ from typing import Any
 from nexi.routing.route import Choice, Route
 from nexi.types import Failure, SearchOutcome, ServiceAnswer
 
-__all__ = ["ask_services"]
-
 MAX_LATE_S = 3.0  # how long the others are waited for after the first answer with hits
 MAX_ASKED = 10  # with all that replace one another
 Ask = Callable[[Choice], Coroutine[Any, Any, SearchOutcome]]

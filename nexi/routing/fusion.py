@@ -11,8 +11,6 @@ from nexi.text.words import content_words
 from nexi.types import Hit, Paper
 from nexi.urls import hit_key
 
-__all__ = ["fuse_hits", "merge_papers"]
-
 
 def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit, ...]:
     """The hits of all services by reciprocal rank; a hit that shares no word with the question comes after all that do."""

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-__all__ = ["rate_kinds"]
-
 
 class _Weights(Struct, frozen=True):
     kinds: tuple[str, ...]

@@ -11,8 +11,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["SERVICES", "Service"]
-
 Wording = Literal["question", "words", "keywords", "name", "package", "address"]
 
 

@@ -9,8 +9,6 @@ from nexi.errors import NoEvidenceError
 from nexi.notices import Notice
 from nexi.types import Failure
 
-__all__ = ["UNREACHABLE", "describe_unreachable", "explain_unreachable"]
-
 MAX_NAMED = 4
 # The codes of a service that cannot be reached at all. A SearXNG may also be at a wrong address in the user's own network.
 UNREACHABLE = frozenset({"dns", "network"})

@@ -13,8 +13,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Block", "BlockKind", "find_page_number", "list_cells", "parse_blocks", "read_block"]
-
 MAX_HEADING_CHARS = 200
 MAX_UNCLOSED_FENCES = 20  # after which the text is looked at again
 

@@ -6,9 +6,6 @@ import re
 
 from nexi.text.stopwords import STOP
 
-__all__ = ["find_names"]
-
-
 _CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w'’.-]*"
 _NAME = re.compile(rf"[\"“«]([^\"”»]{{2,80}})[\"”»]|({_CAPITAL}(?:\s+(?:&\s+|(?:of|the|de|la|von|van|der)\s+)*{_CAPITAL})*)")
 _OPENING_WORDS = frozenset(

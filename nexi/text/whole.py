@@ -11,8 +11,6 @@ from nexi.text.languages import detect_language, strip_question_words
 from nexi.text.stopwords import FUNCTION_WORDS, SMALL_WORDS, STOP, word_set
 from nexi.text.words import find_words
 
-__all__ = ["asks_about_whole"]
-
 MAX_WORDS = 16
 _URL = re.compile(r"https?://\S+")
 _UNSPACED = re.compile(r"要約|要点|まとめ|概要|总结|總結|摘要|概括|概述|요약|สรุป")

@@ -21,7 +21,6 @@ from nexi.errors import BackendError
 
 __all__ = ["ContainerEngine", "Runner", "SystemRunner", "choose_engine", "image_reference"]
 
-
 COMMANDS = ("docker", "podman")
 INNER_PORT = 8080
 INNER_SETTINGS = "/etc/searxng/settings.yml"
@@ -69,10 +68,9 @@ class SystemRunner:
                 code = _wait_for_exit(words, out, err, patience)
             except OSError as error:
                 return CommandResult(127, err=error.strerror or str(error))
-            result = CommandResult(code, _read_tail(out), _read_tail(err))
-        if code == TOOK_TOO_LONG:
-            return CommandResult(code, err=f"no end after {patience.seconds:g} s. {result.err}")
-        return result
+            if code == TOOK_TOO_LONG:
+                return CommandResult(code, err=f"no end after {patience.seconds:g} s. {_read_tail(err)}")
+            return CommandResult(code, _read_tail(out), _read_tail(err))
 
 
 def _wait_for_exit(words: Sequence[str], out: IO[bytes], err: IO[bytes], patience: Patience) -> int:
@@ -101,16 +99,15 @@ class ContainerEngine:
         self.command = command
         self._runner = runner
 
-    def find_problem(self, patience: Patience) -> str:
-        """Why the engine cannot be used; empty when it answers."""
-        result = self._run_command(patience.at_most(SHORT_S), "version")
-        return "" if result.code == 0 else f"{self.command}: {result.last_output}"
+    def ask(self, patience: Patience, *words: str) -> CommandResult:
+        """Run a command that needs no long time."""
+        return self._runner.run((self.command, *words), patience.at_most(SHORT_S))
 
     def has_image(self, image: str, patience: Patience) -> bool:
-        return self._run_command(patience.at_most(SHORT_S), "image", "inspect", "--format", "{{.Id}}", image).code == 0
+        return self.ask(patience, "image", "inspect", "--format", "{{.Id}}", image).code == 0
 
     def pull(self, image: str, patience: Patience) -> None:
-        result = self._run_command(patience, "pull", "--quiet", image)
+        result = self._runner.run((self.command, "pull", "--quiet", image), patience)
         if result.code:
             raise BackendError(
                 f"the image {image} could not be fetched",
@@ -121,10 +118,18 @@ class ContainerEngine:
 
     def run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> None:
         """Start the container, on loopback only. Port 0 lets the engine choose a free one."""
-        result = self._run(name, image, port, settings, patience)
+        mode = "ro,z" if SELINUX.exists() else "ro"
+        words = (
+            *(self.command, "run", "--detach", "--name", name),
+            *("--publish", f"127.0.0.1:{port or ''}:{INNER_PORT}"),
+            *("--volume", f"{settings}:{INNER_SETTINGS}:{mode}"),
+            *("--env", "FORCE_OWNERSHIP=false"),  # a file that is mounted read-only cannot be given away
+            image,
+        )
+        result = self._runner.run(words, patience)
         if result.code and name in result.err and "already in use" in result.err:
             self.remove(name, patience)
-            result = self._run(name, image, port, settings, patience)
+            result = self._runner.run(words, patience)
         if not result.code:
             return
         self.remove(name, patience)
@@ -138,29 +143,18 @@ class ContainerEngine:
             fix=f"try `{self.command} run --rm {image}` by hand",
         )
 
-    def _run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> CommandResult:
-        mode = "ro,z" if SELINUX.exists() else "ro"
-        return self._run_command(
-            patience,
-            *("run", "--detach", "--name", name),
-            *("--publish", f"127.0.0.1:{port or ''}:{INNER_PORT}"),
-            *("--volume", f"{settings}:{INNER_SETTINGS}:{mode}"),
-            *("--env", "FORCE_OWNERSHIP=false"),  # a file that is mounted read-only cannot be given away
-            image,
-        )
-
     def is_running(self, name: str, patience: Patience) -> bool:
-        result = self._run_command(patience.at_most(SHORT_S), "container", "inspect", "--format", "{{.State.Running}}", name)
+        result = self.ask(patience, "container", "inspect", "--format", "{{.State.Running}}", name)
         return result.code == 0 and result.out.strip() == "true"
 
     def port(self, name: str, patience: Patience) -> int:
         """The port on loopback; 0 where none is published."""
-        result = self._run_command(patience.at_most(SHORT_S), "port", name, f"{INNER_PORT}/tcp")
+        result = self.ask(patience, "port", name, f"{INNER_PORT}/tcp")
         number = result.out.strip().partition("\n")[0].rpartition(":")[2]
         return int(number) if result.code == 0 and number.isdecimal() else 0
 
     def logs(self, name: str, patience: Patience) -> str:
-        result = self._run_command(patience.at_most(SHORT_S), "logs", "--tail", str(LOG_LINES), name)
+        result = self.ask(patience, "logs", "--tail", str(LOG_LINES), name)
         return f"{result.out}\n{result.err}".strip() if result.code == 0 else ""
 
     def remove(self, name: str, patience: Patience) -> CommandResult:
@@ -168,34 +162,28 @@ class ContainerEngine:
 
         It has nothing to save, so it is killed: podman's `rm` alone waits ten seconds for a process that hears no signal.
         """
-        self._run_command(patience.at_most(SHORT_S), "kill", name)
-        return self._run_command(patience.at_most(SHORT_S), "rm", "--force", "--volumes", name)
-
-    def _run_command(self, patience: Patience, *words: str) -> CommandResult:
-        return self._runner.run((self.command, *words), patience)
+        self.ask(patience, "kill", name)
+        return self.ask(patience, "rm", "--force", "--volumes", name)
 
 
 def choose_engine(runner: Runner, patience: Patience, *, preferred: str = "") -> ContainerEngine:
     """The first engine that answers, the preferred one before the others. Raises BackendError."""
-    engines = [
-        ContainerEngine(name, runner)
-        for name in dict.fromkeys((preferred, *COMMANDS))
-        if name in COMMANDS and runner.has_command(name)
-    ]
+    names = dict.fromkeys((preferred, *COMMANDS))
+    engines = [ContainerEngine(name, runner) for name in names if name in COMMANDS and runner.has_command(name)]
     if not engines:
         raise BackendError(
             "SearXNG cannot be started", code="no_engine", cause="neither docker nor podman is installed", fix=INSTALL_FIX
         )
-    troubles = []
+    problems = []
     for engine in engines:
-        trouble = engine.find_problem(patience)
-        if not trouble:
+        result = engine.ask(patience, "version")
+        if result.code == 0:
             return engine
-        troubles.append(trouble)
+        problems.append(f"{engine.command}: {result.last_output}")
     raise BackendError(
         "SearXNG cannot be started",
         code="engine_down",
-        cause="; ".join(troubles),
+        cause="; ".join(problems),
         fix=f"start the service of {engines[0].command} and see that you may use it, or set SEARXNG_URL",
     )
 

@@ -19,7 +19,6 @@ from nexi.files import make_private_directory, replace_file, store_error
 
 __all__ = ["draft_settings", "write_settings"]
 
-
 DEFAULT = "default-settings.yml"
 READABLE_INSIDE = 0o644  # the container's user is another one; the folder around it is private
 MAX_BYTES = 1_000_000

@@ -24,7 +24,6 @@ from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, store
 
 __all__ = ["State", "StateFile", "User", "process_began"]
 
-
 SCHEMA = "nexi-searxng-1"
 FILE = "searxng-singleton.json"
 LOCK = "searxng-singleton.lock"
@@ -117,9 +116,7 @@ class StateFile:
             return None
         except OSError as error:
             raise store_error("the state of SearXNG cannot be read", self.path, error) from error
-        if state is None:
-            return None
-        return replace(state, users=tuple(u for u in state.users if self._began(u.pid) == u.started))
+        return replace(state, users=tuple(u for u in state.users if self._began(u.pid) == u.started)) if state else None
 
     def write(self, state: State) -> None:
         text = json.dumps(state.to_json(), indent=2) + "\n"
@@ -143,8 +140,8 @@ def process_began(pid: int) -> str:
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
             return GONE
-        is_zombie = fields[0] == "Z"
-        return GONE if is_zombie else f"{boot}:{fields[19]}"  # field 22 of the whole line: ticks since boot
+        # A zombie is gone; field 22 of the whole line has the ticks since boot.
+        return GONE if fields[0] == "Z" else f"{boot}:{fields[19]}"
     words = ["ps", "-o", "lstart=", "-p", str(pid)]
     if sys.platform == "win32":
         words = ["powershell", "-NoProfile", "-Command", f"(Get-Process -Id {pid}).StartTime.Ticks"]

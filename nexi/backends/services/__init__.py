@@ -21,8 +21,6 @@ from nexi.errors import BackendError
 from nexi.routing.table import SERVICES
 from nexi.types import Hit, Query
 
-__all__ = ["ServiceBackend", "ServiceDialect", "build_service"]
-
 _RATE = re.compile(r"rate|limit|thrott|too many|quota|slow down", re.IGNORECASE)
 _TITLE = re.compile(rb"<title[^>]*>(.{0,200}?)</title", re.IGNORECASE | re.DOTALL)
 

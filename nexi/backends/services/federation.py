@@ -20,8 +20,6 @@ from nexi.routing.table import SERVICES
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable
 from nexi.types import Failure, Hit, Query, SearchOutcome
 
-__all__ = ["OpenServices"]
-
 NAME = "services"
 RateMeaning = Callable[[str], Mapping[str, float]]  # how much a question is of each kind
 

@@ -10,8 +10,6 @@ from nexi.ports import SearchBackend
 from nexi.routing.fusion import merge_papers
 from nexi.types import Paper, Query
 
-__all__ = ["find_record"]
-
 MAX_RECORD_S = 4.0  # a page is read while its record is not known, so it must not wait long
 
 
