@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.fusion import by_reciprocal_rank
+from nexi.routing.fusion import by_reciprocal_rank
 
 
 def test_what_several_rankings_have_comes_first() -> None:

@@ -25,9 +25,9 @@ from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings, check_settings
 from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
+from nexi.routing.fusion import by_reciprocal_rank
 from nexi.structured.ranking import Assessment
 from nexi.text.chunking import code_languages, count_code_blocks, headings_of
-from nexi.text.fusion import by_reciprocal_rank
 from nexi.text.words import content_words, find_words
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key

@@ -1,15 +1,30 @@
-"""Makes one list of the hits of several services: fair to each, with copies of a page and versions of a paper merged. Pure."""
+"""Makes one list of several rankings, and of the hits of several services: copies of a page and versions of a paper merged.
+
+Pure. Above sit the searcher, the open services and agentic search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec.structs import asdict, replace
 
-from nexi.text.fusion import by_reciprocal_rank
 from nexi.text.words import content_words
 from nexi.types import Hit, Paper
 from nexi.urls import hit_key
+
+T = TypeVar("T", bound=Hashable)
+RANK_CONSTANT = 60  # how little the very first ranks matter; the value of the paper that proposed this
+
+
+def by_reciprocal_rank(rankings: Sequence[Sequence[T]]) -> list[tuple[T, float]]:
+    """Each thing with the sum of 1 / (60 + rank) over the rankings that have it, best first; equals keep their first place."""
+    scores: dict[T, float] = {}
+    for ranking in rankings:
+        for rank, thing in enumerate(ranking, 1):
+            scores[thing] = scores.get(thing, 0.0) + 1.0 / (RANK_CONSTANT + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
 
 
 def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit, ...]:
@@ -31,12 +46,12 @@ def fuse_hits(answers: Mapping[str, Sequence[Hit]], question: str) -> tuple[Hit,
             places.update(dict.fromkeys(names, place))
             ranking.append(place)
         rankings.append(list(dict.fromkeys(ranking)))
-    words = {_stem_roughly(word) for word in content_words(question)}
+    words = {word[:6] for word in content_words(question)}
     order = [hit_by_place[place] for place, _ in by_reciprocal_rank(rankings)]
     if not words:
         return tuple(order)
     texts = [content_words(f"{hit.title} {hit.snippet} {hit.url}") for hit in order]
-    shares_word = [any(_stem_roughly(word) in words for word in text) for text in texts]
+    shares_word = [any(word[:6] in words for word in text) for text in texts]  # six letters are much of a root
     return tuple(hit for is_near in (True, False) for hit, shares in zip(order, shares_word, strict=True) if shares is is_near)
 
 
@@ -48,7 +63,3 @@ def merge_papers(one: Paper | None, other: Paper | None) -> Paper | None:
     graver = next((paper for standing in ("retracted", "concern") for paper in (one, other) if paper.standing == standing), one)
     same = {*one.versions, *other.versions, one.doi, other.doi} - {"", fields["doi"]}
     return Paper(**fields | {"standing": graver.standing, "notice": graver.notice, "versions": tuple(sorted(same))})
-
-
-def _stem_roughly(word: str) -> str:
-    return word[:6]
