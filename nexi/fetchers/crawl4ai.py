@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from nexi.errors import FetchError
 from nexi.extract import page_of
-from nexi.fetchers import obstacles, statuses
+from nexi.fetchers import obstacles
 from nexi.fetchers.browser import PageRenderer, RenderedPage
 from nexi.fetchers.guard import AddressGuard
 from nexi.formats import extract, media_type
@@ -53,7 +53,7 @@ class Crawl4aiFetcher:
                 if final.origin != target.origin:
                     with pause_timeout(timer):
                         await self._admit(final)
-                statuses.check_status(document.status, {}, final)
+                obstacles.check_status(document.status, {}, final)
                 kind = media_type(document.content_type)
                 if kind not in TYPES:
                     raise FetchError(

@@ -21,7 +21,7 @@ import nexi
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import Extracted, page_of
-from nexi.fetchers import github, obstacles, statuses
+from nexi.fetchers import obstacles
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -142,7 +142,7 @@ class HttpFetcher:
                         if target := _redirect_target(answer, current):
                             current = self._guard.check_url(target)
                             continue
-                        statuses.check_status(answer.status, answer.headers, current)
+                        obstacles.check_status(answer.status, answer.headers, current)
                         encoding = answer.headers.get("content-encoding", "")
                         body = await read_body(answer.chunks, encoding, PICTURE_LIMITS.max_bytes)
                     return _check_picture(current, body)
@@ -164,7 +164,7 @@ class HttpFetcher:
         self, url: str, limits: FetchLimits, old_copy: Page | None, timer: asyncio.Timeout
     ) -> _Download | None:
         """By the plain endpoint of a page where it has one; the page itself where that one does not know it."""
-        if plain := github.plain_form(self._guard.check_url(url)):
+        if plain := find_plain_form(self._guard.check_url(url)):
             try:
                 return await self._download(plain, limits, old_copy, timer)
             except FetchError as error:
@@ -212,9 +212,12 @@ class HttpFetcher:
                 return target
             if answer.status == 304 and validators:
                 return None
-            statuses.check_status(answer.status, answer.headers, url)
+            obstacles.check_status(answer.status, answer.headers, url)
             header_type = answer.headers.get("content-type", "")
-            expected_type = _expected_type(header_type, url)
+            # What the name in the URL stands for, where the server says nothing of use, as it often does of documents.
+            kind, name_type = media_type(header_type), type_of_name(url.path)
+            is_vague = kind in (*NO_TYPE, "") or (kind == "text/plain" and is_readable(name_type))
+            expected_type = name_type or kind if is_vague else header_type
             # A document that cannot be cut is read to its end or not at all.
             form = find_format(kind := canonical_type(expected_type))
             is_whole = bool(form and form.whole and limits.accepts(kind))
@@ -273,6 +276,17 @@ class HttpFetcher:
         )
 
 
+def find_plain_form(url: Url) -> str:
+    """The URL of the file itself for a page of GitHub that shows one, else "": issues and the like have their text in HTML."""
+    parts = [part for part in url.path.split("/") if part]
+    if url.host in ("github.com", "www.github.com") and len(parts) > 4 and parts[2] in ("blob", "raw", "blame"):
+        owner, project, _, *rest = parts
+        return f"https://raw.githubusercontent.com/{owner}/{project}/{'/'.join(rest)}"
+    if url.host == "gist.github.com" and len(parts) == 2:
+        return f"https://gist.githubusercontent.com/{parts[0]}/{parts[1]}/raw"
+    return ""
+
+
 def _check_picture(url: Url, body: Body) -> PictureFile:
     """A whole picture; SVG is a document with scripts and links, so it is none."""
     if body.truncated:
@@ -283,13 +297,6 @@ def _check_picture(url: Url, body: Body) -> PictureFile:
     raise FetchError(
         f"{url.href[:200]} is no picture", reason="content_type", cause=f"it is none of {', '.join(PICTURE_TYPES)}"
     )
-
-
-def _expected_type(header_type: str, url: Url) -> str:
-    """What the server said; what the name in the URL stands for where it said nothing of use, as it often does of documents."""
-    kind, name_type = media_type(header_type), type_of_name(url.path)
-    is_vague = kind in (*NO_TYPE, "") or (kind == "text/plain" and is_readable(name_type))
-    return name_type or kind if is_vague else header_type
 
 
 def _settled_type(header_type: str, data: bytes, url: Url) -> str:

@@ -1,7 +1,7 @@
-"""What stands between us and a page that did arrive: a challenge, a login, a script that would write the text.
+"""What stands between us and a page: a status that is none, a challenge, a login, a script that would write the text.
 
-Above sits `http`; below nothing. Pure: it looks at headers, bytes and the text that was found in them, and names the
-obstacle with what would overcome it. A page with enough text is never doubted.
+Above sit the fetchers that see the answer; below nothing. Pure: it looks at status, headers, bytes and the text that was found
+in them, and names the obstacle with what would overcome it. A page with enough text is never doubted.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 from nexi.errors import FetchError
 from nexi.extract import Extracted
+from nexi.net.retry import retry_after
+from nexi.notices import Notice
+from nexi.urls import Url
 
 ENOUGH_TEXT = 600  # characters; a page that has them is a page
 BARE = 200
@@ -22,6 +25,15 @@ BROWSER_FIX = (
 )
 OTHER_FIX = "try another page"
 LOGIN_FIX = "try a public page; nexi never logs in"
+_BLOCKED = {
+    401: "the page requires a login",
+    403: "the site refuses automated readers or requires a login",
+    407: "a proxy requires a login",
+    429: "the site limits how often it may be asked",
+    451: "the page is withheld for legal reasons",
+    503: "the site is overloaded or refuses automated readers",
+}
+_FIXES = {401: LOGIN_FIX, 429: "wait, or try another page", 451: "try another page"}
 
 _CHALLENGE = re.compile(
     r"just a moment\.\.\.|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|are you a robot\b"
@@ -45,7 +57,31 @@ _PASSWORD = re.compile(rb"<input[^>]{0,300}\btype\s*=\s*[\"']?password", re.IGNO
 _LOGIN_PATH = re.compile(r"[/.](?:log-?in|sign-?in|auth|sso|accounts?/login|oauth2?)(?:[/.?]|$)", re.IGNORECASE)
 
 
-def named_by(headers: Mapping[str, str]) -> str:
+def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
+    """FetchError for a status that is no page."""
+    if status in _BLOCKED:
+        raise FetchError(
+            f"{url.href[:200]} could not be read",
+            reason="blocked",
+            cause=f"{_named_by(headers) or _BLOCKED[status]} (HTTP {status})",
+            fix=_FIXES.get(status, BROWSER_FIX),
+            status=status,
+            retry_after=retry_after(headers),
+        )
+    if status in (404, 410):
+        raise FetchError(
+            f"{url.href[:200]} does not exist",
+            cause=f"HTTP {status}",
+            fix=Notice("fix.new_address", "ask in other words, or search for its new address"),
+            status=status,
+        )
+    if not 200 <= status < 300 or status in (204, 205):
+        raise FetchError(
+            f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix="try again later or another page", status=status
+        )
+
+
+def _named_by(headers: Mapping[str, str]) -> str:
     """The obstacle that the headers of a refusal name, else ""."""
     if "challenge" in headers.get("cf-mitigated", "") or "x-datadome" in headers:
         return "the site asks its visitors to prove that they are human"
