@@ -38,7 +38,6 @@ _FIND_NEXI = (
 )
 WORKER_PROGRAM = f"{_FIND_NEXI}from nexi.formats.worker import main; main()"
 CONFINEMENT_PROGRAM = f"{_FIND_NEXI}from nexi.formats.confinement import confine_process; print(*confine_process())"
-# What Python, its libraries and tesseract need to be found; keys and addresses of services are not among it.
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
 _workers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, FairPlaces]] = WeakKeyDictionary()
 

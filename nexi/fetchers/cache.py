@@ -44,11 +44,8 @@ class PageCache:
         keep_expired_s: float = KEPT_EXPIRED_S,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self._max_bytes = max_bytes
-        self._keep_expired_s = keep_expired_s
-        self._folder = folder
-        self._clock = clock
-        self._ttl_s = ttl_s
+        self._folder, self._clock = folder, clock
+        self._ttl_s, self._keep_expired_s, self._max_bytes = ttl_s, keep_expired_s, max_bytes
 
     def get(self, key: str) -> _CachedPage | None:
         """What is kept under a key, fresh or not; None for what is not there or cannot be read."""
@@ -117,21 +114,21 @@ class CachedFetcher:
             key = "" if limits.cites_notes else cache_key(self.name, url)
         except ValueError:
             key = ""
-        if not key:
-            return await self._fetch_fresh(url, limits, None)
-        cached = await asyncio.to_thread(self._cache.get, key)
+        cached = await asyncio.to_thread(self._cache.get, key) if key else None
         if cached and not _fits_limits(cached.page, limits):
             cached = None
         if cached and cached.fresh:
             return replace(cached.page, url=url)
         page = await self._fetch_fresh(url, limits, cached.page if cached else None)
-        if page.text.strip() and _is_whole(page, limits):
+        # A page cut by limits smaller than usual would disappoint the next reader.
+        usual = FetchLimits()
+        is_whole = not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
+        if key and page.text.strip() and is_whole:
             await asyncio.to_thread(self._cache.put, key, page)
         return page
 
     async def aclose(self) -> None:
-        close = getattr(self._inner, "aclose", None)
-        if close:
+        if close := getattr(self._inner, "aclose", None):
             await close()
 
     async def _fetch_fresh(self, url: str, limits: FetchLimits, old_copy: Page | None) -> Page:
@@ -158,12 +155,6 @@ def _fits_limits(page: Page, limits: FetchLimits) -> bool:
         and page.redirects <= limits.max_redirects
         and (not page.content_type or limits.accepts(page.content_type))
     )
-
-
-def _is_whole(page: Page, limits: FetchLimits) -> bool:
-    """A page cut by limits smaller than usual would disappoint the next reader."""
-    usual = FetchLimits()
-    return not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
 
 
 def _parse_page(head: bytes, text: bytes) -> Page:

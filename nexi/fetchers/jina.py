@@ -18,6 +18,7 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.extract.words import read_outline
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
+from nexi.fetchers.transport import check_resolved
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
@@ -62,11 +63,7 @@ class JinaFetcher:
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         target = self._guard.check_url(url)
-        try:
-            addresses = await self._resolve(target.host, target.port)
-        except (OSError, FetchError):
-            addresses = ()  # a name only the outside knows
-        self._guard.check_all(target.host, target.port, addresses)
+        await check_resolved(target, self._guard, self._resolve)
         limits = replace(limits, timeout_s=self._timeout_s or limits.timeout_s)
         try:
             async with asyncio.timeout(limits.timeout_s):

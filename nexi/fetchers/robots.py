@@ -89,20 +89,17 @@ class Robots:
             return _Blanket(allowed=True)
         if file.status >= 500:
             self._keep_briefly(origin)
-        return await asyncio.to_thread(_parse_robots, file)
+            return _Blanket(allowed=False)
+        is_file = 200 <= file.status < 300 and file.text
+        return await asyncio.to_thread(_parse_rules, file.text) if is_file else _Blanket(allowed=True)
 
     def _keep_briefly(self, origin: str) -> None:
         if entry := self._entries.get(origin):
             entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S
 
 
-def _parse_robots(file: RobotsFile) -> _RobotsRules:
-    """The rules a robots.txt gives."""
-    if file.status >= 500:
-        return _Blanket(allowed=False)
-    if not 200 <= file.status < 300 or not file.text:
-        return _Blanket(allowed=True)
+def _parse_rules(text: str) -> _RobotsRules:
     from protego import Protego
 
-    rules: _RobotsRules = Protego.parse(file.text)
+    rules: _RobotsRules = Protego.parse(text)
     return rules

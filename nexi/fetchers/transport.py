@@ -20,7 +20,7 @@ from msgspec import Struct
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
-from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, is_literal, resolve_host
 from nexi.net import proxies
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
@@ -87,7 +87,7 @@ class Transport:
     ) -> AsyncIterator[TransportAnswer]:
         by_proxy = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
         if by_proxy:
-            await self._check_behind_proxy(url)
+            await check_resolved(url, self._guard, self._resolve)
         request = httpcore2.Request(
             method,
             httpcore2.URL(scheme=url.scheme, host=url.host, port=url.explicit_port, target=url.target),
@@ -119,13 +119,6 @@ class Transport:
         for pool in pools.values():
             await pool.aclose()
 
-    async def _check_behind_proxy(self, url: Url) -> None:
-        try:
-            addresses = await self._resolve(url.host, url.port)
-        except FetchError:
-            return  # a name only the proxy can resolve is the proxy's to judge
-        self._guard.check_all(url.host, url.port, addresses)
-
     async def _send_request(self, request: httpcore2.Request, way: _Way) -> httpcore2.Response:
         try:
             async with self._opening:
@@ -142,6 +135,15 @@ class Transport:
             return await self._pools[way].handle_async_request(request)
         except ValueError as error:  # over HTTP/2 a status is not checked to be a number
             raise httpcore2.RemoteProtocolError(str(error)) from error
+
+
+async def check_resolved(url: Url, guard: AddressGuard, resolve: Resolver) -> None:
+    """Check what a name stands for here before another machine, which picks the address, is asked for it. Raises FetchError."""
+    try:
+        addresses = [url.host] if is_literal(url.host) else await resolve(url.host, url.port)
+    except (OSError, FetchError):
+        addresses = []  # a name that only the other machine can resolve is its to judge
+    guard.check_all(url.host, url.port, addresses)
 
 
 def _load_certificates(trust: Trust) -> ssl.SSLContext:

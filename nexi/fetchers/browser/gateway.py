@@ -19,6 +19,7 @@ from msgspec import Struct
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.fetchers.guard import AddressGuard, Resolver, is_literal
+from nexi.fetchers.transport import check_resolved
 from nexi.urls import Url
 
 MAX_HEAD = 65_536
@@ -43,11 +44,6 @@ class _ProxyRequest(Struct, frozen=True):
     @property
     def is_tunnel(self) -> bool:
         return self.method == b"CONNECT"
-
-    def request_head(self, *, absolute: bool = False, more: bytes = b"") -> bytes:
-        """What a site gets, or, in the `absolute` form, another proxy."""
-        target = self.url.href if absolute else self.url.target
-        return _rewrite_head(b" ".join((self.method, target.encode("latin-1", "replace"), self.version)), self.rest, more)
 
 
 class Gateway:
@@ -113,7 +109,7 @@ class Gateway:
             if len(self.refusals) < MAX_REFUSALS:
                 # What was asked for, as a browser names it: host:port of a tunnel, else a URL.
                 target = head.split(b" ", 2)[1] if head.count(b" ") > 1 else head
-                self.refusals.append((_decode_target(target)[:500], error))
+                self.refusals.append((target.decode("latin-1")[:500], error))
             return await _send_status(writer, b"403 Forbidden")
         except (OSError, TimeoutError):
             return await _send_status(writer, b"502 Bad Gateway")
@@ -122,7 +118,9 @@ class Gateway:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
                 authorization = _proxy_authorization(self._proxy) if by_proxy else b""
-                far_writer.write(request.request_head(absolute=by_proxy, more=authorization))
+                place = (request.url.href if by_proxy else request.url.target).encode("latin-1", "replace")
+                line = b" ".join((request.method, place, request.version))
+                far_writer.write(_rewrite_head(line, request.rest, authorization))
                 # The head says that no second request may follow: it could be meant for another host.
                 line, _, rest = (await far_reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")
                 writer.write(_rewrite_head(line, rest))
@@ -147,11 +145,7 @@ class Gateway:
         assert self._proxy is not None  # noqa: S101 - who calls has looked
         url, proxy = request.url, self._proxy
         self._check_port(url)
-        try:
-            addresses = [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
-        except FetchError:
-            addresses = ()  # a name only the proxy can resolve is the proxy's to judge
-        self._guard.check_all(url.host, url.port, addresses)
+        await check_resolved(url, self._guard, self._resolve)
         async with asyncio.timeout(CONNECT_S):
             port = proxy.url.port or (443 if proxy.url.scheme == b"https" else 80)
             ssl = True if proxy.url.scheme == b"https" else None
@@ -175,10 +169,10 @@ def _parse_proxy_request(head: bytes, guard: AddressGuard) -> _ProxyRequest:
     words = line.split(b" ")
     if len(words) != 3:
         raise FetchError("this is no request", reason="blocked", cause="its first line has no three words")
-    method, target, version = words
+    method, target, version = words[0], words[1].decode("latin-1"), words[2]
     if method == b"CONNECT":
-        return _ProxyRequest(guard.check_url(f"https://{_decode_target(target)}/"))
-    return _ProxyRequest(guard.check_url(_decode_target(target)), method, version, rest)
+        return _ProxyRequest(guard.check_url(f"https://{target}/"))
+    return _ProxyRequest(guard.check_url(target), method, version, rest)
 
 
 def _rewrite_head(line: bytes, rest: bytes, more: bytes = b"") -> bytes:
@@ -191,10 +185,6 @@ def _proxy_authorization(proxy: httpcore2.Proxy | None) -> bytes:
     if proxy is None or not proxy.auth:
         return b""
     return b"Proxy-Authorization: Basic " + b64encode(b":".join(proxy.auth)) + b"\r\n"
-
-
-def _decode_target(target: bytes) -> str:
-    return target.decode("latin-1")
 
 
 async def _send_status(writer: asyncio.StreamWriter, status: bytes) -> None:
