@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from nexi.ports import SearchBackend
 
 if TYPE_CHECKING:
     from nexi.backends.container import Options as ContainerOptions
-    from nexi.backends.sender import Sender
+    from nexi.backends.sender import BackendDialect, Sender
 
 ENTRY_POINTS = "nexi.backends"
 
@@ -97,70 +98,59 @@ def _build_by_name(name: str, settings: Settings, sender: Sender) -> SearchBacke
     return OpenServices(builders, settings.rate_meaning)
 
 
-def _service_factory(name: str) -> Factory | None:
-    """The factory of an open service (`nexi/backends/services`) that has no module of its own here."""
+def _build_dialect(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+    """An HTTP backend: the dialect of its module, which is the class of its name, on the shared sender."""
+    from nexi.backends.sender import HttpBackend
+
+    dialect: Callable[..., BackendDialect] = getattr(import_module(f"nexi.backends.{name}"), name.capitalize())
+    if name not in NEEDS_KEY:
+        mirror = {"host" if name == "wikipedia" else "base_url": settings.base_url} if settings.base_url else {}
+        return HttpBackend(dialect(timeout_s=settings.timeout_s, **mirror), sender)
+    keys = (settings.api_key, *settings.spare_keys)
+    first, *spares = (dialect(api_key=key, timeout_s=settings.timeout_s) for key in keys)
+    return HttpBackend(first, sender, spares=spares)
+
+
+def _build_service(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+    """An open service (`nexi/backends/services`) that has no module of its own here."""
+    from nexi.backends.services import ServiceBackend, ServiceDialect
+    from nexi.backends.services.form import Caller
+    from nexi.backends.services.forms import FORMS
+
+    caller = Caller((settings.base_url or FORMS[name].base).rstrip("/"), settings.api_key, settings.contact)
+    return ServiceBackend(ServiceDialect(name, FORMS[name], caller, settings.timeout_s), sender)
+
+
+def _own_factory(name: str) -> Factory | None:
+    """What makes a backend of nexi's own; None for another."""
     from nexi.routing.table import SERVICES
 
-    if name not in SERVICES or name in BACKENDS:
-        return None
-
-    def make(settings: Settings, sender: Sender) -> SearchBackend:
-        from nexi.backends.services import build_service
-
-        return build_service(
-            name,
-            sender,
-            base=settings.base_url,
-            key=settings.api_key,
-            contact=settings.contact,
-            timeout_s=settings.timeout_s,
-        )
-
-    return make
+    return BACKENDS.get(name) or (partial(_build_service, name) if name in SERVICES else None)
 
 
-def _dialect_factory(module: str, name: str, *, has_key: bool = True) -> Factory:
-    """The factory of an HTTP backend: its dialect, by module and class, on the shared sender."""
-
-    def make(settings: Settings, sender: Sender) -> SearchBackend:
-        from importlib import import_module
-
-        from nexi.backends.sender import HttpBackend
-
-        kind = getattr(import_module(f"nexi.backends.{module}"), name)
-        if not has_key:
-            mirror = {"host" if module == "wikipedia" else "base_url": settings.base_url} if settings.base_url else {}
-            return HttpBackend(kind(timeout_s=settings.timeout_s, **mirror), sender)
-        keys = (settings.api_key, *settings.spare_keys)
-        first, *spares = (kind(api_key=key, timeout_s=settings.timeout_s) for key in keys)
-        return HttpBackend(first, sender, spares=spares)
-
-    return make
-
-
+NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 BACKENDS: Mapping[str, Factory] = {
     "searxng": _build_searxng,
-    "jina": _dialect_factory("jina", "Jina"),
+    "jina": partial(_build_dialect, "jina"),
     "duckduckgo": partial(_build_by_name, "duckduckgo"),
-    "wikipedia": _dialect_factory("wikipedia", "Wikipedia", has_key=False),
+    "wikipedia": partial(_build_dialect, "wikipedia"),
     "stackexchange": partial(_build_by_name, "stackexchange"),
-    "arxiv": _dialect_factory("arxiv", "Arxiv", has_key=False),
+    "arxiv": partial(_build_dialect, "arxiv"),
     "security": partial(_build_by_name, "security"),
     "ripgrep": partial(_build_by_name, "ripgrep"),
     "kiwix": partial(_build_by_name, "kiwix"),
     "services": partial(_build_by_name, "services"),
-    "tavily": _dialect_factory("tavily", "Tavily"),
-    "brave": _dialect_factory("brave", "Brave"),
-    "exa": _dialect_factory("exa", "Exa"),
-    "serper": _dialect_factory("serper", "Serper"),
-    "firecrawl": _dialect_factory("firecrawl", "Firecrawl"),
+    "tavily": partial(_build_dialect, "tavily"),
+    "brave": partial(_build_dialect, "brave"),
+    "exa": partial(_build_dialect, "exa"),
+    "serper": partial(_build_dialect, "serper"),
+    "firecrawl": partial(_build_dialect, "firecrawl"),
 }
-NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 
 
 def require_backend(name: str, settings: Settings) -> Factory:
     """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
-    factory = BACKENDS.get(name) or _service_factory(name) or settings.plugin or _third_party(name)
+    factory = _own_factory(name) or settings.plugin or _third_party(name)
     if name == "searxng" and not settings.base_url and settings.container is None:
         raise ConfigError(
             "the searxng backend has no URL",
@@ -197,7 +187,7 @@ def require_backend(name: str, settings: Settings) -> Factory:
 def is_available(name: str) -> bool:
     """Whether nexi or an installed package provides a backend of that name."""
     try:
-        return bool(BACKENDS.get(name) or _service_factory(name) or _third_party(name))
+        return bool(_own_factory(name) or _third_party(name))
     except ConfigError:
         return False
 

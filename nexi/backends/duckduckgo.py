@@ -83,10 +83,11 @@ def _translate_error(error: Exception) -> BackendError:
             fix="wait, or set SEARXNG_URL",
         )
     if any(mark in cause.lower() for mark in DNS_MARKS):  # also where the look-up itself took too long
+        cause = Notice("network.host_name", "the name of its host cannot be resolved")
         return BackendError(
             Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo"),
             code="dns",
-            cause=Notice("network.host_name", "the name of its host cannot be resolved"),
+            cause=cause,
             fix=Notice("fix.network", "check the network"),
         )
     if kind == "TimeoutException" or isinstance(error, TimeoutError):

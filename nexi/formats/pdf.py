@@ -62,11 +62,12 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
     text, unread = _page_texts(document, max_chars, max_pages, _PageRecognition(document, recognition))
     advice, count = "" if can_recognise() else "install tesseract, and nexi reads scanned pages", len(document)
     if not text:
-        unrecognised = f"no words were recognised on its {count} page{'s' * (count != 1)}"
         raise FetchError(
             "the PDF has no text",
             reason="content_type",
-            cause="its pages are pictures" if advice else unrecognised,
+            cause=f"no words were recognised on its {count} page{'s' * (count != 1)}"
+            if not advice
+            else "its pages are pictures",
             fix=f"{advice and f'{advice}; or '}look for another version of it",
         )
     pictures = ""

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.backends.replies import check_status, plain_line, service_message
-from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend, Sender
+from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend
 from nexi.backends.services.form import Caller, ServiceForm, dig
 from nexi.errors import BackendError
 from nexi.routing.table import SERVICES
@@ -93,17 +93,6 @@ class ServiceBackend(HttpBackend):
             return []
         hits: list[Hit] = dialect.parse(response.status, response.headers, response.body)
         return hits[: query.count]
-
-
-def build_service(
-    name: str, sender: Sender, *, base: str = "", key: str = "", contact: str = "", timeout_s: float = 10.0
-) -> ServiceBackend:
-    """The backend of a service of `FORMS`."""
-    from nexi.backends.services.forms import FORMS
-
-    form = FORMS[name]
-    caller = Caller((base or form.base).rstrip("/"), key, contact)
-    return ServiceBackend(ServiceDialect(name, form, caller, timeout_s), sender)
 
 
 def _no_data(title: str, body: bytes) -> BackendError:
