@@ -31,9 +31,7 @@ _HEADING = re.compile(r"^#{1,2}\s+(\S.{0,300})$", re.MULTILINE)
 
 def to_markdown(html: str, url: str) -> str:
     """The main content of an HTML page as Markdown."""
-    from nexi.extract import markup
-
-    return _cleaned_text(markup.main_text(html, url))
+    return clean_extracted(read_text(html, "text/html", url)).text
 
 
 def read_text(text: str, kind: str, url: str, *, cites_notes: bool = False) -> Extracted:
@@ -53,24 +51,13 @@ def read_text(text: str, kind: str, url: str, *, cites_notes: bool = False) -> E
                     text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
             return Extracted(text=text)
         case _:
-            return _read_plain_text(text)
+            heading, date_line, published = _HEADING.search(text[:5_000]), _FRONT_DATE.match(text[:5_000]), ""
+            if date_line:
+                from nexi.extract.dates import normalise_date
 
-
-def _read_plain_text(text: str) -> Extracted:
-    heading = _HEADING.search(text[:5_000])
-    title = one_line(heading[1]) if heading else ""
-    date_line = _FRONT_DATE.match(text[:5_000])
-    published = ""
-    if date_line:
-        from nexi.extract.dates import normalise_date
-
-        published = normalise_date(date_line[1].strip(" \"'<["))
-    return Extracted(text=text, title=title, published=published, links=tuple(urls.find_urls(text)[:MAX_LINKS]))
-
-
-def _cleaned_text(text: str) -> str:
-    """One kind of line end, no control characters: the text goes to terminals, models and files."""
-    return _replace_controls(text).strip().encode("utf-8", "replace").decode()
+                published = normalise_date(date_line[1].strip(" \"'<["))
+            links = tuple(urls.find_urls(text)[:MAX_LINKS])
+            return Extracted(text=text, title=one_line(heading[1]) if heading else "", published=published, links=links)
 
 
 def _replace_controls(text: str) -> str:
@@ -78,7 +65,10 @@ def _replace_controls(text: str) -> str:
 
 
 def clean_extracted(page: Extracted) -> Extracted:
-    """The same without control characters; the places of its parts are those in the cleaned text."""
+    """The same with one kind of line end and without control characters: the text goes to terminals, models and files.
+
+    The places of its parts are those in the cleaned text.
+    """
     parts, start = list[Part](), 0
     ends = [*(part.start for part in page.parts[1:]), len(page.text)]
     for part, end in zip(page.parts, ends, strict=False):  # one end too many where there is no part
@@ -87,7 +77,7 @@ def clean_extracted(page: Extracted) -> Extracted:
         start += len(_replace_controls(page.text[part.start : end]))
     return replace(
         page,
-        text=_cleaned_text(page.text),
+        text=_replace_controls(page.text).strip().encode("utf-8", "replace").decode(),
         title=_CONTROL.sub("", page.title),
         author=_CONTROL.sub("", page.author),
         description=_CONTROL.sub("", page.description),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -95,7 +95,8 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     banners = _find_banners(layout)
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
-    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _score_blocks(layout, head))]
+    scores = _as_units(layout, features.PageFeatures(layout, _load_scale(), head).judge())
+    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in scores]
     threshold = _choose_threshold(layout.blocks, chances, head.genre)
     keeps = _keep_gaps(layout.blocks, [chance >= threshold for chance in chances])
     keeps = _keep_code_boxes(layout, keeps, chances, head)
@@ -220,12 +221,7 @@ def _kind_of_banner(key: str) -> str:
     return "banner" if is_banner or (("ad" in key or "sponsored" in key) and _ADVERTISEMENT.search(key)) else ""
 
 
-def _score_blocks(layout: Layout, head: PageHead) -> list[float]:
-    scores: list[float] = features.PageFeatures(layout, _load_scale(), head).judge()
-    return scores
-
-
-def _as_units(layout: Layout, scores: list[float]) -> list[float]:
+def _as_units(layout: Layout, scores: Sequence[float]) -> list[float]:
     """The cells of a table and the items of a plain list stand or fall together."""
     no_units: set[str] = set()
     for number, box in enumerate(layout.boxes):  # parents come before their children

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nexi import urls
 from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
 from nexi.extract.charset import mend_double_encoding
-from nexi.extract.dates import PageDates, read_page_dates
+from nexi.extract.dates import read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
@@ -77,10 +77,13 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     formulas.write_notation(tree)
     parts = find_head_parts(tree)
     about = _About(tree, parts)
-    dates = about.read_dates(html, url)
+    linked_data = "".join(part.text for part in parts if part.tag == "script")
+    dates = read_page_dates(tree, html, about.meta, linked_data, url, about.language)
     head = read_page_head(tree, parts, url)
     main = _main_part(tree, head, html)
-    text = notes.list_notes(_write_text(main, base, html, head), citations)
+    text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
+    # Where a script would write the text, the article that the page declares.
+    text = notes.list_notes(text if text.strip() else head.article, citations)
     headings, code_languages = read_outline(text)
     return Extracted(
         title=about.title,
@@ -97,23 +100,6 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         picture=about.find_picture(base),
         truncated=truncated,
     )
-
-
-def main_text(html: str, url: str) -> str:
-    """The main content alone."""
-    html, _ = _bound_markup(html)
-    if markup_limits.is_hostile(html):
-        return _plain_words(html)
-    tree = _parse_tree(html)
-    base, head = _base_url(tree, url), read_page_head(tree, find_head_parts(tree), url)
-    main = _main_part(tree, head, html)
-    return _write_text(main, base, html, head)
-
-
-def _write_text(main: Any, base: str, html: str, head: PageHead) -> str:
-    """The text of the main part; where a script would write it, the article that the page declares."""
-    text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
-    return text if text.strip() else head.article
 
 
 def is_cut(html: str) -> bool:
@@ -252,8 +238,7 @@ def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     layout = _lay_out(tree)
     if layout.deepest > MAX_DEPTH:
         return None
-    layout = navigation.drop_navigation(layout)
-    _keep_content(layout, head)
+    _keep_content(navigation.drop_navigation(layout), head)
     wikis.place_facts(tree, facts)
     _prepare_for_writer(tree)
     return tree.body
@@ -446,15 +431,14 @@ class _About:
 
     def __init__(self, tree: Any, parts: Sequence[Any]) -> None:
         self._tree = tree
-        self._meta: dict[str, str] = {}
+        self.meta: dict[str, str] = {}
         self._scholars: list[str] = []
-        self._linked_data = [part for part in parts if part.tag == "script"]
         for tag in parts:
             if tag.tag != "meta" or not tag.hasattr("content"):
                 continue
             name = tag.getattr("name") or tag.getattr("property") or tag.getattr("itemprop") or tag.getattr("http-equiv") or ""
             content = one_line(tag.getattr("content") or "")
-            self._meta.setdefault(name.lower(), content)
+            self.meta.setdefault(name.lower(), content)
             if content and name.lower() == "citation_author":
                 self._scholars.append(content)
 
@@ -483,10 +467,6 @@ class _About:
     def site(self) -> str:
         return self._first_value("og:site_name", "citation_journal_title", "application-name")
 
-    def read_dates(self, html: str, url: str) -> PageDates:
-        linked_data = "".join(node.text for node in self._linked_data)
-        return read_page_dates(self._tree, html, self._meta, linked_data, url, self.language)
-
     @property
     def description(self) -> str:
         return self._first_value("description", "og:description")
@@ -510,4 +490,4 @@ class _About:
         return Picture(address, self._first_value("og:image:alt", "twitter:image:alt")[:MAX_CAPTION], licence)
 
     def _first_value(self, *names: str) -> str:
-        return next((self._meta[name] for name in names if self._meta.get(name)), "")
+        return next((self.meta[name] for name in names if self.meta.get(name)), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from resiliparse.parse.html import HTMLTree
 
-from nexi.extract import classifier, layout
+from nexi.extract import classifier, features, layout
 from nexi.extract.layout import Layout
 
 
@@ -67,5 +67,5 @@ def test_a_doubtful_last_section_of_much_prose_stays_like_the_section_before_it(
     prose = "If the data may grow, pick an engine that can hold it. " * 12
     html = f"<h2>Where it works</h2><p>{prose}</p><h2>Checklist</h2><ol><li><p>{prose}</p></li></ol><h3>More</h3><p>Log in</p>"
     blocks = Layout(HTMLTree.parse(f"<html><body>{html}</body></html>").body)
-    monkeypatch.setattr(classifier, "_score_blocks", lambda layout, head: [1.0, 3.0, -0.4, -0.4, -3.0, -3.0])
+    monkeypatch.setattr(features.PageFeatures, "judge", lambda self: [1.0, 3.0, -0.4, -0.4, -3.0, -3.0])
     assert classifier.classify_blocks(blocks) == [True, True, True, True, False, False]
