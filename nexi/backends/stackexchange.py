@@ -17,6 +17,8 @@ from nexi.backends.sender import BackendDialect, BackendRequest, HttpBackend
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
+__all__ = ["StackExchange", "StackExchangeBackend"]
+
 NAME = "stackexchange"
 MAX_QUESTION_CHARS = 500
 MAX_ANSWER_CHARS = 1_500

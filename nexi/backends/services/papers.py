@@ -29,6 +29,8 @@ from nexi.backends.services.form import (
 )
 from nexi.types import Hit, Paper, Query
 
+__all__ = ["FORMS"]
+
 MAX_AUTHORS = 50
 MAX_ABSTRACT_WORDS = 200
 CONCERN = "expression of concern"

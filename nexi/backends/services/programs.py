@@ -10,6 +10,8 @@ from nexi.backends.sender import BackendRequest
 from nexi.backends.services.form import Caller, ServiceForm, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.types import Hit, Query
 
+__all__ = ["FORMS"]
+
 _REPOSITORY = re.compile(r"\b[\w.-]+/[\w.-]+\b")
 _SYMBOL = re.compile(r"\b\w+(?:_\w+|\.\w+|::\w+)+\b|\b[a-z]+[A-Z]\w+\b")
 

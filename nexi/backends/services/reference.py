@@ -9,6 +9,8 @@ from nexi.backends.sender import BackendRequest
 from nexi.backends.services.form import Caller, ServiceForm, join_parts, read_line, read_lines, read_web_url, search_by
 from nexi.types import Hit, Query
 
+__all__ = ["FORMS"]
+
 OPENLIBRARY_FIELDS = "key,title,author_name,first_publish_year,edition_count,isbn,publisher"
 
 

@@ -10,6 +10,8 @@ from nexi.backends.services.form import Caller, ServiceForm, dig, join_parts, re
 from nexi.text.languages import name_language
 from nexi.types import Hit, Query
 
+__all__ = ["FORMS"]
+
 MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to everybody
 GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
 
