@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -639,11 +639,12 @@ class TestLoading:
             assert (error.code, str(tmp_path / name) in error.message) == ("config", True)
 
     def test_a_file_that_may_not_be_read_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(path: Path) -> bytes:
+        def refuse(path: Path, mode: str) -> NoReturn:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-        monkeypatch.setattr("nexi.config._files._read_bytes", refuse)
-        error = failure(lambda: loaded(tmp_path))
+        (tmp_path / "config.json").touch()
+        monkeypatch.setattr(Path, "open", refuse)
+        error = failure(lambda: load_config(tmp_path / "config.json", {}))
         assert (str(tmp_path / "config.json") in error.message, error.cause) == (True, "Permission denied")
 
     def test_a_file_under_a_file_is_an_error(self, tmp_path: Path) -> None:

@@ -8,34 +8,29 @@ from the settings, so they are never written to the file, and each is sent only 
 
 To add a setting, declare it in `fields.Settings` and add its row to the tables in the documentation.
 
-Every search needs what is imported here; saving, the setup and the prompts are imported on first use.
+Every search needs what is imported here; the setup and the prompts are imported on first use.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.config._addresses import hide_password, mask_key, parse_site
 from nexi.config._environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, reader_environment, wants_color
-from nexi.config._files import MAX_FILE_BYTES, load_config
+from nexi.config._files import change_config, load_config, read_file_settings, save_config
 from nexi.config._names import (
     DEFAULT_BASE_URL,
-    DEFAULT_MODEL,
     EFFORT_LEVELS,
     EXTRACTIVE,
-    FREE_BACKENDS,
     JUDGE_VARIABLE,
     KEY_VARIABLES,
     KEYED_BACKENDS,
     OLD_NAMES,
     PLACE_VARIABLES,
-    REQUIRED,
     ROLES,
-    EffortLevel,
     EndpointRole,
     name_service,
 )
-from nexi.config._validation import describe_unknown_keys, validate_config
+from nexi.config._values import hide_password, mask_key, parse_site
 from nexi.config.fields import (
     ALWAYS_SAVED,
     CHECKS,
@@ -46,15 +41,13 @@ from nexi.config.fields import (
     SAVED,
     SECRET_SETTINGS,
     TEXT_SETTINGS,
-    Declaration,
-    Origin,
-    Settings,
+    describe_unknown_keys,
+    validate_config,
 )
 from nexi.config.settings import DEFAULT_CONFIG, Config, Endpoint
 
 if TYPE_CHECKING:
     from nexi.config._prompts import get_compaction_prompt, get_extractor_prompt, get_system_prompt
-    from nexi.config._saving import change_config, read_file_settings, save_config
     from nexi.config._setup import QUESTIONS, SEARXNG_QUESTION, ModelOffer, SetupQuestion, ensure_config, run_first_time_setup
 
 DEFAULT_SYSTEM_PROMPT_TEMPLATE: str
@@ -72,7 +65,6 @@ _PROMPTS = (
 _SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
 _LAZY = {
     **dict.fromkeys(_PROMPTS, "_prompts"),
-    **dict.fromkeys(("change_config", "read_file_settings", "save_config"), "_saving"),
     **dict.fromkeys(_SETUP, "_setup"),
 }
 
@@ -83,36 +75,28 @@ __all__ = [
     "DECLARATIONS",
     "DEFAULT_BASE_URL",
     "DEFAULT_CONFIG",
-    "DEFAULT_MODEL",
     "DEFAULT_SYSTEM_PROMPT_TEMPLATE",
     "EFFORT_LEVELS",
     "EXTRACTIVE",
     "EXTRACTOR_PROMPT_TEMPLATE",
     "FIELD_VARIABLES",
-    "FREE_BACKENDS",
     "JUDGE_VARIABLE",
     "KEYED_BACKENDS",
     "KEY_VARIABLES",
     "LIST_SETTINGS",
-    "MAX_FILE_BYTES",
     "NAME_OR_LIST_SETTINGS",
     "OLD_NAMES",
     "PLACE_VARIABLES",
     "QUESTIONS",
-    "REQUIRED",
     "ROLES",
     "SAVED",
     "SEARXNG_QUESTION",
     "SECRET_SETTINGS",
     "TEXT_SETTINGS",
     "Config",
-    "Declaration",
-    "EffortLevel",
     "Endpoint",
     "EndpointRole",
     "ModelOffer",
-    "Origin",
-    "Settings",
     "SetupQuestion",
     "change_config",
     "describe_unknown_keys",

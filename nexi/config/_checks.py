@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from nexi.config._addresses import parse_proxy_url, parse_searxng_url, split_url
 from nexi.config._names import EFFORT_LEVELS, ROLES
-from nexi.config._values import parse_names
+from nexi.config._values import parse_names, parse_proxy_url, parse_searxng_url, split_url
 
 TOOLS_OF_NEXI = frozenset(
     ["web_search", "web_get", "local_search", "search", "scrape", "final_answer", "security_search", "stackexchange", "grep"]

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nexi.config._names import JUDGE_VARIABLE, KEY_VARIABLES
-from nexi.config._roles import override_roles
+from nexi.config._names import EXTRACTIVE, JUDGE_VARIABLE, KEY_VARIABLES
 from nexi.config._values import freeze_value
 from nexi.config.fields import CHECKS, DECLARATIONS, FIELD_VARIABLES, Settings
 from nexi.errors import ConfigError
@@ -49,6 +48,17 @@ def _parse_variable(name: str, value: str) -> Any:
         except ValueError:
             return value
     return value
+
+
+def override_roles(roles: Mapping[str, Mapping[str, Any]], changes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The roles without what `changes` replaces in the answer role.
+
+    The extractive model means that no model is called, so it replaces every role.
+    """
+    if changes.get("model") == EXTRACTIVE:
+        return {}
+    names = {"model"} & set(changes) | ({"base_url", "api_key"} if "base_url" in changes else set())
+    return {role: {k: v for k, v in part.items() if role != "answer" or k not in names} for role, part in roles.items()}
 
 
 def read_keys(env: Mapping[str, str]) -> dict[str, str]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nexi.config._addresses import complete_url, mask_key, parse_site
-from nexi.config._files import load_config
+from nexi.config._files import load_config, save_config
 from nexi.config._names import PLACE_VARIABLES
-from nexi.config._saving import save_config
+from nexi.config._values import complete_url, mask_key, parse_site
 from nexi.config.fields import CHECKS
 from nexi.config.settings import Config
 from nexi.errors import ConfigError

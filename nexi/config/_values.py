@@ -1,11 +1,16 @@
-"""Values of settings: the form in which they are kept, and their form in JSON. What a setting means is not known here."""
+"""Values of settings, addresses and keys among them: how they are kept, how they stand in JSON, and what may be shown of them.
+
+Of settings only the names of known key owners are known here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
-from nexi.config._names import Keys
+from nexi.config._names import KEY_HOSTS, Keys
 
 
 def freeze_value(value: Any) -> Any:
@@ -44,3 +49,74 @@ def parse_keys(value: str | Iterable[str]) -> Keys:
 
 def deduplicate_keys(*keys: str) -> Keys:
     return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def split_url(url: str) -> SplitResult | None:
+    """The parts of the URL; None if it is malformed."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+@lru_cache(maxsize=64)
+def parse_site(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port: what a key belongs to."""
+    parts = split_url(url)
+    if parts is None:
+        return ("", url, None)
+    return (parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme))
+
+
+def find_key_owner(base_url: str) -> str:
+    """The known provider at this address, if it is reached over HTTPS; else empty."""
+    scheme, host, port = parse_site(base_url)
+    return KEY_HOSTS.get(host, "") if (scheme, port) == ("https", 443) else ""
+
+
+def parse_searxng_url(url: str) -> str:
+    """The instance behind an address that may come with path and query (`.../search?q=<query>`)."""
+    return url.strip().split("?", 1)[0].rstrip("/").removesuffix("/search").rstrip("/")
+
+
+def parse_proxy_url(proxy: str) -> str:
+    """The address with a scheme, which many people leave out."""
+    proxy = proxy.strip()
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
+
+
+def complete_url(address: str) -> str:
+    """A typed address with the scheme that people leave out: http for a port or an IP address, https for other hosts."""
+    address = address.strip()
+    host, has_port, _ = address.partition("/")[0].partition(":")
+    is_near = bool(has_port) or host == "localhost" or host.replace(".", "").isdecimal()
+    if "://" in address or not (is_near or "." in host):
+        return address
+    return f"{'http' if is_near else 'https'}://{address}"
+
+
+def hide_password(url: str) -> str:
+    parts = split_url(url)
+    if parts is None:
+        return "…"
+    if "@" not in parts.netloc:
+        return url
+    return parts._replace(netloc=f"…@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def mask_key(key: str) -> str:
+    """Enough of a key to recognise it."""
+    if not key:
+        return ""
+    return f"{key[:3]}…{key[-2:]}" if len(key) >= 12 else "set"
+
+
+def mask_api_keys(keys: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {provider: [mask_key(key) for key in parse_keys(value)] for provider, value in keys.items()}
+
+
+def mask_roles(roles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    masks = {"api_key": mask_key, "base_url": hide_password}
+    return {role: {k: masks[k](v) if k in masks else v for k, v in part.items()} for role, part in roles.items()}

@@ -12,9 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from nexi.config import _checks
-from nexi.config._addresses import hide_password, mask_api_keys, mask_key, mask_roles, parse_proxy_url, parse_searxng_url
-from nexi.config._names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES
-from nexi.config._values import freeze_value, parse_key, parse_names, parse_prompt, to_json_value
+from nexi.config._names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES, REQUIRED
+from nexi.config._values import (
+    freeze_value,
+    hide_password,
+    mask_api_keys,
+    mask_key,
+    mask_roles,
+    parse_key,
+    parse_names,
+    parse_prompt,
+    parse_proxy_url,
+    parse_searxng_url,
+    to_json_value,
+)
 
 __all__ = [
     "ALWAYS_SAVED",
@@ -483,3 +494,31 @@ CHECKS: Mapping[str, _checks.Check] = {
     **{name: declaration.check for name, declaration in DECLARATIONS.items()},
     **{old: DECLARATIONS[new].check for old, new in OLD_NAMES.items()},
 }
+
+
+def validate_config(data: Any) -> tuple[bool, list[str]]:
+    """Whether `data` is a whole configuration, and every reason why not. Unknown keys are allowed."""
+    if not isinstance(data, Mapping):
+        return False, [f"the configuration must be an object (got {_checks.quote_value(data)})"]
+    problems = [f"{name} is missing" for name in REQUIRED if name not in data] + find_problems(data)
+    return not problems, problems
+
+
+def find_problems(data: Mapping[str, Any]) -> list[str]:
+    """One line for each value that its setting cannot have."""
+    return [problem for name, value in data.items() if name in CHECKS for problem in CHECKS[name](name, value)]
+
+
+def suggest_fix(problems: list[str]) -> str:
+    return "correct the setting named here" if len(problems) == 1 else "correct the settings named here"
+
+
+def describe_unknown_keys(data: Mapping[str, Any]) -> list[str]:
+    """One line for each setting that does not exist, with the one that was probably meant."""
+    lines = []
+    for key in (str(key) for key in data if key not in CHECKS):
+        import difflib
+
+        close = difflib.get_close_matches(key[:60].lower(), CHECKS, n=1)
+        lines.append(f"unknown setting {_checks.quote_value(key)}" + (f"; did you mean {close[0]}?" if close else ""))
+    return lines

@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from nexi.config._addresses import find_key_owner, hide_password, mask_key, parse_site
 from nexi.config._checks import quote_value
-from nexi.config._environment import nexi_cache, nexi_home
+from nexi.config._environment import nexi_cache, nexi_home, override_roles
 from nexi.config._names import (
     ALWAYS,
     DEFAULT_BASE_URL,
@@ -30,10 +29,17 @@ from nexi.config._names import (
     EndpointRole,
     Keys,
 )
-from nexi.config._roles import override_roles
-from nexi.config._validation import describe_unknown_keys, find_problems, suggest_fix
-from nexi.config._values import deduplicate_keys, parse_keys, parse_names, to_json_value
-from nexi.config.fields import DECLARATIONS, SAVED, UNSAVED, Settings
+from nexi.config._values import (
+    deduplicate_keys,
+    find_key_owner,
+    hide_password,
+    mask_key,
+    parse_keys,
+    parse_names,
+    parse_site,
+    to_json_value,
+)
+from nexi.config.fields import DECLARATIONS, SAVED, UNSAVED, Settings, describe_unknown_keys, find_problems, suggest_fix
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
