@@ -70,17 +70,13 @@ class OpenAIEmbedder:
         )
         self._model = model
         self._asked_dims = dims
-        self._dims = dims
+        self.dims = dims
         self._prefixes = prefixes
 
     @property
     def name(self) -> str:
         """Two lengths of one model's vectors cannot be compared, so a length that was asked for is part of the name."""
         return f"{self._model}@{self._asked_dims}" if self._asked_dims else self._model
-
-    @property
-    def dims(self) -> int:
-        return self._dims
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
@@ -110,12 +106,14 @@ class OpenAIEmbedder:
             answer = json.loads(body)
             vectors = _parse_vectors(answer, len(batch))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise faults.bad_embeddings(self._endpoint.endpoint_name, error) from None
-        lengths = {len(vector) for vector in vectors} | ({self._dims} if self._dims else set())
+            raise faults.build_error(
+                self._endpoint.endpoint, faults.BAD_EMBEDDINGS, str(error) or type(error).__name__
+            ) from None
+        lengths = {len(vector) for vector in vectors} | ({self.dims} if self.dims else set())
         if len(lengths) != 1:  # the first answer tells how long vectors are
-            problem = ValueError(f"vectors of different lengths: {sorted(lengths)}")
-            raise faults.bad_embeddings(self._endpoint.endpoint_name, problem)
-        self._dims = lengths.pop()
+            problem = f"vectors of different lengths: {sorted(lengths)}"
+            raise faults.build_error(self._endpoint.endpoint, faults.BAD_EMBEDDINGS, problem)
+        self.dims = lengths.pop()
         return Embedded(vectors, self._read_usage(answer, batch))
 
     def _read_usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:

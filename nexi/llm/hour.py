@@ -8,8 +8,6 @@ from email.utils import parsedate_to_datetime
 from nexi.errors import ConfigError
 from nexi.net.trust import MACHINE, Trust
 
-__all__ = ["server_time"]
-
 
 async def server_time(url: str, *, patience_s: float, proxy: str | None = None, trust: Trust = MACHINE) -> datetime | None:
     """None where the server cannot be reached or names no time."""
@@ -19,15 +17,7 @@ async def server_time(url: str, *, patience_s: float, proxy: str | None = None, 
         verify = trust.context() or True
         async with httpx2.AsyncClient(timeout=patience_s, trust_env=False, proxy=proxy or None, verify=verify) as client:
             answer = await client.head(url)
-    except (ConfigError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError):
-        return None
-    return read_date(answer.headers.get("date", ""))
-
-
-def read_date(header: str) -> datetime | None:
-    """A Date header as a time in UTC."""
-    try:
-        then = parsedate_to_datetime(header)
-    except (ValueError, TypeError, OverflowError):
+        then = parsedate_to_datetime(answer.headers.get("date", ""))
+    except (ConfigError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError, OverflowError, ImportError):
         return None
     return (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)

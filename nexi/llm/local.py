@@ -16,13 +16,10 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from nexi.net.addresses import is_loopback_url
-from nexi.structured import json_reader
+from nexi.structured.json_reader import as_mapping, parse_json
 
 if TYPE_CHECKING:
     import httpx2
-
-__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers"]
-
 
 T = TypeVar("T")
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
@@ -154,7 +151,7 @@ async def _get_json(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any
                 raw += chunk
                 if len(raw) > MAX_BYTES:
                     return None
-        return json_reader.parse_json(raw.decode("utf-8", "replace"))
+        return parse_json(raw.decode("utf-8", "replace"))
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         return None
 
@@ -164,37 +161,37 @@ async def _get_json(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any
 
 def ollama_names(tags: Any) -> list[str] | None:
     """The models of `/api/tags`; None where that is not Ollama's answer."""
-    models = _as_mapping(tags).get("models")
+    models = as_mapping(tags).get("models")
     if not isinstance(models, list):
         return None
-    names = (_as_mapping(m).get("name") or _as_mapping(m).get("model") for m in models)
+    names = (as_mapping(m).get("name") or as_mapping(m).get("model") for m in models)
     return [name for name in names if _is_name(name)]
 
 
 def ollama_loaded(running: Any) -> dict[str, int]:
     """The windows of `/api/ps`: what the models that are loaded now really have."""
-    models = _as_mapping(running).get("models")
-    entries = [_as_mapping(m) for m in models] if isinstance(models, list) else []
+    models = as_mapping(running).get("models")
+    entries = [as_mapping(m) for m in models] if isinstance(models, list) else []
     return {str(m.get("name")): size for m in entries if (size := _as_size(m.get("context_length")))}
 
 
 def ollama_model(name: str, show: Any, window: int | None = None) -> LocalModel:
     """A model of `/api/show`: its own `num_ctx` is what it gets, `*.context_length` the most it could have."""
-    description = _as_mapping(show)
+    description = as_mapping(show)
     setting = re.search(r"^\s*num_ctx\s+(\d{1,9})\s*$", str(description.get("parameters") or ""), re.M)
-    sizes = (value for key, value in _as_mapping(description.get("model_info")).items() if str(key).endswith(".context_length"))
+    sizes = (value for key, value in as_mapping(description.get("model_info")).items() if str(key).endswith(".context_length"))
     largest = next((size for size in map(_as_size, sizes) if size), None)
-    size = re.fullmatch(r"(\d+(?:\.\d+)?)([BM])", str(_as_mapping(description.get("details")).get("parameter_size")))
+    size = re.fullmatch(r"(\d+(?:\.\d+)?)([BM])", str(as_mapping(description.get("details")).get("parameter_size")))
     billions = float(size[1]) / (1 if size[2] == "B" else 1000) if size else None
     return LocalModel(name, window or (_as_size(int(setting[1])) if setting else None), largest, billions)
 
 
 def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
     """The models of `/api/v0/models` that can chat; None where that is not LM Studio's answer."""
-    entries = _as_mapping(listing).get("data")
+    entries = as_mapping(listing).get("data")
     if not isinstance(entries, list):
         return None
-    models = [_as_mapping(e) for e in entries]
+    models = [as_mapping(e) for e in entries]
     return tuple(
         LocalModel(m["id"], _as_size(m.get("loaded_context_length")), _as_size(m.get("max_context_length")))
         for m in models
@@ -204,26 +201,26 @@ def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
 
 def llama_cpp_window(props: Any) -> int | None:
     """The window of `/props`; None where that is not llama.cpp's answer."""
-    fields = _as_mapping(props)
-    settings = _as_mapping(fields.get("default_generation_settings"))
+    fields = as_mapping(props)
+    settings = as_mapping(fields.get("default_generation_settings"))
     return (
         _as_size(settings.get("n_ctx"))
-        or _as_size(_as_mapping(settings.get("params")).get("n_ctx"))
+        or _as_size(as_mapping(settings.get("params")).get("n_ctx"))
         or _as_size(fields.get("n_ctx"))
     )
 
 
 def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
     """The models of the common `/v1/models`, with what llama.cpp and vLLM add; None where that is no such list."""
-    entries = _as_mapping(listing).get("data")
+    entries = as_mapping(listing).get("data")
     if not isinstance(entries, list):
         return None
-    models = [_as_mapping(e) for e in entries]
+    models = [as_mapping(e) for e in entries]
     if models and all(m.get("owned_by") == "nexi" for m in models):
         return None  # nexi's own server, on the port of vLLM
     result = []
     for model in models:
-        meta = _as_mapping(model.get("meta"))
+        meta = as_mapping(model.get("meta"))
         count = meta.get("n_params")
         billions = count / 1e9 if isinstance(count, int) and count > 0 else None
         if _is_name(name := model.get("id")):
@@ -235,10 +232,6 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
 def _is_name(value: Any) -> TypeGuard[str]:
     """Whether that can be the name of a model: a setting, a line on a screen."""
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
-def _as_mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _as_size(value: Any) -> int | None:

@@ -21,8 +21,7 @@ from msgspec import Struct
 
 from nexi.structured.schema_check import shorten_text
 
-__all__ = ["JsonFragment", "find_values", "fix_surrogates", "parse_json", "parse_lenient"]
-
+__all__ = ["JsonFragment", "as_mapping", "find_values", "fix_surrogates", "parse_json", "parse_lenient"]
 
 MAX_DEPTH = 100
 MAX_LENIENT_CHARS = 6_000_000
@@ -131,7 +130,7 @@ class _JsonReader:
             return self._read_string(char)
         if number := _NUMBER.match(self.text, self.position):
             self.position = number.end()
-            return _parse_number(number.group())
+            return int(number[0]) if re.fullmatch(r"[+-]?\d+", number[0]) else _parse_finite(number[0])
         word = _WORD.match(self.text, self.position)
         if word and word.group() in _WORDS:
             self.position = word.end()
@@ -220,10 +219,6 @@ class _JsonReader:
         return match.group()
 
 
-def _parse_number(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"[+-]?\d+", text) else _parse_finite(text)
-
-
 def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
@@ -244,6 +239,11 @@ def _is_shallow(value: object) -> bool:
         if not level:
             return True
     return False
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """The value if it is an object; else an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def fix_surrogates(text: str) -> str:

@@ -31,7 +31,10 @@ def _find_problems(value: object, schema: Mapping[str, Any], path: str) -> Itera
     if isinstance(value, Mapping):
         yield from _object_problems(value, schema, path)
     elif isinstance(value, list | tuple):
-        yield from _array_problems(value, schema, path)
+        yield from _range_problems(len(value), schema, ("minItems", "maxItems"), "items", path)
+        if isinstance(items := schema.get("items"), Mapping):
+            for position, item in enumerate(value):
+                yield from _find_problems(item, items, f"{path}[{position}]")
     elif isinstance(value, str):
         yield from _range_problems(len(value), schema, ("minLength", "maxLength"), "characters", path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -46,18 +49,14 @@ def _choice_problems(value: object, schema: Mapping[str, Any], path: str) -> Ite
         choices = ", ".join(_shorten_value(item) for item in allowed if item is not None)  # null is what one leaves out
         yield _locate_problem(path, f"expected one of {choices}, got {_shorten_value(value)}")
     for word in ("anyOf", "oneOf"):
-        if schema.get(word):
-            yield from _branch_problems(value, schema[word], path, only_one=word == "oneOf")
-
-
-def _branch_problems(value: object, branches: Sequence[Any], path: str, *, only_one: bool) -> Iterator[str]:
-    problems_by_branch = [list(islice(_find_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
-    fitting = sum(not problems for problems in problems_by_branch)
-    if not fitting:
-        of_kind = [_is_of_kind(value, branch) for branch in branches]
-        yield from min(zip(of_kind, problems_by_branch, strict=True), key=lambda branch: (not branch[0], len(branch[1])))[1]
-    elif only_one and fitting > 1:
-        yield _locate_problem(path, "fits more than one of the allowed forms")
+        branches = schema.get(word) or ()
+        problems_by_branch = [list(islice(_find_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
+        if branches and all(problems_by_branch):
+            # the nearest branch is what was meant: one of the value's kind, with the fewest problems
+            of_kind = [_is_of_kind(value, branch) for branch in branches]
+            yield from min(zip(of_kind, problems_by_branch, strict=True), key=lambda branch: (not branch[0], len(branch[1])))[1]
+        elif word == "oneOf" and problems_by_branch.count([]) > 1:
+            yield _locate_problem(path, "fits more than one of the allowed forms")
 
 
 def _object_problems(value: Mapping[Any, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -74,14 +73,6 @@ def _object_problems(value: Mapping[Any, Any], schema: Mapping[str, Any], path: 
             )
         elif isinstance(schema.get("additionalProperties"), Mapping):
             yield from _find_problems(item, schema["additionalProperties"], _join_path(path, shorten_text(str(name))))
-
-
-def _array_problems(value: Sequence[Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    yield from _range_problems(len(value), schema, ("minItems", "maxItems"), "items", path)
-    items = schema.get("items")
-    if isinstance(items, Mapping):
-        for position, item in enumerate(value):
-            yield from _find_problems(item, items, f"{path}[{position}]")
 
 
 def _range_problems(size: float, schema: Mapping[str, Any], names: tuple[str, str], unit: str, path: str) -> Iterator[str]:

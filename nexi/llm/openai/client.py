@@ -12,7 +12,6 @@ import json
 import math
 import random
 import re
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -79,7 +78,7 @@ class OpenAICompatible:
         # the address in front of /chat/completions, however much of it the user gave
         root, mark, query = base_url.strip().partition("?")
         self._url = root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
-        self._model = model
+        self.name = model
         self._keys = tuple(key.strip() for key in api_keys if key.strip())
         self._key = 0
         self._clock = clock
@@ -92,19 +91,10 @@ class OpenAICompatible:
         self._owns_client = client is None
         self._proxy = proxy
         self._trust = trust
-        self._dialect = Dialect(stream=stream)
+        self.dialect = Dialect(stream=stream)
         # no user, no password, no query in the name that messages show
         where = re.sub(r"^[a-z0-9+.-]*://", "", self._url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100]
-        self._endpoint = EndpointLabel(where or "the endpoint", model, self._keys)
-
-    @property
-    def name(self) -> str:
-        return self._model
-
-    @property
-    def dialect(self) -> Dialect:
-        """What is known of the server by now."""
-        return self._dialect
+        self.endpoint = EndpointLabel(where or "the endpoint", model, self._keys)
 
     async def aclose(self) -> None:
         """Close the connections, if they are ours."""
@@ -117,7 +107,7 @@ class OpenAICompatible:
         async with self._send_request("GET", "/models", None) as response, asyncio.timeout(self._idle_s):
             body = await _read_at_most(response, MAX_MODELS_BYTES)
         if body.lstrip().startswith(b"<"):
-            raise faults.web_page(self._endpoint, body)
+            raise faults.web_page(self.endpoint, body)
         try:
             entries = json_reader.parse_json(body.decode("utf-8", "replace"))
         except ValueError:
@@ -125,14 +115,9 @@ class OpenAICompatible:
         if isinstance(entries, dict) and {"data", "models"} & entries.keys():
             entries = entries.get("data") or entries.get("models") or []
         elif not isinstance(entries, list):
-            raise faults.bad_reply(self._endpoint, body)
+            raise faults.bad_reply(self.endpoint, body)
         names = (e.get("id") or e.get("name") for e in (entries if isinstance(entries, list) else ()) if isinstance(e, dict))
         return [name for name in names if isinstance(name, str)]
-
-    @property
-    def endpoint_name(self) -> EndpointLabel:
-        """The endpoint as messages name it."""
-        return self._endpoint
 
     def cost_of(self, tokens: int) -> float | None:
         """US dollars for tokens that are only read, None where the price is unknown."""
@@ -171,16 +156,16 @@ class OpenAICompatible:
             async with asyncio.timeout(self._seconds_left(turn)):
                 reply = self._read_reply(turn.ask, await self._ask_with_retries(turn))
         except TimeoutError:
-            raise self._add_usage(turn, faults.past_deadline(self._endpoint)) from None
+            raise self._add_usage(turn, faults.build_error(self.endpoint, faults.PAST_DEADLINE)) from None
         except LLMError as fault:
             raise self._add_usage(turn, fault) from fault.__cause__
         return replace(reply, usage=turn.spent + reply.usage)
 
     async def _ask_with_retries(self, turn: _Turn) -> ReplyBuffer:
         """Ask until there is a reply: in another dialect, with another key, or later. Raises the failure that stands."""
-        dialect, attempt = self._dialect, 0
+        dialect, attempt = self.dialect, 0
         while True:
-            body = request_body(turn.ask, self._model, dialect)
+            body = request_body(turn.ask, self.name, dialect)
             try:
                 draft = await self._exchange_once(turn, body)
             except LLMError as fault:
@@ -191,7 +176,7 @@ class OpenAICompatible:
                     await self._pause_before_retry(turn, fault, attempt)
                     attempt += 1
             else:
-                self._dialect = replace(dialect, room=None)
+                self.dialect = replace(dialect, room=None)
                 return draft
 
     async def _pause_before_retry(self, turn: _Turn, fault: LLMError, attempt: int) -> None:
@@ -259,14 +244,14 @@ class OpenAICompatible:
                 status, location = response.status_code, response.headers.get("location", "")
                 wish = retry_after(response.headers, self._clock.now())
                 if self._proxy and status == proxies.LOGIN_STATUS:
-                    raise faults.from_proxy(self._endpoint, self._proxy, status)
-                raise faults.from_response(self._endpoint, status, reply, retry_after=wish, location=location)
+                    raise faults.from_proxy(self.endpoint, self._proxy, status)
+                raise faults.from_response(self.endpoint, status, reply, retry_after=wish, location=location)
             finally:
                 await response.aclose()
         except TimeoutError:
-            raise faults.timed_out(self._endpoint, self._idle_s) from None
+            raise faults.timed_out(self.endpoint, self._idle_s) from None
         except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
-            raise faults.from_transport(self._endpoint, error, self._proxy or "") from None
+            raise faults.from_transport(self.endpoint, error, self._proxy or "") from None
 
     async def _next_chunk(self, stream: AsyncIterator[bytes], reader: BodyReader) -> bytes | None:
         """The next bytes, None at the end. A finished reply is not waited for long, and its broken end is no failure."""
@@ -283,19 +268,19 @@ class OpenAICompatible:
         """Raise unless this is a reply."""
         draft = reader.draft
         if draft.error is not None:
-            raise faults.from_error_event(self._endpoint, draft.error)
+            raise faults.from_error_event(self.endpoint, draft.error)
         if reader.kind == "html":
-            raise faults.web_page(self._endpoint, reader.sample)
+            raise faults.web_page(self.endpoint, reader.sample)
         if not draft.events and reader.sample.strip():
-            raise faults.bad_reply(self._endpoint, reader.sample)
+            raise faults.bad_reply(self.endpoint, reader.sample)
         if reader.kind == "events" and not (reader.is_complete or reader.cut):
-            raise faults.stream_closed(self._endpoint)
+            raise faults.build_error(self.endpoint, faults.STREAM_CLOSED)
         if reader.cut:
             draft.finish = "length"
         draft.end()
         if not draft.calls and not draft.text.strip() and draft.finish != "content_filter":
             cut_short = draft.thought and draft.finish == "length"
-            raise faults.only_thoughts(self._endpoint) if cut_short else faults.empty_reply(self._endpoint)
+            raise faults.build_error(self.endpoint, faults.THOUGHT_ONLY if cut_short else faults.EMPTY)
 
     # what a reply means
 
@@ -365,26 +350,24 @@ class OpenAICompatible:
             return None
         seconds = turn.deadline - self._clock.monotonic()
         if seconds <= 0:
-            raise self._add_usage(turn, faults.past_deadline(self._endpoint))
+            raise self._add_usage(turn, faults.build_error(self.endpoint, faults.PAST_DEADLINE))
         return seconds
 
     # connections
 
     def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None:
+            # certificates are loaded only where TLS is spoken
+            speaks_tls = not self._url.lower().startswith("http://") or (self._proxy or "").lower().startswith("https")
             try:
-                self._client = httpx2.AsyncClient(verify=self._load_certificates(), trust_env=False, proxy=self._proxy or None)
+                certificates = (self._trust.context() or True) if speaks_tls else trust_nobody()
+                self._client = httpx2.AsyncClient(verify=certificates, trust_env=False, proxy=self._proxy or None)
             except ConfigError as error:
-                raise faults.bad_certificates(self._endpoint, error) from None
+                kind = replace(faults.TLS, fix=error.fix)
+                raise faults.build_error(self.endpoint, kind, f"{error}: {error.cause}") from None
             except (ValueError, ImportError) as error:
-                raise faults.bad_proxy(self._endpoint, error) from None
+                raise faults.build_error(self.endpoint, faults.PROXY, str(error)) from None
         return self._client
-
-    def _load_certificates(self) -> ssl.SSLContext | bool:
-        """Certificates are loaded only where TLS is spoken."""
-        if self._url.lower().startswith("http://") and not (self._proxy or "").lower().startswith("https"):
-            return trust_nobody()
-        return self._trust.context() or True
 
     def _request_headers(self) -> dict[str, str]:
         headers = {
@@ -396,7 +379,8 @@ class OpenAICompatible:
         if self._keys:
             key = self._keys[self._key]
             if not (key.isascii() and key.isprintable()):
-                raise faults.unusable_key(self._endpoint)
+                cause = "the key holds characters that no key has, such as a line break"
+                raise faults.build_error(self.endpoint, faults.AUTH, cause)
             headers["authorization"] = f"Bearer {key}"
         return headers
 

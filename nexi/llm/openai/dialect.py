@@ -196,25 +196,21 @@ def adapt_dialect(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) ->
 
     Every step leaves something out for good, so that a chain of steps ends.
     """
+    words = fault.cause
     if isinstance(fault, ContextOverflowError):
         # the prompt may fit where only the room asked for the answer does not
-        size = _match_number(re.search(_PROMPT_SIZE, fault.cause))
+        size = _match_number(re.search(_PROMPT_SIZE, words))
         if size is None or fault.window is None:
             return None
         room = fault.window - size - 16
         return replace(dialect, room=room) if MIN_OUTPUT_TOKENS <= room < body[dialect.limit_name] else None
     if fault.status not in _REFUSALS:
         return None
-    most = _match_number(re.search(_OUTPUT_LIMIT, fault.cause))
+    most = _match_number(re.search(_OUTPUT_LIMIT, words))
     if most and most < body[dialect.limit_name]:
         return replace(dialect, max_output=most)
-    if "max_completion_tokens" in fault.cause and dialect.limit_name == "max_tokens":
+    if "max_completion_tokens" in words and dialect.limit_name == "max_tokens":
         return replace(dialect, limit_name="max_completion_tokens")
-    return _without_refused(dialect, body, fault)
-
-
-def _without_refused(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
-    words = fault.cause
     if "stream_options" in body and ("stream_options" in words or "include_usage" in words):
         return replace(dialect, stream_options=False)
     if "temperature" in body and "temperature" in words.lower():

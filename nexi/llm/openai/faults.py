@@ -17,7 +17,7 @@ import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.errors import ConfigError, ContextOverflowError, LLMError
+from nexi.errors import ContextOverflowError, LLMError
 from nexi.net import proxies
 from nexi.net.causes import plain_cause
 from nexi.notices import Notice, map_notice
@@ -51,87 +51,102 @@ class EndpointLabel:
         return text if len(text) <= MAX_CAUSE_CHARS else text[: MAX_CAUSE_CHARS - 1] + "…"
 
 
-class _Kind(Struct, frozen=True):
+class FailureKind(Struct, frozen=True):
     """`notice` is the code of what happened, beside that of the error."""
 
     code: str
     notice: str
     what: str
     fix: str
+    cause: str = ""  # of each failure that has no words of its own
     retryable: bool = False
 
 
-_AUTH = _Kind("auth", "model.key", "{where} refused the API key", _KEY_FIX)
-_PAYMENT = _Kind(
+AUTH = FailureKind("auth", "model.key", "{where} refused the API key", _KEY_FIX)
+_PAYMENT = FailureKind(
     "payment", "model.payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL"
 )
-_RATE = _Kind("rate_limit", "model.rate", "{where} is limiting requests", _WAIT_FIX, retryable=True)
-_MISSING = _Kind(
+_RATE = FailureKind("rate_limit", "model.rate", "{where} is limiting requests", _WAIT_FIX, retryable=True)
+_MISSING = FailureKind(
     "not_found", "model.missing", "{where} has nothing at this address", "correct base_url; it usually ends in /v1"
 )
-_UNKNOWN_MODEL = _Kind(
+_UNKNOWN_MODEL = FailureKind(
     "not_found",
     "model.unknown",
     "{where} does not have the model {model}",
     "choose another: `nexi models` lists them; with Ollama, `ollama pull {model}` downloads it",
 )
-_FORBIDDEN = _Kind(
+_FORBIDDEN = FailureKind(
     "auth", "model.access", "{where} refused access", "check that this key may use the model, or choose another: -m MODEL"
 )
-_BAD_REQUEST = _Kind(
+_BAD_REQUEST = FailureKind(
     "bad_request",
     "model.bad_request",
     "{where} refused the request",
     "choose another model: -m MODEL, or check the config: nexi doctor",
 )
-_SERVER = _Kind("server", "model.server", "{where} failed", _WAIT_FIX, retryable=True)
-_TIMEOUT = _Kind(
+_SERVER = FailureKind("server", "model.server", "{where} failed", _WAIT_FIX, retryable=True)
+_TIMEOUT = FailureKind(
     "timeout",
     "model.timeout",
     "{where} did not answer in time",
     "raise the time target, or choose a faster model: -m MODEL",
     retryable=True,
 )
-_HTML = _Kind("html_reply", "model.html", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
-_MOVED = _Kind(
+PAST_DEADLINE = replace(_TIMEOUT, cause="the time for this request is used up", retryable=False)
+_HTML = FailureKind("html_reply", "model.html", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
+_MOVED = FailureKind(
     "not_found", "model.moved", "{where} points somewhere else", "set base_url to the new address: nexi --edit-config"
 )
-_CONNECT = _Kind("connect", "model.unreachable", "{where} cannot be reached", _SERVER_FIX, retryable=True)
-_DNS = _Kind("dns", "model.dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
-_TLS = _Kind("tls", "model.tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
-_STREAM_CLOSED = _Kind(
-    "stream_closed", "model.closed", "{where} closed the connection in the middle of a reply", _WAIT_FIX, retryable=True
+_CONNECT = FailureKind("connect", "model.unreachable", "{where} cannot be reached", _SERVER_FIX, retryable=True)
+_DNS = FailureKind("dns", "model.dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
+TLS = FailureKind("tls", "model.tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
+STREAM_CLOSED = FailureKind(
+    "stream_closed",
+    "model.closed",
+    "{where} closed the connection in the middle of a reply",
+    _WAIT_FIX,
+    "the reply has no end",
+    True,
 )
-_EMPTY = _Kind("empty_reply", "model.empty", "{where} sent an empty reply", "choose another model: -m MODEL", retryable=True)
-_BAD_EMBEDDINGS = _Kind(
+EMPTY = FailureKind(
+    "empty_reply",
+    "model.empty",
+    "{where} sent an empty reply",
+    "choose another model: -m MODEL",
+    Notice("model.no_text", "no text and no tool call"),
+    retryable=True,
+)
+BAD_EMBEDDINGS = FailureKind(
     "bad_reply",
     "model.no_vectors",
     "{where} answered with something that is no vectors",
     "name an embedding model: NEXI_EMBEDDING_MODEL",
 )
-_BAD_REPLY = _Kind(
+_BAD_REPLY = FailureKind(
     "bad_reply",
     "model.bad_reply",
     "{where} sent a reply that is no chat completion",
     "correct base_url; it usually ends in /v1",
     retryable=True,
 )
-_ADDRESS = _Kind(
+_ADDRESS = FailureKind(
     "connect",
     "model.address",
     "base_url is not an address that can be called",
     "set base_url to http://... or https://...: nexi --edit-config",
 )
-_PROXY = _Kind("connect", "model.bad_proxy", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
-_THOUGHT_ONLY = _Kind(
+PROXY = FailureKind("connect", "model.bad_proxy", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
+THOUGHT_ONLY = FailureKind(
     "empty_reply",
     "model.thoughts",
     "{model} used all its output for thinking",
     "raise max_output_tokens, or choose another model: -m MODEL",
+    "the reply was cut at the output limit before any text",
 )
 
-_BY_STATUS: Mapping[int, _Kind] = {
-    401: _AUTH,
+_BY_STATUS: Mapping[int, FailureKind] = {
+    401: AUTH,
     402: _PAYMENT,
     403: _FORBIDDEN,
     404: _MISSING,
@@ -149,7 +164,7 @@ def from_response(
     """A reply whose status says that it failed."""
     text = body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]
     if 300 <= status < 400:
-        return _build_error(endpoint, _MOVED, f"redirect to {location}" if location else f"HTTP {status}", status=status)
+        return build_error(endpoint, _MOVED, f"redirect to {location}" if location else f"HTTP {status}", status=status)
     return _from_words(endpoint, status, _server_words(text), text, retry_after)
 
 
@@ -174,12 +189,12 @@ def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
-        fault = _build_error(endpoint, _DNS, Notice("network.down", "the network is down, or the name is misspelt"))
+        fault = build_error(endpoint, _DNS, Notice("network.down", "the network is down, or the name is misspelt"))
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
     if is_secure_fault:
-        return _build_error(endpoint, _TLS, plain_cause(words))
-    return _build_error(endpoint, _transport_kind(error), plain_cause(words))
+        return build_error(endpoint, TLS, plain_cause(words))
+    return build_error(endpoint, _transport_kind(error), plain_cause(words))
 
 
 def from_proxy(endpoint: EndpointLabel, proxy: str, status: int = 0) -> LLMError:
@@ -188,52 +203,18 @@ def from_proxy(endpoint: EndpointLabel, proxy: str, status: int = 0) -> LLMError
     return LLMError(fault.message, cause=fault.cause, fix=fault.fix, code=proxies.CODE, status=status)
 
 
-def stream_closed(endpoint: EndpointLabel) -> LLMError:
-    return _build_error(endpoint, _STREAM_CLOSED, "the reply has no end")
-
-
 def timed_out(endpoint: EndpointLabel, seconds: float) -> LLMError:
-    return _build_error(endpoint, _TIMEOUT, Notice("model.silent", "nothing came for {n} s", n=f"{seconds:g}"))
-
-
-def past_deadline(endpoint: EndpointLabel) -> LLMError:
-    fault = _build_error(endpoint, _TIMEOUT, "the time for this request is used up")
-    fault.retryable = False
-    return fault
-
-
-def empty_reply(endpoint: EndpointLabel) -> LLMError:
-    return _build_error(endpoint, _EMPTY, Notice("model.no_text", "no text and no tool call"))
-
-
-def only_thoughts(endpoint: EndpointLabel) -> LLMError:
-    return _build_error(endpoint, _THOUGHT_ONLY, "the reply was cut at the output limit before any text")
+    return build_error(endpoint, _TIMEOUT, Notice("model.silent", "nothing came for {n} s", n=f"{seconds:g}"))
 
 
 def web_page(endpoint: EndpointLabel, body: bytes) -> LLMError:
-    return _build_error(endpoint, _HTML, _server_words(body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]))
+    return build_error(endpoint, _HTML, _server_words(body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]))
 
 
 def bad_reply(endpoint: EndpointLabel, body: bytes) -> LLMError:
-    return _build_error(
+    return build_error(
         endpoint, _BAD_REPLY, f"it begins: {body[:200].decode('utf-8', 'replace')}" if body.strip() else "no reply in it"
     )
-
-
-def bad_embeddings(endpoint: EndpointLabel, error: Exception) -> LLMError:
-    return _build_error(endpoint, _BAD_EMBEDDINGS, str(error) or type(error).__name__)
-
-
-def unusable_key(endpoint: EndpointLabel) -> LLMError:
-    return _build_error(endpoint, _AUTH, "the key holds characters that no key has, such as a line break")
-
-
-def bad_proxy(endpoint: EndpointLabel, error: Exception) -> LLMError:
-    return _build_error(endpoint, _PROXY, str(error))
-
-
-def bad_certificates(endpoint: EndpointLabel, error: ConfigError) -> LLMError:
-    return _build_error(endpoint, replace(_TLS, fix=error.fix), f"{error}: {error.cause}")
 
 
 def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
@@ -253,16 +234,16 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
         kind = _PAYMENT
     if status == 404 and re.search(r"model", words, re.IGNORECASE):
         kind = _UNKNOWN_MODEL
-    return _build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
+    return build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
 
 
-def _build_error(
-    endpoint: EndpointLabel, kind: _Kind, cause: str, *, status: int = 0, retry_after: float | None = None
+def build_error(
+    endpoint: EndpointLabel, kind: FailureKind, cause: str = "", *, status: int = 0, retry_after: float | None = None
 ) -> LLMError:
     values = {"where": endpoint.where, "model": endpoint.model}
     return LLMError(
         Notice(kind.notice, kind.what, **{name: value for name, value in values.items() if f"{{{name}}}" in kind.what}),
-        cause=endpoint.clean(cause),
+        cause=endpoint.clean(cause or kind.cause),
         fix=kind.fix.replace("{model}", endpoint.model),
         code=kind.code,
         status=status,
@@ -271,14 +252,14 @@ def _build_error(
     )
 
 
-def _transport_kind(error: Exception) -> _Kind:
+def _transport_kind(error: Exception) -> FailureKind:
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
         return _ADDRESS
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
         return _CONNECT
     if isinstance(error, httpx2.TimeoutException):
         return _TIMEOUT
-    return _BAD_REPLY if isinstance(error, httpx2.DecodingError) else _STREAM_CLOSED
+    return _BAD_REPLY if isinstance(error, httpx2.DecodingError) else STREAM_CLOSED
 
 
 # --- the server's own words

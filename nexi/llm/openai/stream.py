@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from nexi.llm.openai.calls import offered_name
 from nexi.structured import json_reader
+from nexi.structured.json_reader import as_mapping
 from nexi.types import Finish, ToolCall, ToolSpec
 
 MAX_REPLY_BYTES = 4_000_000  # of text, thoughts and arguments; what comes after is not read
@@ -251,7 +252,7 @@ class ReplyBuffer:
         self.thought = False
         self._tools = tools
         self.ids = ids
-        self._size = 0
+        self.size = 0
         self._calls: list[_Call] = []
         self._text = _TextFilter()
         self._gate = _Gate(hold)
@@ -259,11 +260,7 @@ class ReplyBuffer:
 
     @property
     def is_full(self) -> bool:
-        return self._size > MAX_REPLY_BYTES
-
-    @property
-    def size(self) -> int:
-        return self._size
+        return self.size > MAX_REPLY_BYTES
 
     @property
     def text(self) -> str:
@@ -288,7 +285,7 @@ class ReplyBuffer:
         if error:
             self.error = error
             return
-        usage = event.get("usage") or _as_mapping(event.get("x_groq")).get("usage")
+        usage = event.get("usage") or as_mapping(event.get("x_groq")).get("usage")
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         choices = event.get("choices")
         if not isinstance(choices, list):
@@ -305,9 +302,9 @@ class ReplyBuffer:
             self._settle_call(call)
 
     def _take_choice(self, choice: Mapping[str, Any]) -> None:
-        part, at_once = _as_mapping(choice.get("delta")), False
-        if not part and not self._size:
-            part, at_once = _as_mapping(choice.get("message")), True
+        part, at_once = as_mapping(choice.get("delta")), False
+        if not part and not self.size:
+            part, at_once = as_mapping(choice.get("message")), True
         for key in ("reasoning", "reasoning_content", "reasoning_details"):
             if part.get(key):
                 self.thought = True
@@ -337,7 +334,7 @@ class ReplyBuffer:
             self.listener.text(self._gate.feed(visible))
 
     def _take_call(self, piece: Mapping[str, Any], at_once: bool) -> None:
-        function = _as_mapping(piece.get("function")) or piece
+        function = as_mapping(piece.get("function")) or piece
         name, arguments = _as_text(function.get("name")), function.get("arguments")
         text = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
         call = None if at_once else self._open_call(piece, name, text)
@@ -393,7 +390,7 @@ class ReplyBuffer:
         """Count what came in; False once the reply is over its size."""
         if self.is_full:
             return False
-        self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self.size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         return True
 
 
@@ -405,10 +402,6 @@ def _content_text(content: object) -> str:
         return ""
     parts = [part for part in content if isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text")]
     return "".join(_as_text(part.get("text")) for part in parts)
-
-
-def _as_mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _as_text(value: object) -> str:
