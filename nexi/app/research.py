@@ -210,7 +210,7 @@ class ResearchAssembly:
         return write_report(question, headings, self._read_pages(), compare_texts, title=title, words=words)
 
     def find_evidence(self, sections: Sequence[Section], findings: Sequence[Sequence[str]]) -> list[list[PageView]]:
-        from nexi.research.evidence import choose_evidence
+        from nexi.research.outline import choose_evidence
 
         return choose_evidence(sections, findings, self._read_pages())
 

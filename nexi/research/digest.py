@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from nexi.answers.citations import extract_citation_markers, strip_sources_section
-from nexi.research.planner import find_names
 from nexi.research.state import ResearchState
 from nexi.research.titles import make_title
+from nexi.text.names import find_names
 from nexi.text.stems import stem
 from nexi.text.words import content_words, find_words
 
@@ -23,7 +23,7 @@ MIN_SHARED_WORDS = 2
 SHORT_ANSWER_WORDS = 4  # a text with fewer words is a short answer, which the sentence after it may repeat
 
 _HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
-_AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
+AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
 _NUMBERS = re.compile(r"\s*\[\d+\]")
 
 
@@ -46,7 +46,10 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
     title, main = make_title(state.question), _task_key(state.question)
     parts = [f"# {title}", texts.get(main, "")]
     parts += [f"## {section.task}\n\n{texts[key]}" for key, section in sections.items() if key != main and texts[key]]
-    if open_tasks := _find_missing_tasks(state, "\n".join(texts.values())):
+    words = content_stems("\n".join(texts.values()))
+    planned_tasks = dict.fromkeys([*state.agenda, *(r.task for r in state.researchers if r.status == "failed")])
+    open_tasks = [t for t in planned_tasks if _task_key(t) != main and not is_covered(content_stems(t), words)]
+    if open_tasks:
         parts.append("## Not found\n\n" + "\n".join(f"- {task}" for task in open_tasks))
     return "\n\n".join(part for part in parts if part)
 
@@ -69,7 +72,7 @@ def _render_sections(
     texts: dict[frozenset[str], str] = {}
     before: list[frozenset[str]] = []
     for key, section in sections.items():
-        units = [u for report in section.reports for u in (_AFTER_CITATION.split(report) if quoted else report.split("\n\n"))]
+        units = [u for report in section.reports for u in (AFTER_CITATION.split(report) if quoted else report.split("\n\n"))]
         if quoted and key != _task_key(state.question):
             units = _keep_relevant(units, section.task)
         units = _drop_redundant(units, before)
@@ -108,15 +111,6 @@ def _drop_redundant(units: Sequence[str], before: Sequence[frozenset[str]]) -> l
         ):
             distinct.append(unit)
     return distinct
-
-
-def _find_missing_tasks(state: ResearchState, report: str) -> list[str]:
-    """Find tasks of the plan, and failed ones, that the report does not cover."""
-    words = content_stems(report)
-    tasks = dict.fromkeys([*state.agenda, *(r.task for r in state.researchers if r.status == "failed")])
-    return [
-        task for task in tasks if _task_key(task) != _task_key(state.question) and not is_covered(content_stems(task), words)
-    ]
 
 
 def is_covered(terms: frozenset[str], words: frozenset[str]) -> bool:

@@ -22,7 +22,7 @@ from nexi.research.digest import build_digest, content_stems, is_covered
 from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_outline
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
-from nexi.structured.json_reader import find_values
+from nexi.structured.json_reader import as_mapping, find_values
 from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message, StopReason
@@ -132,23 +132,17 @@ def parse_judgement(text: str) -> RoundJudgement:
     clean = LEAKED_TAGS.sub("", text)
     fenced = _FENCED.match(clean)
     body = (fenced[1] if fenced else clean).strip()
-    value = _find_action(body)
-    if value is None:
+    values = find_values(body[:MAX_DELEGATION_CHARS])
+    action = next((v for v in values if as_mapping(v.value).get("action") in ("delegate", "outline")), None)
+    # a report with a heading may quote a delegation and is none
+    if action is None or action.start > MAX_PROSE_CHARS or _HEADING.search(body[: action.start]):
         return RoundJudgement("synthesise", text=body)
+    value = as_mapping(action.value)
     if value["action"] == "outline":
         sections = parse_outline(value)
         return RoundJudgement("outline" if sections else "synthesise", sections=sections)
     tasks = _parse_tasks(value)
     return RoundJudgement("delegate" if tasks else "synthesise", tasks)
-
-
-def _find_action(body: str) -> Mapping[str, Any] | None:
-    """Find a delegation or an outline; None where there is none. A report with a heading may quote one and is none."""
-    for action in find_values(body[:MAX_DELEGATION_CHARS]):
-        if isinstance(action.value, Mapping) and action.value.get("action") in ("delegate", "outline"):
-            prose = body[: action.start]
-            return None if len(prose) > MAX_PROSE_CHARS or _HEADING.search(prose) else action.value
-    return None
 
 
 def _parse_tasks(value: Mapping[str, Any]) -> tuple[str, ...]:
@@ -177,16 +171,13 @@ def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationL
         choice=choice.strip(),
         **sections,
     )
-    return [Message("system", rules + limits.instructions), Message("user", _render_reports(state, limits))]
-
-
-def _render_reports(state: ResearchState, limits: EvaluationLimits) -> str:
-    """Render every report, each cut to its share of the context window, and name the researchers that failed."""
+    # every report, each cut to its share of the context window, and the researchers that failed
     room = (limits.window - limits.max_tokens - limits.prompt_tokens) * BYTES_PER_TOKEN
     share = max(MIN_REPORT_BYTES, room // max(1, len(state.reported_researchers)))
     reports = [f"## Researcher {r.id}: {r.task}\n\n{cut_to_bytes(r.report, share)}" for r in state.reported_researchers]
     failed = [f"- {r.id} ({r.task}): {r.reason}" for r in state.researchers if r.status == "failed"]
-    return "\n\n".join([*reports, *(["## Without a report", "\n".join(failed)] if failed else [])])
+    request = "\n\n".join([*reports, *(["## Without a report", "\n".join(failed)] if failed else [])])
+    return [Message("system", rules + limits.instructions), Message("user", request)]
 
 
 def cut_to_bytes(text: str, max_bytes: int) -> str:

@@ -192,7 +192,11 @@ class Orchestrator:
         if self.state.limit is not None:
             return None
         if self.recording.is_replay_only:
-            return await self._apply_recorded_limits()
+            # at the positions recorded in the log: before a researcher starts or a round is evaluated
+            place = (self.state.round - 1 if self.state.round else 0, len(self.state.researchers))
+            while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.next_limit(place)):
+                await self.emit(limit)
+            return None
         now = self.clock.monotonic()
         if self.stop.is_set():
             return await self.emit(LimitReached(StopReason.CANCELLED))
@@ -207,13 +211,6 @@ class Orchestrator:
         ):
             await self.emit(LimitNear())
         return None
-
-    async def _apply_recorded_limits(self) -> None:
-        """Apply limits at the positions recorded in the log: before a researcher starts or a round is evaluated."""
-        judged = self.state.round - 1 if self.state.round else 0
-        place = (judged, len(self.state.researchers))
-        while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.next_limit(place)):
-            await self.emit(limit)
 
     async def _make_plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
@@ -262,13 +259,10 @@ class Orchestrator:
                 self._researcher_tasks[researcher.id] = tasks.create_task(
                     task.run(self.factory, meter), name=f"researcher {researcher.id}"
                 )
-        self._share_unspent_tokens()
-
-    def _share_unspent_tokens(self) -> None:
-        """Let the running researchers use what those before them have left of their shares."""
         limit, running = self._research_meter.budget.max_tokens, self.state.running_researchers
         if limit is None or not running:
             return
+        # those that run may use what those before them have left of their shares
         share = (limit - self._research_meter.usage.total) // len(running)
         for meter in (self._researcher_meters[r.id] for r in running):
             own_limit = max(meter.budget.max_tokens or 0, meter.usage.total + share)
@@ -452,43 +446,33 @@ class Orchestrator:
         checker = self._checker or self.factory.build_report_checker()
         for code, message in self._list_gaps():
             await checker.context.warn(code, message)
-        stop = self._stop_reason()
+        stop = self.state.limit or StopReason.FINAL_ANSWER
+        has_model = not (_is_built_in_model(self.factory.coordinator_llm()) or self.writes_from_parts)
+        if not self.state.limit and has_model and self.state.written_by != "model":
+            stop = StopReason.API_ERROR  # so that the run can be resumed
         if self._streamed_report:
             return await checker.finish_check(self._streamed_report.check, stop)
         return await checker.check_answer(step.text, stop, by_model=self.state.written_by in MODEL_AUTHORS)
 
     def _list_gaps(self) -> list[tuple[str, str]]:
         """List what the report lacks, and why, as warning codes and messages."""
-        limit, failed = self.state.limit, [r for r in self.state.researchers if r.status == "failed"]
-        gaps = [(limit.value, _say_partial(limit))] if limit else []
-        gaps += [
-            (
-                "not_researched",
-                Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason),
-            )
-            for r in failed
-        ]
-        unstarted = self.state.pending_tasks if limit else ()
+        gaps: list[tuple[str, str]] = []
+        if limit := self.state.limit:
+            reason = _LIMIT_DESCRIPTIONS[limit]
+            partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
+            gaps.append((limit.value, partial))
+        for r in self.state.researchers:
+            if r.status == "failed":
+                failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
+                gaps.append(("not_researched", failure))
         if self.state.written_by == CUT_OFF:
-            gaps.append(
-                (
-                    "cut",
-                    Notice(
-                        "report.unfinished",
-                        "the model stopped writing before the report was complete; nexi resume asks it again",
-                    ),
-                )
+            unfinished = Notice(
+                "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
             )
-        return gaps + [
-            ("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)) for task in unstarted
-        ]
-
-    def _stop_reason(self) -> StopReason:
-        """Return API_ERROR for a report that the model did not write, so that the run can be resumed."""
-        if self.state.limit:
-            return self.state.limit
-        has_model = not (_is_built_in_model(self.factory.coordinator_llm()) or self.writes_from_parts)
-        return StopReason.API_ERROR if has_model and self.state.written_by != "model" else StopReason.FINAL_ANSWER
+            gaps.append(("cut", unfinished))
+        for task in self.state.pending_tasks if limit else ():
+            gaps.append(("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)))
+        return gaps
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if self.state.limit is StopReason.CANCELLED:
@@ -510,11 +494,6 @@ _LIMIT_FIXES = {
     StopReason.TIME_TARGET: Notice("fix.research_time", "raise --time-target"),
     StopReason.MAX_ITERATIONS: Notice("fix.research_iterations", "raise --max-iter"),
 }
-
-
-def _say_partial(limit: StopReason) -> str:
-    reason = _LIMIT_DESCRIPTIONS[limit]
-    return Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
 
 
 def _is_built_in_model(llm: MeteredLLM) -> bool:

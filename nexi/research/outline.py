@@ -1,14 +1,21 @@
-"""The outline of a report: its sections, each with what it covers and the sources it rests on. Pure.
+"""The outline of a report: its sections, each with what it covers, the sources it rests on, and passages of them. Pure.
 
-The evaluator above reads it from the reply of a model; `sections` writes the report from it.
+The evaluator above reads it from the reply of a model, and the orchestrator has passages chosen; `sections` writes the report
+from both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+
+from nexi.answers.citations import extract_citation_markers
+from nexi.checking.evidence import SentenceQuery, gather_evidence
+from nexi.checking.pages import prepare
+from nexi.checking.sentences import without_markers
+from nexi.types import PageView
 
 MIN_SECTIONS = 2
 MAX_SECTIONS = 6
@@ -17,6 +24,9 @@ MIN_SECTION_WORDS = 100
 LENGTHS: Mapping[str, int] = {"brief": 300, "standard": 1_000, "long": 3_000}  # words of a report
 MAX_HEADING_CHARS = 120
 MAX_COVERS_CHARS = 400
+MAX_EVIDENCE_TOKENS = 3_000  # of one section
+MAX_FINDINGS = 12  # of one section
+OPENING_CHARS = 1_500  # of a page that shares no word with its section
 
 
 class Section(Struct, frozen=True):
@@ -64,3 +74,30 @@ def _parse_section(item: object) -> Section | None:
 
 def _read_line(value: object, most: int) -> str:
     return " ".join(value.split())[:most] if isinstance(value, str) else ""
+
+
+def choose_evidence(
+    sections: Sequence[Section], findings: Sequence[Sequence[str]], pages: Sequence[PageView]
+) -> list[list[PageView]]:
+    """The passages of each section, those on its subject first, as views of their pages.
+
+    What was found on a section is looked up again in its pages, so that the writer sees the words of the page and not only the
+    notes. A section without a page that can be read has all of them. Of a section whose pages share no word with it, they
+    open it.
+    """
+    views = {page.number: page for page in pages if page.text and not page.error and page.number > 0}
+    snapshots = {number: prepare(view.text, view.url) for number, view in views.items()}
+    chosen = []
+    for section, statements in zip(sections, findings, strict=True):
+        own = {n: snapshots[n] for n in section.sources if n in snapshots} or snapshots
+        queries = [SentenceQuery(section.subject)]
+        for finding in statements[:MAX_FINDINGS]:
+            queries.append(SentenceQuery(without_markers(finding), tuple(extract_citation_markers(finding))))
+        evidence = gather_evidence(queries, own, max_tokens=MAX_EVIDENCE_TOKENS)
+        best = {n: place for place, n in enumerate(evidence.chosen[0])}
+        passages = sorted(evidence.passages, key=lambda p: (best.get(p.n, len(best)), p.n))
+        texts = [(p.page, f"{p.trail}: {p.text}" if p.trail else p.text) for p in passages]
+        if not texts and section.sources:
+            texts = [(n, page.text[:OPENING_CHARS]) for n, page in own.items() if n in section.sources]
+        chosen.append([PageView(views[n].url, n, views[n].title, text) for n, text in texts])
+    return chosen

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +28,6 @@ __all__ = [
     "MAX_TASK_CHARS",
     "Agenda",
     "PlanningContext",
-    "find_names",
     "plan_research",
     "render_conversation",
     "split_question",
@@ -141,7 +139,10 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
     tasks = list(dict.fromkeys(t for t in (_clean_task(task) for task in tasks) if t))
     if not tasks:
         return None
-    complexity = depth or _parse_complexity(value) or _complexity_for_tasks(len(tasks))
+    given = value.get("complexity") if isinstance(value, Mapping) else None
+    if not isinstance(given, int) or isinstance(given, bool) or given not in FIRST_RESEARCHERS:
+        given = _complexity_for_tasks(len(tasks))
+    complexity = depth or given
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity)
 
 
@@ -150,22 +151,8 @@ def _parse_tasks(value: object) -> list[str]:
         value = next((value[key] for key in LIST_KEYS if isinstance(value.get(key), list)), None)
     if not isinstance(value, list):
         return []
-    return [text for item in value if (text := _parse_task_text(item))]
-
-
-def _parse_task_text(item: Any) -> str:
-    if isinstance(item, Mapping):
-        item = next((item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)), "")
-    return item if isinstance(item, str) else ""
-
-
-def _parse_complexity(value: object) -> int:
-    complexity = value.get("complexity") if isinstance(value, Mapping) else None
-    return (
-        complexity
-        if isinstance(complexity, int) and not isinstance(complexity, bool) and complexity in FIRST_RESEARCHERS
-        else 0
-    )
+    texts = [next((v[k] for k in TEXT_KEYS if isinstance(v.get(k), str)), "") if isinstance(v, Mapping) else v for v in value]
+    return [text for text in texts if isinstance(text, str) and text]
 
 
 def _complexity_for_tasks(tasks: int) -> int:

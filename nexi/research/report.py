@@ -25,7 +25,7 @@ from nexi.answers.citations import (
     strip_sources_section,
 )
 from nexi.answers.safe_markdown import make_inert
-from nexi.text.stopwords import STOP, language_of
+from nexi.text.stopwords import STOP, language_of, word_set
 from nexi.text.words import find_words
 from nexi.types import Source
 from nexi.urls import is_note_link
@@ -34,30 +34,9 @@ FILE_PREFIX = "nexi-research"
 MAX_SLUG_CHARS = 32
 MAX_SLUG_BYTES = 200  # a file name holds 255
 PREFERRED_FOLDERS = ("research", "reports", "docs", "doc", "ref", "references", "notes")  # indexing leaves reports out
-SYSTEM_FOLDERS = (
-    "/",
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/home",
-    "/lib",
-    "/lib64",
-    "/opt",
-    "/proc",
-    "/root",
-    "/run",
-    "/sbin",
-    "/srv",
-    "/sys",
-    "/tmp",  # noqa: S108 - a name to compare with, nothing is written there
-    "/usr",
-    "/var",
-    "/Applications",
-    "/Library",
-    "/System",
-    "/Users",
-    "/Volumes",
+SYSTEM_FOLDERS = word_set(
+    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /run /sbin /srv /sys /tmp /usr /var "
+    "/Applications /Library /System /Users /Volumes"
 )
 SYSTEM_ROOTS = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -134,28 +113,22 @@ def render_front_matter(fields: Mapping[str, Any]) -> str:
 
     What Markdown would take for a tag, a link or an image is escaped: not every reader knows front matter.
     """
-    values = {name: json.dumps(value, ensure_ascii=False) for name, value in fields.items() if value is not None}
-    lines = [f"{name}: {_MARKUP.sub(_escape_char, value)}" for name, value in values.items()]
+    dumped = {name: json.dumps(value, ensure_ascii=False) for name, value in fields.items() if value is not None}
+    values = {name: _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", text) for name, text in dumped.items()}
+    lines = [f"{name}: {value}" for name, value in values.items()]
     return "\n".join(["---", *lines, "---", ""])
-
-
-def _escape_char(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
 
 
 def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:
     """Render the whole file: front matter, report, sources, and the path it was saved under."""
-    listed = "\n".join(
-        f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {_written_address(s)}" for s in sources
-    )
+    lines = []
+    for s in sources:
+        address = f"<{clean_address(s.link)}>" if is_note_link(s.link) else clean_address(s.url)  # a note's program opens it
+        lines.append(f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {address}")
+    listed = "\n".join(lines)
     parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else ""]
     footer = f"---\n\n*Saved as `{path}`*" if path else ""
     return "\n\n".join(part.strip() for part in (*parts, footer) if part.strip()) + "\n"
-
-
-def _written_address(source: Source) -> str:
-    """The address of a source; that of a note is one that its program opens."""
-    return f"<{clean_address(source.link)}>" if is_note_link(source.link) else clean_address(source.url)
 
 
 def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedReport:

@@ -30,7 +30,7 @@ from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.types import Answer, Message, Page, ToolSpec
+from nexi.types import Message, Page, ToolSpec
 from nexi.urls import hit_key
 
 MAX_SHARED_CHARS = 50_000
@@ -106,7 +106,11 @@ class ResearcherTask:
         session.add_question(self.researcher.task)
         try:
             answer = await loop.run(inbox=lambda turn: self._collect_reports(turn, session))
-            text = answer.text if extract_citation_markers(answer.text) else await self._replace_uncited(loop, answer)
+            text = answer.text
+            if not extract_citation_markers(text) and loop.context.session.has_evidence:
+                # what cites nothing cannot be verified, so passages of the pages that were read take its place
+                quotation = await loop.fallbacks.extractive_answer()
+                text = quotation if extract_citation_markers(quotation) else text
         except NexiError as error:
             reason = error.cause if isinstance(error, NoEvidenceError) and error.message == NO_ANSWER else str(error)
             await self.emit(ResearcherFailed(me, error.code, reason, error.fix))
@@ -115,11 +119,6 @@ class ResearcherTask:
             await self.emit(ResearcherFailed(me, "empty_report", "the report is empty"))
             return
         await self.emit(ResearcherReported(me, text[:MAX_SHARED_CHARS], answer.stop))
-
-    async def _replace_uncited(self, loop: AgentLoop, answer: Answer) -> str:
-        """Replace a report without citations, which cannot be verified, by passages of the pages that were read."""
-        text = await loop.fallbacks.extractive_answer() if loop.context.session.has_evidence else ""
-        return text if extract_citation_markers(text) else answer.text
 
     def _open_session(self) -> Session:
         session = Session()
@@ -154,19 +153,15 @@ class ResearcherTask:
         self._delivered |= set(names)
         room = int(self.window * MAX_SHARED_PART_OF_WINDOW) * BYTES_PER_TOKEN - self._delivered_bytes
         share = min(MAX_SHARED_CHARS, max(MIN_SHARED_BYTES, room // len(names)))
-        for name in names:
-            numbers = extract_citation_markers(reports_by_id[name].report)
+        texts = []
+        for other in (reports_by_id[name] for name in names):
+            numbers = extract_citation_markers(other.report)
             session.book.adopt(numbers)
             session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
-        text = "\n\n---\n\n".join(self._render_report(reports_by_id[name], share) for name in names)
+            report = cut_to_bytes(other.report, share)
+            texts.append(
+                render("shared_report", folder=self.prompts_folder, researcher=other.id, task=other.task, report=report)
+            )
+        text = "\n\n---\n\n".join(texts)
         self._delivered_bytes += len(text.encode("utf-8", "replace"))
         return [Message("user", text)]
-
-    def _render_report(self, other: Researcher, share: int) -> str:
-        return render(
-            "shared_report",
-            folder=self.prompts_folder,
-            researcher=other.id,
-            task=other.task,
-            report=cut_to_bytes(other.report, share),
-        )

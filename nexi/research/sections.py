@@ -25,7 +25,7 @@ from nexi.answers.echoes import drop_prompt_text
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.digest import content_stems
+from nexi.research.digest import AFTER_CITATION, content_stems
 from nexi.research.evaluator import EvaluationLimits, cut_to_bytes
 from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
 from nexi.research.stream import LEAKED_TAGS
@@ -43,7 +43,6 @@ SAME_SENTENCE_SHARE = 0.8  # of common words, from which a sentence of the intro
 
 _HEADING_LINE = re.compile(r"^(?:#{1,6}\s+.*|\*\*[^*]+\*\*:?)$")
 _FENCED = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
-_AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
 _LIST_OR_TABLE = re.compile(r"[-*+|] ?|\d+[.)] ")
 _LIST_MARK = re.compile(r"^\s*(?:[-*]|#{1,6}|\d+\.)\s+")
 
@@ -102,26 +101,22 @@ class SectionWriter:
             return _WrittenSection("")
         findings = list_findings(section, self.reports)
         numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
+        rules = render(
+            "section",
+            folder=self.limits.prompts_folder,
+            question=self.question,
+            outline="\n".join(f"- {s.heading}" for s in self.sections),
+            most_words=section_words(self.limits.words, len(self.sections)),
+        )
         async with self.concurrency:
             self.show_progress(f"writing section {place + 1} of {len(self.sections)}: {section.heading}")
             try:
-                reply = await _request_text(
-                    self._section_rules(), self._render_request(section, evidence, findings), self.llm, self.limits
-                )
+                request = self._render_request(section, evidence, findings)
+                reply = await _request_text(rules, request, self.llm, self.limits)
             except LLMError as error:
                 return _WrittenSection(quote_evidence(evidence), is_quoted=True, reason=str(error))
         text = clean_section(reply, numbers)
         return _WrittenSection(text) if text else _WrittenSection(quote_evidence(evidence), is_quoted=True)
-
-    def _section_rules(self) -> str:
-        outline = "\n".join(f"- {s.heading}" for s in self.sections)
-        return render(
-            "section",
-            folder=self.limits.prompts_folder,
-            question=self.question,
-            outline=outline,
-            most_words=section_words(self.limits.words, len(self.sections)),
-        )
 
     def _render_request(self, section: Section, evidence: Sequence[PageView], findings: Sequence[str]) -> str:
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
@@ -134,7 +129,7 @@ class SectionWriter:
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
     """The statements of the researchers that cite sources of a section, those with most of its words first."""
     subject_stems = content_stems(section.subject)
-    units = [u for report in reports for line in report.split("\n") for u in _AFTER_CITATION.split(line)]
+    units = [u for report in reports for line in report.split("\n") for u in AFTER_CITATION.split(line)]
     cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
     statements = [unit for unit in dict.fromkeys(cited) if any(not word.isdecimal() for word in content_stems(unit))]
     return sorted(statements, key=lambda unit: -len(subject_stems & content_stems(unit)))
@@ -205,12 +200,11 @@ def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def quote_evidence(evidence: Sequence[PageView]) -> str:
     """The best passages of a section, each sentence with its number."""
-    return "\n\n".join(_quote_passage(page) for page in evidence[:QUOTED_PASSAGES])
-
-
-def _quote_passage(page: PageView) -> str:
-    bounds = list(sentence_bounds(page.text, len(page.text) or 1))[:MAX_QUOTED_SENTENCES]
-    return " ".join(f"{page.text[start:end]} [{page.number}]" for start, end in bounds)
+    passages = []
+    for page in evidence[:QUOTED_PASSAGES]:
+        bounds = list(sentence_bounds(page.text, len(page.text) or 1))[:MAX_QUOTED_SENTENCES]
+        passages.append(" ".join(f"{page.text[start:end]} [{page.number}]" for start, end in bounds))
+    return "\n\n".join(passages)
 
 
 def _render_evidence(evidence: Sequence[PageView], room: int) -> str:

@@ -105,16 +105,13 @@ class ResearchState(Struct, frozen=True):
         return tuple(r for r in self.researchers if r.round == self.round)
 
     @property
-    def is_exploring(self) -> bool:
-        """Whether the run has more rounds than planned, where a percentage would mislead."""
-        return self.status == "researching" and self.round > self.target_rounds
-
-    @property
     def header(self) -> str:
         """The line that shows the progress to the user."""
         if self.status == "planning":
             return "Research: the plan is waiting for your approval" if self.proposed else "Research: planning"
-        return "Research: exploring" if self.is_exploring else f"Research: {int(self.progress * 100)}%"
+        if self.status == "researching" and self.round > self.target_rounds:
+            return "Research: exploring"  # more rounds than planned, where a percentage would mislead
+        return f"Research: {int(self.progress * 100)}%"
 
     def find_researcher(self, name: str) -> Researcher | None:
         return next((r for r in self.researchers if r.id == name), None)

@@ -47,12 +47,13 @@ class ReportStream:
         self.text += piece
         if self.released:
             self._release(piece)
-        elif not self._may_be_delegation() and extract_citation_markers(self.text):
+        elif (
+            not self._may_be_json
+            and (self.text.startswith("#") or len(self.text) > MAX_PROSE_CHARS)  # else it may become a delegation
+            and extract_citation_markers(self.text)
+        ):
             self.released = True
             self._release(self.text)
-
-    def _may_be_delegation(self) -> bool:
-        return self._may_be_json or not (self.text.startswith("#") or len(self.text) > MAX_PROSE_CHARS)
 
 
 def _split_settled(text: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -156,7 +157,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return "read_first_research"
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
-        single = {name: self._make_gatherer(name) for name in self.extra_searchers}
+        single = {name: partial(self._run_extra_search, name) for name in self.extra_searchers}
         return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
 
     async def extract_text(self, page: Page, arguments: Mapping[str, Any], room: int) -> str:
@@ -175,22 +176,19 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
     async def _run_search(self, arguments: Mapping[str, Any]) -> ToolResult:
         return self._refuse_gathering() or await self._gather(self.run_queries(self.searcher, arguments["queries"]))
 
-    def _make_gatherer(self, name: str) -> Callable[[Mapping[str, Any]], Awaitable[ToolResult]]:
-        async def gather(arguments: Mapping[str, Any]) -> ToolResult:
-            return self._refuse_gathering() or await self._gather(self.search_source(name, arguments))
-
-        return gather
+    async def _run_extra_search(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        return self._refuse_gathering() or await self._gather(self.search_source(name, arguments))
 
     async def _gather(self, searching: Awaitable[ToolResult]) -> ToolResult:
         self.phases.gathered += 1
-        result = await searching
+        result = self._trim_results(await searching)
         calls_left = GATHERING_CALLS - self.phases.gathered
         note = (
             f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
             if calls_left
             else "That was the last gathering call: scrape what matters now."
         )
-        return _add_note(self._trim_results(result), note)
+        return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)
 
     def _trim_results(self, result: ToolResult) -> ToolResult:
         """Trim search results to an equal share of what gathering may use, so that pages still fit after all calls."""
@@ -231,7 +229,13 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         self.phases.read_bytes += [len(v.text.encode("utf-8", "replace")) for v in views if not v.error]
         self.phases.read_keys |= {hit_key(v.url) for v in views if not v.error}
         self.phases.failed_keys |= {hit_key(v.url) for v in views if v.error}
-        text = to_json({**render_pages(views), **_list_unread(urls, batch), "note": self._scraping_note()})
+        batches_left = len(BATCH_SIZES) - self.phases.batches
+        note = "That was the last batch: write the report with final_answer now."
+        if batches_left:
+            plural = "batches are" if batches_left > 1 else "batch is"
+            note = f"{batches_left} {plural} left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
+        rest = [url for url in urls if url not in batch]
+        text = to_json({**render_pages(views), **({"not_read_in_this_batch": rest} if rest else {}), "note": note})
         return ToolResult(views, text, any(not v.error for v in views))
 
     def _answer_handshake(self, urls: Sequence[str]) -> ToolResult:
@@ -255,23 +259,12 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return sorted(unread, key=lambda url: hit_key(url) in self.phases.failed_keys)
 
     def _count_fitting_pages(self) -> int:
-        """Count the pages expected to fit: at least one before anything was read, so that there is evidence to report."""
-        fitting = max(0, self.context.free_tokens() // self._expected_page_tokens())
-        return fitting if self.phases.read_bytes else max(1, fitting)
-
-    def _expected_page_tokens(self) -> int:
-        """Estimate the tokens of one more page from those read so far."""
-        read = self.phases.read_bytes
-        if not read:
-            return min(DEFAULT_PAGE_TOKENS, max(1, self.context.window // 20))
-        return max(1, sum(read) // len(read) // BYTES_PER_TOKEN)
-
-    def _scraping_note(self) -> str:
-        batches_left = len(BATCH_SIZES) - self.phases.batches
-        if not batches_left:
-            return "That was the last batch: write the report with final_answer now."
-        plural = "batches are" if batches_left > 1 else "batch is"
-        return f"{batches_left} {plural} left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
+        """Count the pages expected to fit, if they are as long as those read so far."""
+        free, read = self.context.free_tokens(), self.phases.read_bytes
+        if read:
+            return max(0, free // max(1, sum(read) // len(read) // BYTES_PER_TOKEN))
+        # at least one before anything was read, so that there is evidence to report
+        return max(1, free // min(DEFAULT_PAGE_TOKENS, max(1, self.context.window // 20)))
 
 
 def build_specs(extra: Iterable[ToolSpec], *, has_local: bool = False, about_local: str = "") -> tuple[ToolSpec, ...]:
@@ -301,19 +294,9 @@ def _cut_snippet(hit: Hit, chars: int) -> Hit:
     return hit if len(hit.snippet) <= chars else replace(hit, snippet=f"{hit.snippet[:chars]}…" if chars else "")
 
 
-def _list_unread(urls: Sequence[str], batch: Sequence[str]) -> dict[str, list[str]]:
-    rest = [u for u in urls if u not in batch]
-    return {"not_read_in_this_batch": rest} if rest else {}
-
-
 def _parse_page_urls(text: str) -> list[str]:
     """Read the URLs of the pages in a recorded result."""
     try:
         return [str(page["url"]) for page in json.loads(text)["pages"]]
     except (ValueError, KeyError, TypeError):
         return []
-
-
-def _add_note(result: ToolResult, note: str) -> ToolResult:
-    """Add a note on the remaining calls at the end of a result."""
-    return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nexi.answers.citations import extract_citation_markers
 from nexi.research.digest import build_digest
 from nexi.research.evaluator import parse_judgement
-from nexi.research.planner import build_fallback_agenda, find_names, parse_agenda, resolve_from_conversation
+from nexi.research.planner import build_fallback_agenda, parse_agenda, resolve_from_conversation
 from nexi.research.report import (
     LETTERS,
     PREFERRED_FOLDERS,
@@ -23,6 +23,7 @@ from nexi.research.report import (
     render_front_matter,
 )
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
+from nexi.text.names import find_names
 from nexi.types import Source
 from tests.research.test_evaluator import after
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.research.evidence import choose_evidence
-from nexi.research.outline import Section
+from nexi.research.outline import Section, choose_evidence
 from nexi.types import PageView
 
 FILLER = "\n\n".join(f"Paragraph {n} tells of the weather, and of nothing else that anybody asked about." for n in range(60))
