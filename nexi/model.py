@@ -205,19 +205,16 @@ class MeteredLLM(Struct, frozen=True):
             return
         checking: asyncio.TimerHandle
 
-        def check(size_before: int) -> None:
+        def check(size_before: float) -> None:
             nonlocal checking
             if stream.size < size_before + self.min_chars_per_s * self.stall_s:
                 timer.reschedule(loop.time())
             else:
                 checking = loop.call_later(self.stall_s, check, stream.size)
 
-        def begin_checks() -> None:
-            nonlocal checking
-            checking = loop.call_later(self.stall_s, check, stream.size)
-
         patience = SLOW_START_FACTOR * self.calls.slowest_start_s - self.stall_s
-        checking = loop.call_later(max(0.0, deadline - self.clock.monotonic(), patience), begin_checks)
+        wait_s = max(0.0, deadline - self.clock.monotonic(), patience)
+        checking = loop.call_later(wait_s, check, -math.inf)  # the first check only takes the size
         try:
             yield timer
         except TimeoutError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from msgspec.structs import replace
 
@@ -27,6 +28,7 @@ MAX_PREFETCH_PER_SEARCH = 3
 NOT_RECORDED = "the log does not hold it"  # the cause of a page that a replay cannot have
 
 
+@dataclass(eq=False)
 class Reader:
     """Reads the pages of one run. `tasks` is the run's task group, which cancels fetches that are still running.
 
@@ -35,43 +37,28 @@ class Reader:
     page's address has one and no search has given its record.
     """
 
-    def __init__(
-        self,
-        fetchers: Callable[[], Sequence[ContentFetcher]],
-        *,
-        limits: FetchLimits,
-        session: Session,
-        meter: Meter,
-        store: PageStore,
-        emit: Emit,
-        clock: Clock,
-        tasks: asyncio.TaskGroup,
-        ahead: Callable[[ContentFetcher], bool] = lambda _: False,
-        replay: AgentReplay | None = None,
-        keep: Callable[[Page], object] | None = None,
-        find_record: Callable[[str], Awaitable[Paper | None]] | None = None,
-    ) -> None:
-        self._keep = keep
-        self._find_record = find_record
-        self._fetchers = fetchers
-        self._may_read_ahead = ahead
-        self._limits = limits
-        self._session = session
-        self._meter = meter
-        self._store = store
-        self._emit = emit
-        self._clock = clock
-        self._tasks = tasks
-        self._replay = replay or AgentReplay()
-        self._running: dict[str, asyncio.Task[Page | FetchError]] = {}
-        self._prefetched: dict[str, str] = {}
-        self._requested: dict[str, str] = {}
+    fetchers: Callable[[], Sequence[ContentFetcher]]
+    _: KW_ONLY
+    limits: FetchLimits
+    session: Session
+    meter: Meter
+    store: PageStore
+    emit: Emit
+    clock: Clock
+    tasks: asyncio.TaskGroup
+    ahead: Callable[[ContentFetcher], bool] = lambda _: False
+    replay: AgentReplay = field(default_factory=AgentReplay)
+    keep: Callable[[Page], object] | None = None
+    find_record: Callable[[str], Awaitable[Paper | None]] | None = None
+    _running: dict[str, asyncio.Task[Page | FetchError]] = field(default_factory=dict, init=False)
+    _prefetched: dict[str, str] = field(default_factory=dict, init=False)
+    _requested: dict[str, str] = field(default_factory=dict, init=False)
 
     async def read(self, url: str) -> Page:
         """Return the page, fetched now or before. Raises FetchError."""
         key = hit_key(url)
         self._requested.setdefault(key, url)
-        if not self._replay.has_own_page(url) and (page := self._session.find_page(url)):
+        if not self.replay.has_own_page(url) and (page := self.session.find_page(url)):
             return page
         before = self._running.get(key)
         is_cancelled = before is not None and before.done() and before.cancelled()
@@ -80,7 +67,7 @@ class Reader:
             if self._running.get(key) is before:  # else another waiting caller has restarted it
                 if not self._reserve_page(url, ahead=False):
                     raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
-                self._start_fetch(url, key, self._fetchers(), ahead=False)
+                self._start_fetch(url, key, self.fetchers(), ahead=False)
             outcome = await asyncio.shield(self._running[key])
         if isinstance(outcome, FetchError):
             raise outcome
@@ -88,8 +75,8 @@ class Reader:
 
     def prefetch(self, urls: Iterable[str]) -> None:
         """Start to fetch the best hits while the model thinks, with free fetchers only."""
-        fetchers = [f for f in self._fetchers() if self._may_read_ahead(f)]
-        fresh = [u for u in urls if hit_key(u) not in self._running and not self._session.find_page(u)]
+        fetchers = [f for f in self.fetchers() if self.ahead(f)]
+        fresh = [u for u in urls if hit_key(u) not in self._running and not self.session.find_page(u)]
         for url in fresh[:MAX_PREFETCH_PER_SEARCH] if fetchers else ():
             if not self._reserve_page(url, ahead=True):
                 return
@@ -101,47 +88,43 @@ class Reader:
         """Emit how many prefetched pages were used."""
         if self._prefetched:
             unread_urls = tuple(url for key, url in self._prefetched.items() if key not in self._requested)
-            await self._emit(PrefetchEnded(len(self._prefetched) - len(unread_urls), unread_urls))
+            await self.emit(PrefetchEnded(len(self._prefetched) - len(unread_urls), unread_urls))
 
     def requested_pages(self) -> list[Page]:
         """The pages that were requested and are there, in the order of the requests."""
-        return [page for url in self._requested.values() if (page := self._session.find_page(url))]
+        return [page for url in self._requested.values() if (page := self.session.find_page(url))]
 
     def cancel(self) -> None:
         for task in self._running.values():
             task.cancel()
 
-    def _start_fetch(
-        self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool
-    ) -> asyncio.Task[Page | FetchError]:
-        task = start_task(self._tasks, self._fetch(url, fetchers, ahead=ahead), name=f"fetch {url[:80]}")
-        self._running[key] = task
-        return task
+    def _start_fetch(self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> None:
+        self._running[key] = start_task(self.tasks, self._fetch(url, fetchers, ahead=ahead), name=f"fetch {url[:80]}")
 
     def _reserve_page(self, url: str, *, ahead: bool) -> bool:
-        if self._replay.has_page(url):
-            self._meter.replay_page()
+        if self.replay.has_page(url):
+            self.meter.replay_page()
             return True
-        return self._meter.take_page(ahead=ahead)
+        return self.meter.take_page(ahead=ahead)
 
     async def _fetch(self, url: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> Page | FetchError:
-        if (fact := await self._replay.next_page(url)) and (page := await self._replay_page(url, fact)):
+        if (fact := await self.replay.next_page(url)) and (page := await self._replay_page(url, fact)):
             return page
-        start = self._clock.monotonic()
+        start = self.clock.monotonic()
         outcome = await self._read_paper(url, fetchers)
-        seconds = round(self._clock.monotonic() - start, 3)
+        seconds = round(self.clock.monotonic() - start, 3)
         if isinstance(outcome, FetchError):
-            await self._emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
+            await self.emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
             return outcome
         links = ""  # their digest: a resumed run may follow them
         try:
-            await self._store.put(outcome.text)
-            links = await self._store.put("\n".join(outcome.links)) if outcome.links else ""
+            await self.store.put(outcome.text)
+            links = await self.store.put("\n".join(outcome.links)) if outcome.links else ""
         except StoreError as error:
-            await self._emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
-        self._session.add_page(url, outcome)
+            await self.emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
+        self.session.add_page(url, outcome)
         self._hand_over(url, outcome)
-        await self._emit(
+        await self.emit(
             PageFetched(
                 url,
                 outcome.final_url or url,
@@ -162,9 +145,9 @@ class Reader:
 
         Where neither it nor the page can be read, a preprint of the same work is. A failure is that of the page.
         """
-        paper = self._session.find_paper(url)
-        if paper is None and self._find_record and not self._replay.is_replay_only and (doi := find_doi(url)):
-            paper = await self._find_record(doi)
+        paper = self.session.find_paper(url)
+        if paper is None and self.find_record and not self.replay.is_replay_only and (doi := find_doi(url)):
+            paper = await self.find_record(doi)
         if paper is None:
             return await self._try_fetchers(url, fetchers)
         outcome: Page | FetchError | None = None
@@ -177,31 +160,31 @@ class Reader:
 
     def _hand_over(self, url: str, page: Page) -> None:
         """Pass the page, under its final URL, to the store of pages for later runs."""
-        if self._keep:
-            self._keep(replace(page, url=page.final_url or url))
+        if self.keep:
+            self.keep(replace(page, url=page.final_url or url))
 
     async def _replay_page(self, url: str, fact: PageFetched | PageFailed) -> Page | FetchError | None:
         """Replay a recorded page; None when its text is gone and it must be fetched again."""
         if isinstance(fact, PageFailed):
-            await self._emit(fact)
+            await self.emit(fact)
             return FetchError(fact.message, reason=fact.reason)
-        text = await self._store.get(fact.digest)
+        text = await self.store.get(fact.digest)
         if text is None:
             return None
-        links = await self._store.get(fact.links) if fact.links else ""
+        links = await self.store.get(fact.links) if fact.links else ""
         page = rebuild_page(fact, text, tuple((links or "").split()))
-        self._session.add_page(url, page)
+        self.session.add_page(url, page)
         self._hand_over(url, page)
-        await self._emit(fact)
+        await self.emit(fact)
         return page
 
     async def _try_fetchers(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
-        if self._replay.is_replay_only:
+        if self.replay.is_replay_only:
             return FetchError("the page was not read", cause=NOT_RECORDED)
         failure = FetchError("the page was not read", cause="no fetcher is configured", fix="set content_fetcher")
         for fetcher in fetchers:
             try:
-                page = await fetcher.fetch(url, self._limits)
+                page = await fetcher.fetch(url, self.limits)
             except FetchError as error:
                 failure = error
                 if error.reason in ("blocked", "robots") and not error.status:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from msgspec import Struct
@@ -71,32 +72,26 @@ class SearchPatience(Struct, frozen=True):
         return max(0.0, min(self.backend_s, (self.total_s - elapsed_s) / max(1, backends_left)))
 
 
+@dataclass(eq=False)
 class Searcher:
-    def __init__(
-        self,
-        backends: Callable[[], Sequence[SearchBackend]],
-        *,
-        emit: Emit,
-        clock: Clock,
-        breaker: Breaker | None = None,
-        concurrency: BackendConcurrency | None = None,
-        replay: AgentReplay | None = None,
-        retries: int = 1,
-        patience: SearchPatience | None = None,
-    ) -> None:
-        self._retries = retries
-        self._patience = patience
-        self._chain = backends
-        self._emit = emit
-        self._clock = clock
-        self._breaker = breaker
-        self._concurrency = concurrency or BackendConcurrency(clock)
-        self._replay = replay or AgentReplay()
+    backends: Callable[[], Sequence[SearchBackend]]
+    _: KW_ONLY
+    emit: Emit
+    clock: Clock
+    breaker: Breaker | None = None
+    concurrency: BackendConcurrency | None = None
+    replay: AgentReplay | None = None
+    retries: int = 1
+    patience: SearchPatience | None = None
+
+    def __post_init__(self) -> None:
+        self._concurrency = self.concurrency or BackendConcurrency(self.clock)
+        self._replay = self.replay or AgentReplay()
 
     @property
     def is_remote(self) -> bool:
         """Whether a query may leave this machine."""
-        return any(not getattr(backend, "local", False) for backend in self._chain())
+        return any(not getattr(backend, "local", False) for backend in self.backends())
 
     async def search(self, query: Query, *, deadline: float | None = None) -> SearchOutcome:
         """Return the hits of the first backend that has some, with the reasons why those before it had none.
@@ -104,18 +99,18 @@ class Searcher:
         No backend is waited for beyond the deadline.
         """
         if record := await self._replay.next_search(query.text):
-            await self._emit(record)
+            await self.emit(record)
             return SearchOutcome(record.query, record.hits, record.backend, record.failures)
-        start = self._clock.monotonic()
+        start = self.clock.monotonic()
         outcome = await self._try_backends(query, deadline)
         if query.focus and outcome.backend and not outcome.hits:
             wide = await self._try_backends(replace(query, focus=""), deadline)
             why = f"nothing was found among {query.focus}, so the whole web was asked"
             note = Failure("search", "focus_dropped", why, "ask with another focus")
             outcome = replace(wide, failures=(note, *wide.failures))
-        await self._emit(
+        await self.emit(
             SearchFinished(
-                query.text, outcome.backend, outcome.hits, outcome.failures, round(self._clock.monotonic() - start, 3)
+                query.text, outcome.backend, outcome.hits, outcome.failures, round(self.clock.monotonic() - start, 3)
             )
         )
         return outcome
@@ -128,16 +123,16 @@ class Searcher:
         suspended_backends: list[SearchBackend] = []
         empty_backend = ""
         answers: tuple[ServiceAnswer, ...] = ()
-        backends = self._chain()
+        backends = self.backends()
         start = asyncio.get_running_loop().time()
 
         def share_s(backends_left: int) -> float | None:
             elapsed_s = asyncio.get_running_loop().time() - start
-            return self._patience.share_s(elapsed_s, backends_left) if self._patience else None
+            return self.patience.share_s(elapsed_s, backends_left) if self.patience else None
 
         for number, backend in enumerate(backends, 1):
-            if suspension := (await self._breaker.admit(backend.name) if self._breaker else None):
-                failures[backend.name] = (_suspension_failure(backend.name, suspension, self._clock.now().timestamp()),)
+            if suspension := (await self.breaker.admit(backend.name) if self.breaker else None):
+                failures[backend.name] = (_suspension_failure(backend.name, suspension, self.clock.now().timestamp()),)
                 suspended_backends.append(backend)
                 continue
             max_pause = MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S
@@ -160,7 +155,7 @@ class Searcher:
         return _build_outcome(query, SearchOutcome(query.text, (), empty_backend, asked=answers), failures)
 
     def _max_wait(self, max_pause: float, deadline: float | None) -> float:
-        return max_pause if deadline is None else min(max_pause, deadline - self._clock.monotonic())
+        return max_pause if deadline is None else min(max_pause, deadline - self.clock.monotonic())
 
     async def _ask_backend(
         self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
@@ -173,13 +168,13 @@ class Searcher:
         try:
             answer = await self._search_in_time(backend, query, max_wait_s, share_s)
         except BackendError as error:
-            fair_share_s = self._patience.fair_share_s if self._patience else 0.0
+            fair_share_s = self.patience.fair_share_s if self.patience else 0.0
             was_hurried = error.code == "timeout" and share_s is not None and share_s < fair_share_s
-            if self._breaker and not was_hurried:
-                await self._breaker.record_failure(name, error)
+            if self.breaker and not was_hurried:
+                await self.breaker.record_failure(name, error)
             return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
-        if self._breaker:
-            await self._breaker.record_success(name)
+        if self.breaker:
+            await self.breaker.record_success(name)
         clean_hits = _clean_hits(answer, name, local=getattr(backend, "local", False))
         names_sites = query.sites or query.excluded_sites
         hits = (
@@ -198,8 +193,8 @@ class Searcher:
 
         async def ask(choice: Choice) -> SearchOutcome:
             name = choice.service
-            if suspension := (await self._breaker.admit(name) if self._breaker else None):
-                failure = _suspension_failure(name, suspension, self._clock.now().timestamp())
+            if suspension := (await self.breaker.admit(name) if self.breaker else None):
+                failure = _suspension_failure(name, suspension, self.clock.now().timestamp())
                 return SearchOutcome(query.text, failures=(failure,))
             return await self._ask_backend(backend.member(name), backend.phrase(query, name), 0.0, share_s)
 
@@ -225,12 +220,12 @@ class Searcher:
         """Raises BackendError, also for a backend that does not answer in its share of the time."""
 
         async def report_delay(error: RetryableError, wait_s: float) -> None:
-            await self._emit(SearchDelayed(query.text, backend.name, error.code, round(wait_s, 3)))
+            await self.emit(SearchDelayed(query.text, backend.name, error.code, round(wait_s, 3)))
 
-        policy = RetryPolicy(max_retries=self._retries, patience_s=max_wait_s)
+        policy = RetryPolicy(max_retries=self.retries, patience_s=max_wait_s)
         try:
             async with asyncio.timeout(share_s) as limit, self._concurrency.acquire(backend):
-                return await call_with_retries(lambda: backend.search(query), policy, self._clock, report_delay)
+                return await call_with_retries(lambda: backend.search(query), policy, self.clock, report_delay)
         except TimeoutError as error:
             if not limit.expired():
                 raise

@@ -115,19 +115,15 @@ def run_first_time_setup(
     return load_config(path, env)
 
 
+@dataclass(eq=False)
 class _Dialogue:
     """Asks the questions; its functions read a line, read a secret and print a line."""
 
-    def __init__(
-        self,
-        config: Config,
-        ask: Ask,
-        ask_secret: Ask,
-        say: Callable[[str], None],
-        list_models: Callable[[str, str], Sequence[str]] | None,
-    ) -> None:
-        self._config, self._ask, self._ask_secret, self._say = config, ask, ask_secret, say
-        self._list_models = list_models
+    config: Config
+    ask: Ask
+    ask_secret: Ask
+    say: Callable[[str], None]
+    list_models: Callable[[str, str], Sequence[str]] | None
 
     def ask_all(self, offers: Sequence[ModelOffer], questions: Sequence[SetupQuestion]) -> dict[str, Any]:
         answers = self._choose_offer(offers)
@@ -143,39 +139,39 @@ class _Dialogue:
 
     def _ask_key(self, question: SetupQuestion, base_url: str) -> tuple[str, Sequence[str]]:
         """The key of a server with the models it lists; a server on this machine is asked without one first."""
-        if not self._list_models:
+        if not self.list_models:
             return self._ask_question(question), ()
         if is_loopback_url(base_url):
-            is_same = parse_site(base_url) == parse_site(self._config.base_url)
-            former_key = self._config.api_key if is_same else ""
-            if names := self._list_models(base_url, former_key):
+            is_same = parse_site(base_url) == parse_site(self.config.base_url)
+            former_key = self.config.api_key if is_same else ""
+            if names := self.list_models(base_url, former_key):
                 return former_key, names
             answer = self._ask_question(question, former_key)
-            return answer, self._list_models(base_url, answer) if answer != former_key else ()
+            return answer, self.list_models(base_url, answer) if answer != former_key else ()
         answer = self._ask_question(question)
-        return answer, self._list_models(base_url, answer)
+        return answer, self.list_models(base_url, answer)
 
     def allows_container(self, engine: str) -> bool:
         """Whether nexi may start a SearXNG itself; what was agreed before stays agreed."""
         text = f"Start a SearXNG container with {engine} when you search? The image is downloaded once; it stops with nexi"
-        is_allowed = self._config.searxng_autostart
-        answer = self._ask(f"{text} [{'Y/n' if is_allowed else 'y/N'}]: ").strip().lower()
+        is_allowed = self.config.searxng_autostart
+        answer = self.ask(f"{text} [{'Y/n' if is_allowed else 'y/N'}]: ").strip().lower()
         return answer in ("y", "yes") if answer else is_allowed
 
     def wants_to_save(self) -> bool:
-        return self._ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
+        return self.ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
 
     def _choose_offer(self, offers: Sequence[ModelOffer]) -> dict[str, Any]:
         """The settings of the offer that the user chooses by number; none if the user wants another URL."""
         if not offers:
             return {}
-        self._say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
-        first = "1" if self._config.endpoint("answer").is_extractive else OTHER_URL  # a model that is set up is kept
+        self.say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
+        first = "1" if self.config.endpoint("answer").is_extractive else OTHER_URL  # a model that is set up is kept
         prompt = f"Number of the model to use, {OTHER_URL} for another URL [{first}]: "
-        while (answer := self._ask(prompt).strip() or first) != OTHER_URL:
+        while (answer := self.ask(prompt).strip() or first) != OTHER_URL:
             if answer.isdecimal() and 1 <= int(answer) <= len(offers):
                 return offers[int(answer) - 1].answers
-            self._say(f"There is no number {answer[:20]}.")
+            self.say(f"There is no number {answer[:20]}.")
         return {}
 
     def _ask_model(self, question: SetupQuestion, names: Sequence[str]) -> str:
@@ -184,16 +180,16 @@ class _Dialogue:
             return self._ask_question(question)
         listing = names[:MAX_LISTED_MODELS]
         more = f"\n  and {len(names) - len(listing)} more" if len(names) > len(listing) else ""
-        self._say("Models there:\n" + "\n".join(f"  {n}  {name}" for n, name in enumerate(listing, 1)) + more)
-        current = self._config.model if self._config.model in names else names[0]
+        self.say("Models there:\n" + "\n".join(f"  {n}  {name}" for n, name in enumerate(listing, 1)) + more)
+        current = self.config.model if self.config.model in names else names[0]
         answer = self._ask_question(SetupQuestion("model", "Model, by number or name"), current)
         return listing[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(listing) else answer
 
     def _ask_question(self, question: SetupQuestion, current: str | None = None) -> str:
         """Ask until the answer is valid."""
-        current = str(getattr(self._config, question.name)) if current is None else current
+        current = str(getattr(self.config, question.name)) if current is None else current
         default = mask_key(current) if question.secret else current
-        ask = self._ask_secret if question.secret else self._ask
+        ask = self.ask_secret if question.secret else self.ask
         while True:
             answer = ask(f"{question.text} [{default}]: ").strip() or current
             answer = "" if question.secret and answer == REMOVE else answer
@@ -201,7 +197,7 @@ class _Dialogue:
             problems = list(CHECKS[question.name](question.name, answer))
             if not problems:
                 return answer
-            self._say("; ".join(problems))
+            self.say("; ".join(problems))
 
 
 def _print_line(text: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -41,15 +42,13 @@ MAX_HEADERS = 30
 HEADING_WEIGHT = 5
 
 Status = Literal["complete", "max_iterations_reached", "error"]
-Search = Callable[[Query], Awaitable[SearchOutcome]]
-Read = Callable[[str], Awaitable[Page]]
 
 
 class Web(Struct, frozen=True):
     """The outside: `search` never raises and names what failed, `read` raises FetchError."""
 
-    search: Search
-    read: Read
+    search: Callable[[Query], Awaitable[SearchOutcome]]
+    read: Callable[[str], Awaitable[Page]]
 
 
 async def agentic_search(
@@ -81,48 +80,40 @@ class _ReadPage(Struct, frozen=True):
     report: IndexReport | None = None
 
 
+@dataclass(eq=False)
 class _AgenticSearch:
     """One search: what was found, judged and done so far."""
 
-    def __init__(
-        self,
-        query: str,
-        retriever: Retriever,
-        indexer: Indexer,
-        judge: AgenticJudge,
-        web: Web,
-        emit: Emit,
-        settings: KnowledgeSettings,
-        scope: Scope,
-    ) -> None:
-        self.query = query
-        self.current = query
+    query: str
+    retriever: Retriever
+    indexer: Indexer
+    judge: AgenticJudge
+    web: Web
+    emit: Emit
+    settings: KnowledgeSettings
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        self.current = self.query
         self.iteration = 1
         self.history: list[dict[str, Any]] = []
         self.verdict = Assessment(0.0)
         self.passages: list[Passage] = []
         self.best: tuple[float, list[Passage]] = (0.0, [])
-        self._retriever = retriever
-        self._indexer = indexer
-        self._judge = judge
-        self._web = web
-        self._emit = emit
-        self._settings = settings
-        self._scope = scope
         self._rankings: dict[str, list[Passage]] = {}
         self._judged: set[frozenset[str]] = set()
         self._tried: set[str] = set()
         self._web_failed = False
         self._scored: dict[str, tuple[Hit, float]] = {}  # every hit so far, with its best score
         self._read: dict[str, tuple[str, str]] = {}  # titles and texts of the pages that were chosen
-        self._follows_pages = settings.follows_pages and not judge.has_model
-        self._concurrency = asyncio.Semaphore(settings.concurrency)
+        self._follows_pages = self.settings.follows_pages and not self.judge.has_model
+        self._concurrency = asyncio.Semaphore(self.settings.concurrency)
 
     async def run(self) -> dict[str, Any]:
         try:
             status = await self._run_stages()
         except StoreError as error:
-            await self._emit(Warned(error.code, join_sentences(str(error), error.fix)))
+            await self.emit(Warned(error.code, join_sentences(str(error), error.fix)))
             self._record_step("local_check", query=self.current, error=str(error))
             return self._build_response("error")
         if status != "complete" and not self.best[1] and self._web_failed:
@@ -135,7 +126,7 @@ class _AgenticSearch:
             new_pages = await self._search_and_read()
             if new_pages:
                 queries = [self.current]
-                if self._settings.use_search_hints:  # in the words of the pages that were just stored
+                if self.settings.use_search_hints:  # in the words of the pages that were just stored
                     about = [
                         Metadata(
                             page.title,
@@ -145,14 +136,14 @@ class _AgenticSearch:
                         )
                         for page in new_pages
                     ]
-                    queries += await self._judge.hint(self.query, about)
+                    queries += await self.judge.hint(self.query, about)
                 await self._check_store(queries)
             if self._is_enough() and not self._open_part():
                 break
-            if self.iteration >= self._settings.max_iterations:
+            if self.iteration >= self.settings.max_iterations:
                 return "complete" if self._is_enough() else "max_iterations_reached"
             part = self._open_part()
-            refined_queries = (part,) if part else await self._judge.refine(self.query, self.current, self.verdict.gaps)
+            refined_queries = (part,) if part else await self.judge.refine(self.query, self.current, self.verdict.gaps)
             self._record_step("query_refinement", query=self.current, refined_queries=list(refined_queries))
             self.current = next((q for q in refined_queries if q not in self._rankings), refined_queries[0])
             self.iteration += 1
@@ -160,7 +151,7 @@ class _AgenticSearch:
         return "complete"
 
     def _is_enough(self) -> bool:
-        return self.verdict.score >= self._settings.completeness_threshold
+        return self.verdict.score >= self.settings.completeness_threshold
 
     def _open_part(self) -> str:
         """A name of the question, or one that leads on, that no page found so far is about and that was not searched for.
@@ -178,14 +169,14 @@ class _AgenticSearch:
     async def _check_store(self, queries: Sequence[str]) -> bool:
         """Ask the store and have the passages judged, unless the judge has seen just these; whether it was asked."""
         for query in queries:
-            self._rankings[query] = await self._retriever.search(query, self._scope, self._settings.max_qdrant_results)
+            self._rankings[query] = await self.retriever.search(query, self.scope, self.settings.max_qdrant_results)
         self.passages = _merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
-        self.passages = self.passages[: self._settings.max_qdrant_results]
+        self.passages = self.passages[: self.settings.max_qdrant_results]
         ids = frozenset(p.id for p in self.passages[:TOP])
         if ids in self._judged:
             return False
         self._judged.add(ids)
-        self.verdict = await self._judge.assess(self.query, self.passages[:TOP])
+        self.verdict = await self.judge.assess(self.query, self.passages[:TOP])
         self._record_step("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
         if (self.verdict.score, len(self.passages)) > (self.best[0], len(self.best[1])):
             self.best = (self.verdict.score, self.passages)
@@ -195,14 +186,14 @@ class _AgenticSearch:
 
     async def _search_and_read(self) -> list[Page]:
         """Search, have the hits scored and read the promising ones; the pages that brought something new."""
-        outcome = await self._web.search(Query(self.current, RESULTS_PER_SEARCH))
+        outcome = await self.web.search(Query(self.current, RESULTS_PER_SEARCH))
         hits = list({hit_key(h.url): h for h in reversed(outcome.hits)}.values())[::-1]
         self._web_failed = not hits and bool(outcome.failures)
-        ranking = await self._judge.rank(self.query, self.verdict.gaps, hits)
+        ranking = await self.judge.rank(self.query, self.verdict.gaps, hits)
         step = self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranking), promising_urls=0)
         if not self._follows_pages:
-            above = [hits[s.index] for s in ranking if s.score > self._settings.url_score_threshold]
-            promising = above[: self._settings.max_urls_per_iteration]
+            above = [hits[s.index] for s in ranking if s.score > self.settings.url_score_threshold]
+            promising = above[: self.settings.max_urls_per_iteration]
             pages = await self._read_pages(promising)
         else:
             promising, pages = await self._read_in_steps([(hits[s.index], s.score) for s in ranking])
@@ -230,7 +221,7 @@ class _AgenticSearch:
             self._scored[hit_key(hit.url)] = max(before, (hit, score), key=lambda pair: pair[1])
         first = self._next_hits(1)
         pages = await self._read_pages(first)
-        more = self._next_hits(self._settings.max_urls_per_iteration - len(first))
+        more = self._next_hits(self.settings.max_urls_per_iteration - len(first))
         return [*first, *more], [*pages, *await self._read_pages(more)]
 
     def _next_hits(self, count: int) -> list[Hit]:
@@ -238,17 +229,17 @@ class _AgenticSearch:
         read = list(self._read.values())
         candidates = [pair for key, pair in self._scored.items() if key not in self._read]
         scores = [(score_next_hop(self.query, hit, score, read), hit) for hit, score in candidates]
-        above = [pair for pair in scores if pair[0] > self._settings.url_score_threshold]
+        above = [pair for pair in scores if pair[0] > self.settings.url_score_threshold]
         return [hit for _, hit in sorted(above, key=lambda pair: -pair[0])[:count]]
 
     async def _read_pages(self, hits: Sequence[Hit]) -> list[_ReadPage]:
         """Read and index the hits that are not stored yet, or that were stored too long ago."""
         fresh = []
         for hit in hits:
-            is_known = await self._indexer.is_known(hit.url, self._settings.max_page_age_days)
+            is_known = await self.indexer.is_known(hit.url, self.settings.max_page_age_days)
             if not is_known and hit_key(hit.url) not in self._tried:
                 fresh.append(hit.url)
-            self._read[hit_key(hit.url)] = await self._indexer.stored_text(hit.url) if is_known else ("", "")
+            self._read[hit_key(hit.url)] = await self.indexer.stored_text(hit.url) if is_known else ("", "")
         self._tried.update(hit_key(url) for url in fresh)
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(self._read_and_index(url)) for url in fresh]
@@ -262,13 +253,13 @@ class _AgenticSearch:
         """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
         try:
             async with self._concurrency:
-                page = await self._web.read(url)
+                page = await self.web.read(url)
         except FetchError:
             return None
         try:
-            return page, await self._indexer.index(replace(page, url=url))
+            return page, await self.indexer.index(replace(page, url=url))
         except StoreError as error:
-            await self._emit(
+            await self.emit(
                 Warned(
                     "not_indexed",
                     join_sentences(

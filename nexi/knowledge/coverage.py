@@ -98,15 +98,12 @@ def _missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
     continues = False
     for word in _WORD.findall(question):
         own = [stem(term) for term in extract_terms(word)]
-        counts = any(root in weights for root in own)
-        if counts and not any(root in roots for root in own):
-            if continues:
-                gaps[-1].append(word)
-            else:
-                gaps.append([word])
-            continues = True
-        else:
-            continues = False
+        is_gap = any(root in weights for root in own) and not any(root in roots for root in own)
+        if is_gap and continues:
+            gaps[-1].append(word)
+        elif is_gap:
+            gaps.append([word])
+        continues = is_gap
     return tuple(dict.fromkeys(" ".join(words) for words in gaps))
 
 
@@ -155,16 +152,13 @@ def find_bridge(question: str, read: Sequence[tuple[str, str]]) -> str:
     beginnings = {w[:BEGINNING_CHARS] for w in content_words(question) if len(w) > 3 and not _contains(own, w)}
     best, most = "", 0
     for title, text in read:
+        context = _plain_words(f"{question} {title}")
         for sentence in _SENTENCE_END.split(text):
             words = {w[:BEGINNING_CHARS] for w in content_words(sentence)}
-            names = [n for n in find_names(f"… {sentence}") if " " in n and not _is_named(n, f"{question} {title}")]
+            names = [n for n in find_names(f"… {sentence}") if " " in n and not _contains(context, _plain_words(n))]
             if names and len(words & beginnings) > most:
                 best, most = names[0], len(words & beginnings)
     return best
-
-
-def _is_named(name: str, text: str) -> bool:
-    return _contains(_plain_words(text), _plain_words(name))
 
 
 def score_next_hop(question: str, hit: Hit, score: float, read: Sequence[tuple[str, str]]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
@@ -64,27 +65,18 @@ class _New(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
 
+@dataclass(eq=False)
 class Indexer:
     """`context_llm` is given only where contextual embeddings are enabled."""
 
-    def __init__(
-        self,
-        store: KnowledgeStore,
-        *,
-        emit: Emit,
-        clock: Clock,
-        embedder: Embedder | None = None,
-        context_llm: LLM | None = None,
-        chunk_size: int = SIZE,
-        prompts_folder: Path | None = None,
-    ) -> None:
-        self._prompts_folder = prompts_folder
-        self._store = store
-        self._emit = emit
-        self._clock = clock
-        self._embedder = embedder
-        self._context_llm = context_llm
-        self._chunk_size = chunk_size
+    store: KnowledgeStore
+    _: KW_ONLY
+    emit: Emit
+    clock: Clock
+    embedder: Embedder | None = None
+    context_llm: LLM | None = None
+    chunk_size: int = SIZE
+    prompts_folder: Path | None = None
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
         """Store one page unless it is there already. Raises StoreError."""
@@ -96,29 +88,29 @@ class Indexer:
 
         Without tags, a page that is known keeps those it has.
         """
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         reports = await self._index_all(pages, None if tags is None else tuple(tags))
-        seconds = round((self._clock.monotonic() - started) / max(1, len(pages)), 3)
+        seconds = round((self.clock.monotonic() - started) / max(1, len(pages)), 3)
         for report in reports:
-            await self._emit(PageIndexed(report.url, report.outcome, report.chunks, report.embedded, seconds))
+            await self.emit(PageIndexed(report.url, report.outcome, report.chunks, report.embedded, seconds))
             for failure in report.failures:
-                await self._emit(Warned("index_incomplete", failure))
+                await self.emit(Warned("index_incomplete", failure))
         return reports
 
     async def is_known(self, url: str, max_age_days: int = 0) -> bool:
         """Whether the page under this URL is stored, and was read within `max_age_days` unless that is 0."""
-        source = await self._store.source(url)
+        source = await self.store.source(url)
         if source is None or not max_age_days or not source.fetched_at:
             return source is not None
         try:
-            age = self._clock.now() - datetime.fromisoformat(source.fetched_at)
+            age = self.clock.now() - datetime.fromisoformat(source.fetched_at)
         except (ValueError, TypeError):
             return True
         return age.total_seconds() <= max_age_days * 86_400
 
     async def stored_text(self, url: str) -> tuple[str, str]:
         """The title and text of a stored page; empty where it is not stored."""
-        passages = await self._store.passages(url)
+        passages = await self.store.passages(url)
         return (passages[0].title, "\n\n".join(p.text for p in passages)) if passages else ("", "")
 
     async def _index_all(self, pages: Sequence[Page], tags: tuple[str, ...] | None) -> list[IndexReport]:
@@ -146,22 +138,22 @@ class Indexer:
         """What became of a page that need not be stored, else its chunks."""
         if not page.text.strip():
             return IndexReport(page.url, "empty")
-        former = await self._store.source(page.url)
+        former = await self.store.source(page.url)
         tags = _merge_tags(new_tags, former.tags if former else ())
         tags = tuple(sorted({*page.tags, *(tag for tag in tags if not tag.startswith("#"))}))
         about = (digest, page.title, tags, page.published, page.updated)
         if former and (former.digest, former.title, former.tags, former.published, former.updated) == about:
             return IndexReport(page.url, "unchanged", former.chunk_count)
         if len(page.text) < LONG:
-            chunks = cut_text(page.text, self._chunk_size)
+            chunks = cut_text(page.text, self.chunk_size)
         else:  # in a thread, so that the event loop is not blocked
-            chunks = await asyncio.to_thread(cut_text, page.text, self._chunk_size)
+            chunks = await asyncio.to_thread(cut_text, page.text, self.chunk_size)
         source = StoredSource(
             url=page.url,
             title=page.title,
             domain=host_of(page.url),
             language=page.language,
-            fetched_at=page.fetched_at or self._clock.now().isoformat(),
+            fetched_at=page.fetched_at or self.clock.now().isoformat(),
             digest=digest,
             chunk_count=len(chunks),
             words=len(page.text.split()),
@@ -169,7 +161,7 @@ class Indexer:
             published=page.published,
             updated=page.updated,
         )
-        if await self._store.link(source):
+        if await self.store.link(source):
             return IndexReport(page.url, "linked", len(chunks))
         return _New(page, source, chunks)
 
@@ -191,14 +183,14 @@ class Indexer:
             indexed_pages.append(IndexedPage(one.source, chunks, own))
             reports.append(IndexReport(one.page.url, "stored", len(chunks), len(own), contexts, (*failures, *refusal)))
         if indexed_pages:
-            await self._store.put(indexed_pages, embedder=self._embedder.name if self._embedder and vectors else "")
+            await self.store.put(indexed_pages, embedder=self.embedder.name if self.embedder and vectors else "")
         return reports
 
     # --- context
 
     async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...], int]:
         """The chunks with a line of context each, where a model wrote one; a chunk without is stored as it is."""
-        llm = self._context_llm
+        llm = self.context_llm
         if llm is None:
             return chunks, (), 0
         limit = asyncio.Semaphore(MAX_PARALLEL)
@@ -220,7 +212,7 @@ class Indexer:
     async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, limit: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
         request = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
-        messages = [Message("system", render("chunk_context", folder=self._prompts_folder)), Message("user", request)]
+        messages = [Message("system", render("chunk_context", folder=self.prompts_folder)), Message("user", request)]
         async with limit:
             try:
                 reply = await llm.complete(messages, max_tokens=CONTEXT_TOKENS, temperature=0.0)
@@ -232,14 +224,14 @@ class Indexer:
 
     async def _embed_texts(self, title: str, texts: Sequence[str]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
         """A vector for each text, or none at all and the reason: words still find what no vector does."""
-        if self._embedder is None:
+        if self.embedder is None:
             return (), ()
         vectors: list[Vector] = []
         try:
             for start in range(0, len(texts), BATCH):
-                vectors += (await self._embedder.embed(texts[start : start + BATCH])).vectors
+                vectors += (await self.embedder.embed(texts[start : start + BATCH])).vectors
                 if len(texts) > BATCH:
-                    self._emit.delta(StatusDelta(f"Embedding {title[:60] or 'a page'}: {len(vectors)} of {len(texts)}"))
+                    self.emit.delta(StatusDelta(f"Embedding {title[:60] or 'a page'}: {len(vectors)} of {len(texts)}"))
         except (LLMError, StoreError) as error:
             return (), (Notice("index.no_vectors", "the vectors of a page were not made: {error}", error=str(error)),)
         return tuple(vectors), ()

@@ -7,6 +7,7 @@ read by `ranking`; what cannot be used is sent back once with the reason, then t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,42 +57,31 @@ class Task(Struct, frozen=True):
     temperature: float
 
 
+@dataclass(eq=False)
 class AgenticJudge:
     """`llm` is None where no model can judge: the stand-in answers everything then, and nothing is warned of."""
 
-    def __init__(
-        self,
-        llm: LLM | None,
-        *,
-        emit: Emit,
-        temperature: float = 0.3,
-        deadline: float | None = None,
-        prompts_folder: Path | None = None,
-    ) -> None:
-        self._llm = llm
-        self._prompts_folder = prompts_folder
-        self._emit = emit
-        self._temperature = temperature
-        self._deadline = deadline
-        self._warned = False
+    llm: LLM | None
+    _: KW_ONLY
+    emit: Emit
+    temperature: float = 0.3
+    deadline: float | None = None
+    prompts_folder: Path | None = None
+    _warned: bool = field(default=False, init=False)
 
     @property
     def has_model(self) -> bool:
-        return self._llm is not None
+        return self.llm is not None
 
     async def assess(self, question: str, passages: Sequence[Passage]) -> Assessment:
         """How completely the first five passages answer the question."""
         top = passages[:TOP]
-        task = Task(
-            "completeness",
-            "completeness",
-            f"Question: {question}\n\n{_render_passages(top)}",
-            ranking.assessment_schema(),
-            self._temperature,
-        )
+        texts = [f"[{i}] {p.title} — {p.heading}\n{p.text[:PASSAGE_CHARS]}" for i, p in enumerate(top, 1)]
+        data = "\n\n".join((f"Question: {question}", *texts))
+        task = Task("completeness", "completeness", data, ranking.assessment_schema(), self.temperature)
         reply = await self._ask_model(task, ranking.read_assessment) if top else None
         verdict = reply or coverage.assess_coverage(question, top)
-        await self._emit(Judged(task.about, _author_of(reply), verdict.score, verdict.gaps))
+        await self.emit(Judged(task.about, _author_of(reply), verdict.score, verdict.gaps))
         return verdict
 
     async def rank(self, question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
@@ -102,10 +92,10 @@ class AgenticJudge:
             f"{i}) {h.title} — {' '.join(h.snippet.split())[:SNIPPET_CHARS]} (URL: {h.url})" for i, h in enumerate(hits)
         )
         data = f"Question: {question}\n\nStill missing:\n{_number_lines(gaps)}\n\nResults:\n{results}"
-        task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self._temperature)
+        task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self.temperature)
         reply = await self._ask_model(task, lambda text: ranking.read_scores(text, len(hits)))
         scores = reply or coverage.rank_hits(question, hits)
-        await self._emit(Judged(task.about, _author_of(reply), scores[0].score, tuple(hits[s.index].url for s in scores)))
+        await self.emit(Judged(task.about, _author_of(reply), scores[0].score, tuple(hits[s.index].url for s in scores)))
         return scores
 
     async def refine(self, question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
@@ -114,7 +104,7 @@ class AgenticJudge:
         task = Task("queries", "query_refinement", data, ranking.queries_schema(*QUERIES), REFINER_TEMPERATURE)
         reply = await self._ask_model(task, lambda text: ranking.read_queries(text, *QUERIES))
         queries = reply or coverage.refine_queries(question, current)
-        await self._emit(Judged(task.about, _author_of(reply), items=queries))
+        await self.emit(Judged(task.about, _author_of(reply), items=queries))
         return queries
 
     async def hint(self, question: str, pages: Sequence[Metadata]) -> tuple[str, ...]:
@@ -126,28 +116,23 @@ class AgenticJudge:
             )
             for page in pages
         )
-        task = Task(
-            "hints",
-            "search_hints",
-            f"Question: {question}\n\n{descriptions}",
-            ranking.queries_schema(*HINTS),
-            self._temperature,
-        )
+        data = f"Question: {question}\n\n{descriptions}"
+        task = Task("hints", "search_hints", data, ranking.queries_schema(*HINTS), self.temperature)
         reply = await self._ask_model(task, lambda text: ranking.read_queries(text, *HINTS))
         queries = reply or coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
-        await self._emit(Judged(task.about, _author_of(reply), items=queries))
+        await self.emit(Judged(task.about, _author_of(reply), items=queries))
         return queries
 
     async def _ask_model(self, task: Task, read: Callable[[str], T]) -> T | None:
         """The model's answer, or None when it has no usable one after two attempts."""
-        if self._llm is None:
+        if self.llm is None:
             return None
-        messages = [Message("system", render(task.prompt, folder=self._prompts_folder)), Message("user", task.data)]
+        messages = [Message("system", render(task.prompt, folder=self.prompts_folder)), Message("user", task.data)]
         problem = ""
         for _ in range(ATTEMPTS):
             try:
-                reply = await self._llm.complete(
-                    messages, max_tokens=MAX_TOKENS, temperature=task.temperature, deadline=self._deadline, schema=task.schema
+                reply = await self.llm.complete(
+                    messages, max_tokens=MAX_TOKENS, temperature=task.temperature, deadline=self.deadline, schema=task.schema
                 )
                 return read(reply.text)
             except ValueError as error:
@@ -158,28 +143,20 @@ class AgenticJudge:
                 problem = str(error)
                 if not error.retryable:
                     break
-        await self._warn_once(task.about, problem)
-        return None
-
-    async def _warn_once(self, about: str, problem: str) -> None:
-        """Once a search: the stand-in judges on, and the log has every call."""
-        if not self._warned:
+        if not self._warned:  # once a search: the stand-in judges on, and the log has every call
             self._warned = True
             message = Notice(
                 "judge.stand_in",
                 "the model could not judge {about} ({problem}); its words were compared instead",
-                about=about,
+                about=task.about,
                 problem=problem,
             )
-            await self._emit(Warned("judge_stand_in", message))
+            await self.emit(Warned("judge_stand_in", message))
+        return None
 
 
 def _author_of(reply: object) -> str:
     return "stand_in" if reply is None else "model"
-
-
-def _render_passages(passages: Sequence[Passage]) -> str:
-    return "\n\n".join(f"[{i}] {p.title} — {p.heading}\n{p.text[:PASSAGE_CHARS]}" for i, p in enumerate(passages, 1))
 
 
 def _number_lines(lines: Sequence[str]) -> str:

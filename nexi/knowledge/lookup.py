@@ -7,6 +7,7 @@ not known here. The judgement is the stand-in's, by words alone: it costs nothin
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,36 +34,28 @@ class Known(Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
 
 
+@dataclass(eq=False)
 class Lookup:
     """`before` gives the pages from which the same question was answered, where it was.
 
     `is_about_question` says that what is stored came with the question, as its files do: what covers the question is enough.
     """
 
-    def __init__(
-        self,
-        searcher: Searcher,
-        *,
-        question: str,
-        emit: Emit,
-        template: Query = Query(""),
-        before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
-        is_about_question: bool = False,
-    ) -> None:
-        self._searcher = searcher
-        self._question = question
-        self._emit = emit
-        self._template = template
-        self._before = before
-        self._is_about_question = is_about_question
-        self._warned = False
+    searcher: Searcher
+    _: KW_ONLY
+    question: str
+    emit: Emit
+    template: Query = Query("")
+    before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None
+    is_about_question: bool = False
+    _warned: bool = field(default=False, init=False)
 
     async def find(self, queries: Sequence[str]) -> Known:
-        before = await self._before(self._question) if self._before else ()
+        before = await self.before(self.question) if self.before else ()
         hits: dict[str, Hit] = {hit.url: hit for hit in before}
         failures: list[Failure] = []
         for query in dict.fromkeys(q.strip() for q in queries if q.strip()):
-            outcome = await self._searcher.search(replace(self._template, text=query, count=PAGES))
+            outcome = await self.searcher.search(replace(self.template, text=query, count=PAGES))
             failures += [f for f in outcome.failures if f.code.startswith("store")]
             for hit in outcome.hits:
                 former = hits.get(hit.url)
@@ -71,15 +64,15 @@ class Lookup:
             self._warned = True
             first = failures[0]
             message = Notice("store.not_asked", "the knowledge store was not asked: {error}", error=first.message)
-            await self._emit(Warned("store", join_sentences(message, first.fix), cause=first.fix))
+            await self.emit(Warned("store", join_sentences(message, first.fix), cause=first.fix))
         first_hits = tuple(hits.values())[: max(PAGES, len(before))]
         if before:
             verdict = Assessment(1.0, "this question was answered from these pages before")
-        elif first_hits and self._is_about_question and asks_about_whole(self._question):
+        elif first_hits and self.is_about_question and asks_about_whole(self.question):
             verdict = Assessment(1.0, "the question is about these files as a whole")
         else:
             passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in first_hits]
-            verdict = assess_coverage(self._question, passages) if passages else Assessment(0.0)
-            if not self._is_about_question:  # words cannot tell that a better page is not out there: never enough
+            verdict = assess_coverage(self.question, passages) if passages else Assessment(0.0)
+            if not self.is_about_question:  # words cannot tell that a better page is not out there: never enough
                 verdict = replace(verdict, score=min(verdict.score, UNSURE))
         return Known(first_hits, verdict, bool(before), tuple(failures))

@@ -7,6 +7,7 @@ for reranking, a model. Which store answers is not known here. A part that fails
 from __future__ import annotations
 
 import re
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -32,38 +33,32 @@ _CODE = re.compile(
 )
 
 
+@dataclass(eq=False)
 class Retriever:
     """`reranker` is given only where reranking is enabled; `hybrid` and `code_aware` are the seed's switches."""
 
-    def __init__(
-        self,
-        store: KnowledgeStore,
-        *,
-        emit: Emit,
-        clock: Clock,
-        embedder: Embedder | None = None,
-        hybrid: bool = True,
-        code_aware: bool = False,
-        reranker: LLM | None = None,
-        prompts_folder: Path | None = None,
-    ) -> None:
-        self._prompts_folder = prompts_folder
-        self._store = store
-        self._emit = emit
-        self._clock = clock
-        self._embedder = embedder if hybrid else None
-        self._code_aware = code_aware
-        self._reranker = reranker
-        self._warned: set[str] = set()
+    store: KnowledgeStore
+    _: KW_ONLY
+    emit: Emit
+    clock: Clock
+    embedder: Embedder | None = None
+    hybrid: bool = True
+    code_aware: bool = False
+    reranker: LLM | None = None
+    prompts_folder: Path | None = None
+    _warned: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self.embedder = self.embedder if self.hybrid else None
 
     async def search(self, query: str, scope: Scope = EVERYTHING, k: int = 10) -> list[Passage]:
         """The best `k` passages, their scores between 0 and 1. Raises StoreError."""
-        started = self._clock.monotonic()
-        lexical = await self._store.lexical(query, count=DEPTH, scope=scope)
+        started = self.clock.monotonic()
+        lexical = await self.store.lexical(query, count=DEPTH, scope=scope)
         dense = await self._search_vectors(query, scope)
-        lists = [(lexical, scoring.LEXICAL), (dense, scoring.dense_weight(self._embedder.name if self._embedder else ""))]
-        if self._code_aware and scope.code is None and _CODE.search(query):
-            code = await self._store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
+        lists = [(lexical, scoring.LEXICAL), (dense, scoring.dense_weight(self.embedder.name if self.embedder else ""))]
+        if self.code_aware and scope.code is None and _CODE.search(query):
+            code = await self.store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
             lists.append((code, scoring.CODE))
         by_id = {p.id: p for ranking, _ in lists for p in ranking}
         scores = scoring.fuse_scores(lists)
@@ -75,22 +70,22 @@ class Retriever:
         most = sum(weight for ranking, weight in lists if ranking) or 1.0
         passages = scoring.without_copies(
             [replace(by_id[key], score=round(min(1.0, max(0.0, final_scores[key] / most)), 4)) for key in order],
-            max(k, RERANKED if self._reranker else 0),
+            max(k, RERANKED if self.reranker else 0),
         )
-        if self._reranker and len(passages) > 1:
-            passages = await self._rerank_passages(self._reranker, query, passages)
+        if self.reranker and len(passages) > 1:
+            passages = await self._rerank_passages(self.reranker, query, passages)
         passages = passages[:k]
         pages = tuple(dict.fromkeys(p.url for p in passages))
-        seconds = round(self._clock.monotonic() - started, 3)
-        await self._emit(KnowledgeSearched(query, len(passages), passages[0].score if passages else 0.0, pages, seconds))
+        seconds = round(self.clock.monotonic() - started, 3)
+        await self.emit(KnowledgeSearched(query, len(passages), passages[0].score if passages else 0.0, pages, seconds))
         return passages
 
     async def _search_vectors(self, query: str, scope: Scope) -> list[Passage]:
-        if self._embedder is None or not query.strip():
+        if self.embedder is None or not query.strip():
             return []
         try:
-            vector = (await self._embedder.embed([query], query=True)).vectors[0]
-            return await self._store.dense(vector, embedder=self._embedder.name, count=DEPTH, scope=scope)
+            vector = (await self.embedder.embed([query], query=True)).vectors[0]
+            return await self.store.dense(vector, embedder=self.embedder.name, count=DEPTH, scope=scope)
         except (LLMError, StoreError) as error:
             if isinstance(error, StoreError) and error.code != "store_embedder":
                 raise
@@ -105,7 +100,7 @@ class Retriever:
         first = passages[:RERANKED]
         text = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(first))
         messages = [
-            Message("system", render("rerank", folder=self._prompts_folder, want=len(first))),
+            Message("system", render("rerank", folder=self.prompts_folder, want=len(first))),
             Message("user", f"Question: {query}\n\n{text}"),
         ]
         try:
@@ -125,4 +120,4 @@ class Retriever:
         """Once: a search is asked several times in one run."""
         if code not in self._warned:
             self._warned.add(code)
-            await self._emit(Warned(code, message))
+            await self.emit(Warned(code, message))

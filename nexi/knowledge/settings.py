@@ -34,24 +34,8 @@ class KnowledgeSettings(Struct, frozen=True):
     follows_pages: bool = True  # without a model; a run recorded before this goes on as it began
 
 
-VARIABLES = {
-    **{
-        f"AGENTIC_SEARCH_{name.upper()}": name
-        for name in (
-            "enabled",
-            "completeness_threshold",
-            "max_iterations",
-            "max_urls_per_iteration",
-            "url_score_threshold",
-            "use_search_hints",
-            "llm_temperature",
-            "max_qdrant_results",
-            "concurrency",
-            "max_page_age_days",
-        )
-    },
-    **{name.upper(): name for name in ("use_contextual_embeddings", "use_hybrid_search", "use_reranking", "use_agentic_rag")},
-}
+_NAMES = KnowledgeSettings.__struct_fields__
+VARIABLES = {f"AGENTIC_SEARCH_{name.upper()}": name for name in _NAMES[:10]} | {name.upper(): name for name in _NAMES[10:14]}
 RANGES = {
     "completeness_threshold": (0.0, 1.0),
     "url_score_threshold": (0.0, 1.0),
