@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.text.stopwords import word_set
 from nexi.types import Paper, Source
 from nexi.urls import host_of
 
@@ -22,17 +23,12 @@ __all__ = ["FORMS"]
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MAX_AUTHORS = 50
-PARTICLES = frozenset((
-    "von", "van", "de", "der", "den", "del", "della", "di", "da", "du", "la", "le", "ter", "ten", "bin", "ibn", "al",
-    "el", "dos", "das", "zu", "af", "av",
-))  # fmt: skip
-ORGANISATION = frozenset((
-    "foundation", "institute", "university", "college", "school", "department", "ministry", "agency", "committee",
-    "council", "commission", "association", "society", "centre", "center", "group", "team", "staff", "editors",
-    "contributors", "press", "news", "times", "post", "journal", "magazine", "daily", "company", "corporation",
-    "corp", "inc", "ltd", "llc", "gmbh", "project", "authors", "developers", "community", "office", "bureau",
-    "library", "museum", "bank", "union",
-))  # fmt: skip
+PARTICLES = word_set("von van de der den del della di da du la le ter ten bin ibn al el dos das zu af av")
+ORGANISATION = word_set(
+    "foundation institute university college school department ministry agency committee council commission association "
+    "society centre center group team staff editors contributors press news times post journal magazine daily company "
+    "corporation corp inc ltd llc gmbh project authors developers community office bureau library museum bank union"
+)
 
 _ISO = re.compile(r"(\d{4})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?(?!\d)")
 _DAY_FIRST = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})\b")
@@ -40,19 +36,17 @@ _MONTH_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,
 _JOINS = re.compile(r"\s*;\s*|\s+(?:and|&|und|et)\s+", re.IGNORECASE)
 _SITE_TAIL = re.compile(r"\s+[-–—|·•:]\s+")
 _BY = re.compile(r"^(?:by|von|par|por)\s+", re.IGNORECASE)
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\textbraceleft{}",
-    "}": r"\textbraceright{}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-_URL_IN_TEX = {"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"}
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\textbraceleft{}",
+        "}": r"\textbraceright{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{char: f"\\{char}" for char in "$&#%_"},
+    }
+)
+_URL_IN_TEX = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"})
 
 
 class Name(Struct, frozen=True):
@@ -106,7 +100,23 @@ class _Reference(Struct, frozen=True):
 
 def to_ris(sources: Sequence[Source], accessed: str = "") -> str:
     """RIS: one tag a line, a record ends with ER."""
-    return "".join(_ris_record(_build_reference(source, accessed)) for source in sources)
+    records = []
+    for reference in (_build_reference(source, accessed) for source in sources):
+        lines = [("TY", "JOUR" if reference.venue else "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
+        lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
+        if reference.issued:
+            lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slash_date(reference.issued))]
+        lines += [("T2", reference.site), ("PB", reference.site), ("LA", reference.language), ("UR", reference.url)]
+        lines += [("JO", reference.venue), ("DO", reference.doi), ("C1", reference.licence), ("N1", reference.standing)]
+        lines += [("VL", reference.volume), ("IS", reference.issue), *zip(("SP", "EP"), reference.page_range, strict=True)]
+        lines += [("Y2", _slash_date(reference.accessed))] if reference.accessed else []
+        records.append("".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n")
+    return "".join(records)
+
+
+def _slash_date(date: PublicationDate) -> str:
+    """RIS writes a date with three slashes, whatever of it is missing."""
+    return f"{date.year:04d}/{date.month:02d}/{date.day:02d}/".replace("/00", "/")
 
 
 def to_bibtex(sources: Sequence[Source], accessed: str = "") -> str:
@@ -226,57 +236,35 @@ def _one_line(text: str) -> str:
     return " ".join(printable.split())
 
 
-# RIS
-
-
-def _ris_record(reference: _Reference) -> str:
-    lines = [("TY", "JOUR" if reference.venue else "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
-    lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
-    if reference.issued:
-        lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slash_date(reference.issued))]
-    lines += [("T2", reference.site), ("PB", reference.site), ("LA", reference.language), ("UR", reference.url)]
-    lines += [("JO", reference.venue), ("DO", reference.doi), ("C1", reference.licence), ("N1", reference.standing)]
-    lines += [("VL", reference.volume), ("IS", reference.issue), *zip(("SP", "EP"), reference.page_range, strict=True)]
-    lines += [("Y2", _slash_date(reference.accessed))] if reference.accessed else []
-    return "".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n"
-
-
-def _slash_date(date: PublicationDate) -> str:
-    """RIS writes a date with three slashes, whatever of it is missing."""
-    return f"{date.year:04d}/{date.month:02d}/{date.day:02d}/".replace("/00", "/")
-
-
 # BibTeX
 
 
 def _bibtex_entry(key: str, reference: _Reference) -> str:
     authors = [
-        f"{_escape_tex(name.family)}, {_escape_tex(name.given)}" if name.given else "{" + _escape_tex(name.family) + "}"
+        f"{name.family.translate(_TEX)}, {name.given.translate(_TEX)}"
+        if name.given
+        else "{" + name.family.translate(_TEX) + "}"
         for name in reference.authors
     ]
     fields = [
-        ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
+        ("title", "{" + reference.title.translate(_TEX) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(authors)),
-        ("journal", _escape_tex(reference.venue)),
-        ("volume", _escape_tex(reference.volume)),
-        ("number", _escape_tex(reference.issue)),
-        ("pages", _escape_tex("--".join(part for part in reference.page_range if part))),
-        ("doi", "".join(_URL_IN_TEX.get(c, c) for c in reference.doi)),
-        ("note", _escape_tex(reference.standing)),
-        ("organization", _escape_tex(reference.site)),
-        ("publisher", _escape_tex(reference.site)),
+        ("journal", reference.venue.translate(_TEX)),
+        ("volume", reference.volume.translate(_TEX)),
+        ("number", reference.issue.translate(_TEX)),
+        ("pages", "--".join(part for part in reference.page_range if part).translate(_TEX)),
+        ("doi", reference.doi.translate(_URL_IN_TEX)),
+        ("note", reference.standing.translate(_TEX)),
+        ("organization", reference.site.translate(_TEX)),
+        ("publisher", reference.site.translate(_TEX)),
         ("date", reference.issued.iso() if reference.issued else ""),
         ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
-        ("url", "".join(_URL_IN_TEX.get(c, c) for c in reference.url)),
+        ("url", reference.url.translate(_URL_IN_TEX)),
         ("urldate", reference.accessed.iso() if reference.accessed else ""),
-        ("language", _escape_tex(reference.language)),
+        ("language", reference.language.translate(_TEX)),
     ]
     body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
     return f"@{'article' if reference.venue else 'online'}{{{key},\n{body}\n}}\n"
-
-
-def _escape_tex(text: str) -> str:
-    return "".join(_TEX.get(c, c) for c in text)
 
 
 def _reference_keys(references: Sequence[_Reference]) -> list[str]:

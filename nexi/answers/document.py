@@ -73,7 +73,7 @@ class _Places(Struct, frozen=True):
             self.sources[number] = Source(number, url, title)
             self.by_key.setdefault(dedup_key(url), number)
 
-    def number(self, url: str, title: str = "") -> int:
+    def number(self, url: str) -> int:
         """The number of an address, a new one if need be; 0 for what is none or comes too late."""
         if not is_web_url(url):
             return 0
@@ -83,7 +83,7 @@ class _Places(Struct, frozen=True):
         if number > MAX_SOURCES:
             self.unread.append(url)
             return 0
-        self.add(number, url, title)
+        self.add(number, url)
         return number
 
 

@@ -7,8 +7,7 @@ stands in a page is no echo, whoever else says it: that is for the caller to kno
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from pathlib import Path
+from functools import cache
 
 from msgspec import Struct
 
@@ -38,35 +37,31 @@ class _PromptText(Struct, frozen=True):
     titles: frozenset[str]
 
 
-def is_prompt_text(text: str, folder: Path | None = None) -> bool:
-    """Whether a line or a sentence stands in one of our prompts, or in the user's own."""
-    prompts, line, flat = _read_prompts(folder), text.strip(), _flatten(text)
+def is_prompt_text(text: str) -> bool:
+    """Whether a line or a sentence stands in one of our prompts."""
+    prompts, line, flat = _read_prompts(), text.strip(), _flatten(text)
     if line in prompts.titles or line.startswith(prompts.labels) or _FRAME.fullmatch(line):
         return True
     return flat in prompts.sentences or any(pattern.fullmatch(flat) for pattern in prompts.patterns)
 
 
-def drop_prompt_text(text: str, folder: Path | None = None) -> str:
+def drop_prompt_text(text: str) -> str:
     """A text without the lines and sentences of a prompt; its line breaks stay."""
-    return "\n".join(_clean_line(line, folder) for line in text.split("\n"))
-
-
-def _clean_line(line: str, folder: Path | None) -> str:
-    if is_prompt_text(line, folder):
-        return ""
-    sentences = [line[start:end] for start, end in sentence_bounds(line, len(line) or 1)]
-    if not any(is_prompt_text(sentence, folder) for sentence in sentences):
-        return line
-    return " ".join(sentence for sentence in sentences if not is_prompt_text(sentence, folder))
+    lines = []
+    for line in text.split("\n"):
+        sentences = [line[start:end] for start, end in sentence_bounds(line, len(line) or 1)]
+        own = [] if is_prompt_text(line) else [sentence for sentence in sentences if not is_prompt_text(sentence)]
+        lines.append(line if len(own) == len(sentences) else " ".join(own))
+    return "\n".join(lines)
 
 
 def _flatten(text: str) -> str:
     return " ".join(_SIGNS.sub(" ", _CITATION.sub(" ", _LIST_MARK.sub("", text)).casefold()).split())
 
 
-@lru_cache(maxsize=4)
-def _read_prompts(folder: Path | None) -> _PromptText:
-    texts = [template(name, folder)[0].replace("{{", "").replace("}}", "") for name in NAMES]
+@cache
+def _read_prompts() -> _PromptText:
+    texts = [template(name)[0].replace("{{", "").replace("}}", "") for name in NAMES]
     # The lines of a prompt, their sentences, and the examples in them, as far as they are long enough to be known again.
     units = set()
     for line in (line for text in texts for line in text.split("\n")):

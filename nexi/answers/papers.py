@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from nexi.types import Claim, Evidence, Paper, Proof, Source
+from nexi.types import Evidence, Paper, Proof, Source
 from nexi.urls import find_doi
 
 __all__ = [
@@ -48,14 +48,13 @@ def mark_title(title: str, paper: Paper) -> str:
 def mark_standing(proof: Proof, sources: Iterable[Source]) -> Proof:
     """The proof with the standing of the paper at each piece of evidence from it."""
     standings = {source.number: standing for source in sources if (standing := read_standing(source))}
+    if not standings:
+        return proof
 
     def mark(e: Evidence) -> Evidence:
         return replace(e, standing=standings[e.number]) if e.number in standings else e
 
-    def mark_all(claim: Claim) -> Claim:
-        return replace(claim, evidence=tuple(map(mark, claim.evidence)))
-
-    return Proof(tuple(map(mark_all, proof.claims))) if standings else proof
+    return Proof(tuple(replace(claim, evidence=tuple(map(mark, claim.evidence))) for claim in proof.claims))
 
 
 def group_works(sources: Iterable[Source]) -> dict[int, int]:

@@ -210,16 +210,13 @@ class MarkdownGuard:
         else:
             starts = []  # of the last block, as each parser sees it
             for parser in load_parsers():
-                blocks = (token.map for token in parser.parse(self._end) if token.map and _is_block(token))
-                starts.append(max((lines[0] for lines in blocks), default=0))
+                tokens = parser.parse(self._end)
+                blocks = [t for t in tokens if t.level == 0 or (t.level == 1 and t.type == "list_item_open")]
+                starts.append(max((block.map[0] for block in blocks if block.map), default=0))
             self._end = "".join(self._end.splitlines(keepends=True)[min(starts) :])
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
         self._is_risky = self._risky.search(self._end) is not None
         self._seam = _cut_seam(self._end)
-
-
-def _is_block(token: Token) -> bool:
-    return token.level == 0 or (token.level == 1 and token.type == "list_item_open")
 
 
 def _cut_seam(text: str) -> str:
