@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from nexi.searcher import Searcher
-from nexi.tools.extra import BACKENDS_OF_TOOLS, EXTRA_SPECS, build_spec
+from nexi.tools.specs import BACKENDS_OF_TOOLS, EXTRA_SPECS, build_spec
 
 if TYPE_CHECKING:
     from nexi.app.environment import RunEnvironment

@@ -20,7 +20,7 @@ from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
-from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
+from nexi.tools.specs import FINAL_ANSWER, QUERY, URL, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Hit, Page, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
@@ -38,15 +38,12 @@ FIRST_BATCH_SHARE = 0.2  # of the window, kept free of search results for the fi
 MIN_GATHERED_BYTES = 900  # of search results in a call, about three hits without their descriptions
 MIN_DESCRIPTION_CHARS = 80
 
-_QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
-
-
 SEARCH = ToolSpec(
     "search",
     "Search the web. Give 1 to 5 different queries; they run in parallel and count as one gathering call.",
     {
         "type": "object",
-        "properties": {"queries": {"type": "array", "items": _QUERY, "minItems": 1, "maxItems": 5}},
+        "properties": {"queries": {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5}},
         "required": ["queries"],
     },
 )
@@ -61,14 +58,7 @@ SCRAPE = ToolSpec(
     "URLs. Every page comes with its citation number.",
     {
         "type": "object",
-        "properties": {
-            "urls": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1, "maxLength": 8192},
-                "minItems": 1,
-                "maxItems": MAX_URLS,
-            }
-        },
+        "properties": {"urls": {"type": "array", "items": URL, "minItems": 1, "maxItems": MAX_URLS}},
         "required": ["urls"],
     },
 )

@@ -1,26 +1,29 @@
-"""The tools of the agent loop: their names, descriptions and schemas, and the check of a call's arguments."""
+"""The tools of the agent loop: their names, descriptions and schemas, and the check of a call's arguments.
+
+Beside the web, some tools search one source through a searcher of its own: vulnerabilities, Stack Exchange, the code of a
+project, what the user adds. Research offers them as gathering tools; which can be used is known to the assembly.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
-from nexi.types import ToolCall, ToolSpec
+from nexi.types import Query, ToolCall, ToolSpec
 
+QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
+URL = {"type": "string", "minLength": 1, "maxLength": 8192}
 WEB_SEARCH = ToolSpec(
     "web_search",
     "Search the web. Give 1 to 5 different queries; they run in parallel. Returns titles, URLs and snippets.",
     {
         "type": "object",
         "properties": {
-            "queries": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1, "maxLength": 1000},
-                "minItems": 1,
-                "maxItems": 5,
-                "description": "1 to 5 search queries",
-            }
+            "queries": {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5, "description": "1 to 5 search queries"}
         },
         "required": ["queries"],
     },
@@ -32,13 +35,7 @@ WEB_GET = ToolSpec(
     {
         "type": "object",
         "properties": {
-            "urls": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1, "maxLength": 8192},
-                "minItems": 1,
-                "maxItems": 8,
-                "description": "1 to 8 URLs, verbatim",
-            },
+            "urls": {"type": "array", "items": URL, "minItems": 1, "maxItems": 8, "description": "1 to 8 URLs, verbatim"},
             "instructions": {"type": "string", "description": "what to look for in these pages"},
             "get_full": {
                 "type": "boolean",
@@ -96,3 +93,51 @@ def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str
     if problems or not isinstance(value, dict):
         return {}, "; ".join(problems) or "the arguments must be an object"
     return value, ""
+
+
+# tools for one source
+
+OWN_DOMAINS = {"mathoverflow": "mathoverflow.net"} | {
+    name: f"{name}.com" for name in ("stackoverflow", "superuser", "serverfault", "askubuntu", "stackapps")
+}
+_SITE = {
+    "type": "string",
+    "minLength": 2,
+    "maxLength": 60,
+    "pattern": r"^[A-Za-z0-9.-]+$",
+    "description": "a site of the network such as superuser, askubuntu, unix or math; Stack Overflow where it is left out",
+}
+
+
+def build_spec(name: str, description: str, **more: Mapping[str, Any]) -> ToolSpec:
+    """A tool that takes a query."""
+    return ToolSpec(name, description, {"type": "object", "properties": {"query": QUERY, **more}, "required": ["query"]})
+
+
+EXTRA_SPECS = {
+    spec.name: spec
+    for spec in (
+        build_spec("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities."),
+        build_spec(
+            "stackexchange",
+            "Search questions of a Stack Exchange site. Returns each question with the text of its accepted answer.",
+            site=_SITE,
+        ),
+        build_spec(
+            "grep",
+            "Search the code of the user's project with a regular expression, as ripgrep does. Returns files with matching "
+            "lines; read a file by its URL to cite it.",
+        ),
+    )
+}
+BACKENDS_OF_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
+
+
+def build_query(template: Query, arguments: Mapping[str, Any]) -> Query:
+    """The query of one call. A site that the model names does not widen the sites that the user allows."""
+    site = str(arguments.get("site") or "")
+    if not site or template.sites:
+        return template
+    name = site.lower().removeprefix("www.")  # `unix` is unix.stackexchange.com
+    host = name if name.endswith((".com", ".net")) else OWN_DOMAINS.get(name, f"{name}.stackexchange.com")
+    return replace(template, sites=(host,))

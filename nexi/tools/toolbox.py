@@ -24,9 +24,8 @@ from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH
 from nexi.text.scope import plausible_day
-from nexi.tools.extra import build_query
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
-from nexi.tools.specs import LOCAL_SEARCH, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
+from nexi.tools.specs import LOCAL_SEARCH, SPECS, WEB_GET, WEB_SEARCH, build_query, parse_arguments
 from nexi.tools.summaries import MAX_FALLBACK_CHARS, MAX_SUMMARY_TOKENS, ExtractLimits, pick_chunks, summarise
 from nexi.types import Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key, is_web_url

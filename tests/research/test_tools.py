@@ -19,7 +19,7 @@ from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock, FakeWeb
-from nexi.tools.extra import EXTRA_SPECS
+from nexi.tools.specs import EXTRA_SPECS
 from nexi.types import FetchLimits, Hit, Query, ToolCall, ToolResult
 from tests.research.world import MARS, MOON, PAGES, SUN, TIDE
 
