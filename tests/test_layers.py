@@ -57,7 +57,6 @@ LAYER = {
             "checking.sentences",
             "checking.values",
             "tables.cells",
-            "tables.labels",
             "tables.picking",
         ],
         PURE,

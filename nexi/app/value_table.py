@@ -27,8 +27,7 @@ from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
 from nexi.files import replace_file
 from nexi.prompts import render
 from nexi.tables.cells import Cell, Column, Row, ValueTable, parse_columns, place_quote
-from nexi.tables.labels import choose_labelled, list_labelled, list_sentences
-from nexi.tables.picking import Saying, choose_saying, pick_value
+from nexi.tables.picking import Saying, choose_labelled, choose_saying, list_labelled, list_sentences, pick_value
 from nexi.tables.reading import ask_row
 from nexi.types import Page
 from nexi.urls import is_web_url

@@ -6,8 +6,7 @@ import pytest
 
 from nexi.errors import QuestionError
 from nexi.tables.cells import Column, find_quote, parse_columns, place_quote
-from nexi.tables.labels import choose_labelled, list_labelled
-from nexi.tables.picking import Saying, choose_saying, pick_value
+from nexi.tables.picking import Saying, choose_labelled, choose_saying, list_labelled, pick_value
 
 SHEET = """# Income
 
