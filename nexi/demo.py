@@ -147,9 +147,9 @@ class _HandbookHandler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve_handbook(folder: Path | None = None) -> Iterator[str]:
+def serve_handbook() -> Iterator[str]:
     """Serve the handbook on a loopback port; yields `127.0.0.1:port`."""
-    handbook = _Handbook(folder or _handbook_folder())
+    handbook = _Handbook(_handbook_folder())
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("HandbookHandler", (_HandbookHandler,), {"handbook": handbook}))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

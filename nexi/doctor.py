@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from nexi import __version__
 from nexi.app import Nexi, SystemClock, open_runs
@@ -71,9 +71,6 @@ RUNG_MESSAGES = {
     "text": "no tool calls or JSON schema, but text works",
 }
 
-Resolve: TypeAlias = Callable[[str, int], Awaitable[Any]]
-ServerTime: TypeAlias = Callable[[str], Awaitable[datetime | None]]
-
 
 class Check(Struct, frozen=True):
     """One line. `area` groups checks: a search needs one that is ok in each of NEEDED_AREAS."""
@@ -89,7 +86,7 @@ class Check(Struct, frozen=True):
         return self.name.partition(" ")[0]
 
     def as_json(self) -> dict[str, Any]:
-        return {"name": self.name, "ok": self.ok, "message": self.message, "cause": self.cause, "fix": self.fix}
+        return asdict(self)
 
 
 NEEDED_AREAS = ("config", "model", "search", "fetch")
@@ -113,8 +110,8 @@ class DoctorEnvironment(Struct, frozen=True):
     clock: Clock = SystemClock()
     ports: Mapping[str, int] = msgspec.field(default_factory=lambda: PORTS)
     deadline_s: float = DEADLINE_S
-    resolve: Resolve | None = None
-    server_time: ServerTime | None = None
+    resolve: Callable[[str, int], Awaitable[Any]] | None = None
+    server_time: Callable[[str], Awaitable[datetime | None]] | None = None
     libraries: tuple[str, ...] = LIBRARIES
 
 
@@ -463,7 +460,7 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
         await store.lexical("nexi", count=1)
         stats = await store.stats()
     except StoreError as error:
-        return [Check("knowledge", False, error.message, error.cause, error.fix)]
+        return [_failed_check("knowledge", error)]
     contents = f"{stats.sources:,} sources, {stats.chunks:,} passages, {stats.bytes / 1e6:,.1f} MB in {store.name}"
     if stats.damage:
         return [Check("knowledge", False, contents, stats.damage, "nexi doctor --repair")]

@@ -84,12 +84,11 @@ class LLMError(NexiError):
         cause: str = "",
         fix: str = "",
         code: str = "",
-        actor: Actor | None = None,
         status: int = 0,
         retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(message, cause=cause, fix=fix, code=code, actor=actor)
+        super().__init__(message, cause=cause, fix=fix, code=code)
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after

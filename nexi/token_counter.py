@@ -68,11 +68,6 @@ def bound_tokens(messages: Sequence[AnyMessage]) -> int:
     return TOKENS_PER_MESSAGE * len(messages) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
-def fits(messages: Sequence[AnyMessage], limit: int, encoding: str | Encoding = DEFAULT_ENCODING) -> bool:
-    """Whether a conversation has at most `limit` tokens, counting only when its bytes leave a doubt."""
-    return bound_tokens(messages) <= limit or count_messages_tokens(messages, encoding) <= limit
-
-
 class TokenCounter:
     """One run's counter. A conversation is counted again before every request, so each turn is counted once and kept."""
 
@@ -96,6 +91,7 @@ class TokenCounter:
         return bound_tokens(messages)
 
     def at_most(self, messages: Sequence[Message], limit: int) -> bool:
+        """Whether a conversation has at most `limit` tokens, counting only when its bytes leave a doubt."""
         return self.upper_bound(messages) <= limit or self.count_messages(messages) <= limit
 
 

@@ -16,7 +16,6 @@ from nexi.token_counter import (
     count_messages_tokens,
     count_tokens,
     estimate_page_tokens,
-    fits,
     get_encoding,
 )
 from nexi.types import Message, ToolCall
@@ -98,8 +97,7 @@ def test_fitting_is_exact_at_the_limit() -> None:
     messages = [Message("user", "hello world " * 50)]
     exact = count_messages_tokens(messages)
     counter = TokenCounter("cl100k_base")
-    assert [fits(messages, limit) for limit in (exact - 1, exact, exact + 1)] == [False, True, True]
-    assert [counter.at_most(messages, limit) for limit in (exact - 1, exact)] == [False, True]
+    assert [counter.at_most(messages, limit) for limit in (exact - 1, exact, exact + 1)] == [False, True, True]
     assert (counter.count_messages(messages), counter.count("hello world")) == (exact, 2)
     assert counter.upper_bound(messages) == bound_tokens(messages)
 
@@ -107,7 +105,6 @@ def test_fitting_is_exact_at_the_limit() -> None:
 def test_no_table_is_loaded_while_the_bytes_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_counter, "_load_encoding", lambda name: pytest.fail(f"{name} was loaded"))
     messages = [Message("user", "hello " * 100)]
-    assert fits(messages, 1000)
     assert TokenCounter().at_most(messages, 1000)
     assert count_tokens("") == 0
 

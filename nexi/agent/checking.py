@@ -8,7 +8,7 @@ the reading; only a strict answer waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from msgspec.structs import replace
@@ -110,11 +110,10 @@ class AnswerChecker:
 
     def open_check(self, *, by_model: bool = True) -> AnswerCheck:
         """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
-        release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
         return AnswerCheck(
             self.context.session,
             self.verifier,
-            release,
+            lambda text: self.context.emit.delta(TextDelta(text)),
             by_model=by_model,
             show_marks=self._emit_marks,
             renumbers=True,
@@ -196,7 +195,7 @@ class AnswerChecker:
             await context.warn("search_failed", why)
         if review:
             await self._warn_about_review(review)
-        notes = [note for note in (self._name_readings(clean), self._name_age(clean)) if note]
+        notes = self._list_notes(clean)
         for note in notes:
             context.emit.delta(TextDelta(f"\n\n{note}"))
         conflicts = await self._report_conflicts(review)
@@ -238,22 +237,20 @@ class AnswerChecker:
         last = max((i for i, text in enumerate(earlier) if context.question in text), default=0)
         return find_open_reference(context.question, " ".join(earlier[:last]))
 
-    def _name_readings(self, text: str) -> str:
-        """A line that says what the question leaves open, with what the cited pages are about."""
-        kind = self._find_open_reference() if self.context.rate_pages else ""
-        subjects = {name_subject(source.title): source.number for source in self._list_cited(text) if source.title}
-        readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items()]
-        about = f"; this answer is about {' and '.join(readings[:MAX_NAMED])}" if kind and readings else ""
-        return f"The question does not say which {kind} is meant{about}." if kind else ""
-
-    def _name_age(self, text: str) -> str:
-        """A line with the day of the newest source, where the question asks for what holds now."""
-        days = [day for source in self._list_cited(text) if (day := plausible_day(source.imprint))]
-        if not days or not asks_for_now(self.context.question):
-            return ""
-        months = (self.context.clock.now().date() - date.fromisoformat(max(days))).days // 30
-        age = f", {months} months ago" if months > 1 else ""
-        return f"**As of {name_day(max(days))}{age}**"
+    def _list_notes(self, text: str) -> list[str]:
+        """What the question leaves open, with what the cited pages are about; and their newest day, if it asks about now."""
+        notes, sources = [], self._list_cited(text)
+        if kind := self._find_open_reference() if self.context.rate_pages else "":
+            subjects = {name_subject(source.title): source.number for source in sources if source.title}
+            readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items()]
+            about = f"; this answer is about {' and '.join(readings[:MAX_NAMED])}" if readings else ""
+            notes.append(f"The question does not say which {kind} is meant{about}.")
+        days = [day for source in sources if (day := plausible_day(source.imprint))]
+        if days and asks_for_now(self.context.question):
+            months = (self.context.clock.now().date() - date.fromisoformat(max(days))).days // 30
+            age = f", {months} months ago" if months > 1 else ""
+            notes.append(f"**As of {name_day(max(days))}{age}**")
+        return notes
 
     async def _warn_about_sources(self, sources: Sequence[Source]) -> None:
         """Warn of cited pages that are stored, retracted, or in another language than the question."""

@@ -86,10 +86,9 @@ def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.n
     return words or (["notepad"] if windows else ["vi"])
 
 
-def reader_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
+def reader_environment() -> dict[str, str]:
     """What a process that reads strangers' documents gets of the environment: paths and languages, no key."""
-    env = os.environ if env is None else env
-    return {name: env[name] for name in READER_VARIABLES if name in env}
+    return {name: os.environ[name] for name in READER_VARIABLES if name in os.environ}
 
 
 def wants_color(env: Mapping[str, str] | None = None) -> bool:

@@ -116,19 +116,12 @@ def save_config(config: Config, path: Path | str | None = None) -> Path:
     return place
 
 
-def change_config(
-    changes: Mapping[str, Any],
-    *,
-    remove: Iterable[str] = (),
-    path: Path | str | None = None,
-    env: Mapping[str, str] | None = None,
-) -> Path:
+def change_config(changes: Mapping[str, Any], *, remove: Iterable[str] = (), path: Path | str | None = None) -> Path:
     """Set and remove settings of the file, and leave the rest of it as it is. Raises ConfigError or StoreError.
 
     The changed file is checked, so that an unusable setting can be corrected. The environment is not read.
     """
-    env = os.environ if env is None else env
-    place = Path(path).absolute() if path is not None else nexi_home(env) / "config.json"
+    place = Path(path).absolute() if path is not None else nexi_home() / "config.json"
     removals = {*remove, *changes}
     if "base_url" in removals:
         removals.add("page_base_url")
@@ -141,7 +134,6 @@ def change_config(
     return save_config(config, place)
 
 
-def read_file_settings(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+def read_file_settings(path: Path | None = None) -> dict[str, Any]:
     """The settings of the file under their present names, unchecked. Raises ConfigError."""
-    env = os.environ if env is None else env
-    return select_settings(read_file(Path(path).absolute() if path is not None else nexi_home(env) / "config.json"))
+    return select_settings(read_file(path or nexi_home() / "config.json"))

@@ -63,12 +63,10 @@ class LocalServer(Struct, frozen=True):
         return next((m for m in self.models if m.name in (name, f"{name}:latest")), None)
 
 
-async def find_servers(
-    ports: Mapping[str, int] = PORTS, *, host: str = "127.0.0.1", patience_s: float = PATIENCE_S
-) -> list[LocalServer]:
+async def find_servers(ports: Mapping[str, int] = PORTS) -> list[LocalServer]:
     """The servers that answer on their usual ports, in the order of `ports`; two kinds may share a port."""
-    async with _open_client(patience_s) as client:
-        replies = await _gather_all(_ask_server(kind, f"http://{host}:{port}", client) for kind, port in ports.items())
+    async with _open_client(PATIENCE_S) as client:
+        replies = await _gather_all(_ask_server(kind, f"http://127.0.0.1:{port}", client) for kind, port in ports.items())
     servers: dict[str, LocalServer] = {}
     for server in filter(None, replies):
         servers.setdefault(server.base_url, server)

@@ -65,19 +65,12 @@ class OnnxPairModel:
     """The PairModel port over an installed folder."""
 
     def __init__(self, folder: ModelFolder, clock: Clock) -> None:
+        self.name, self.digest = folder.name, folder.digest
         self._folder = folder
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="nexi-proof")
         self._loaded: CrossEncoder | None = None
         self._problem = ""
-
-    @property
-    def name(self) -> str:
-        return self._folder.name
-
-    @property
-    def digest(self) -> str:
-        return self._folder.digest
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         try:
