@@ -11,36 +11,34 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from nexi import urls
 from nexi.stores import _faults, _scope
-from nexi.stores.schema import CHUNKS, IndexedBody, index_bodies, read_meta, set_meta, unindex_body
+from nexi.stores.schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
 from nexi.stores.vectors import VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
-MIN_HOLES = 4096  # below that, empty slots are not worth the copying
 MAX_HOLE_SHARE = 0.25
 
 
 class StoreTransaction:
-    """One transaction's work. Slots that it frees are blanked by `done`, when the transaction is over."""
+    """One transaction's work. Slots that it frees are blanked by `after_commit`, when the transaction is over.
 
-    def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int = MIN_HOLES) -> None:
+    Below `min_holes` empty slots it moves no vectors.
+    """
+
+    def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int) -> None:
         self._db = db
         self._min_holes = min_holes
         self._vectors = vectors
         self._freed: list[tuple[int, int]] = []
         self._to_index: list[IndexedBody] = []
         self._wrote = False
-        self._moved = False
 
     def put(self, pages: Sequence[IndexedPage], embedder: str) -> None:
         for page in pages:
-            if len(page.chunks) > CHUNKS:
-                raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
-            if page.vectors and len(page.vectors) != len(page.chunks):
-                raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+            check_chunks(page)
         dims = next((len(v) for page in pages for v in page.vectors), 0)
         if dims:
             self._claim_embedder(embedder, dims)
@@ -56,7 +54,7 @@ class StoreTransaction:
         body = self._db.execute("SELECT id FROM bodies WHERE digest = ?", (source.digest,)).fetchone()
         if body is None:
             return False
-        self._put_source(source, int(body[0]))
+        self._put_source(source, *body)
         self._next_slot()
         return True
 
@@ -65,9 +63,10 @@ class StoreTransaction:
         for url in addresses:
             row = self._db.execute("SELECT id, body FROM sources WHERE key = ?", (key_of(url),)).fetchone()
             if row is not None:
-                self._db.execute("DELETE FROM tags WHERE source = ?", row[:1])
-                self._db.execute("DELETE FROM sources WHERE id = ?", row[:1])
-                self._drop_unused(int(row[1]))
+                source, body = row
+                self._db.execute("DELETE FROM tags WHERE source = ?", (source,))
+                self._db.execute("DELETE FROM sources WHERE id = ?", (source,))
+                self._drop_unused(body)
                 count += 1
         self._next_slot()
         return count
@@ -83,21 +82,19 @@ class StoreTransaction:
             row = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
             if row is None or number >= row[1]:
                 continue
-            slot = int(row[0])
+            slot, count = row
             if slot < 0:
-                slot = self._take_slots(body, int(row[1]))
-                self._write_rows(slot, empty_rows(int(row[1]), dims))
+                slot = self._take_slots(body, count)
+                self._write_rows(slot, empty_rows(count, dims))
             self._write_rows(slot + number, unit_rows([vector], dims))
             self._db.execute("DELETE FROM unembedded WHERE id = ?", (int(name),))
         self._next_slot()
 
     def forget_vectors(self) -> None:
-        epoch = self._read_number("epoch")
         self._db.execute("UPDATE bodies SET slot = -1 WHERE slot >= 0")
         self._db.execute("INSERT OR IGNORE INTO unembedded SELECT id FROM chunks")
-        for key, value in (("embedder", ""), ("dims", 0), ("slots", 0), ("holes", 0), ("epoch", epoch + 1)):
-            set_meta(self._db, key, value)
-        self._moved = True
+        self._set_embedder("", 0)
+        self._begin_epoch(self._read_number("epoch") + 1, 0)
         self._next_slot()
 
     def after_commit(self) -> None:
@@ -105,20 +102,27 @@ class StoreTransaction:
         epoch, dims = self._read_number("epoch"), self._read_number("dims")
         for slot, count in self._freed:
             self._vectors.blank_rows(epoch, slot, count, dims)
-        if self._moved:
-            self._vectors.drop_before(epoch)
+        self._vectors.drop_before(epoch)
 
     def _read_number(self, key: str) -> int:
-        return int(read_meta(self._db, key) or 0)
+        return int(read_meta(self._db, key))
 
     def _claim_embedder(self, embedder: str, dims: int) -> None:
         """Remember who makes the vectors, or refuse another."""
         stored_embedder, stored_dims = read_meta(self._db, "embedder"), self._read_number("dims")
         if not stored_dims:
-            set_meta(self._db, "embedder", embedder)
-            set_meta(self._db, "dims", dims)
+            self._set_embedder(embedder, dims)
         elif (stored_embedder, stored_dims) != (embedder, dims):
             raise _faults.other_embedder(stored_embedder, stored_dims, embedder, dims)
+
+    def _set_embedder(self, embedder: str, dims: int) -> None:
+        set_meta(self._db, "embedder", embedder)
+        set_meta(self._db, "dims", dims)
+
+    def _begin_epoch(self, epoch: int, slots: int) -> None:
+        """Name other files for the vectors: there so many slots are taken, and none of them is free."""
+        for key, value in (("epoch", epoch), ("slots", slots), ("holes", 0)):
+            set_meta(self._db, key, value)
 
     def _put_body(self, page: IndexedPage) -> int:
         """The body of this content; written anew where it is unknown or was cut another way."""
@@ -135,7 +139,7 @@ class StoreTransaction:
             self._db.execute("UPDATE bodies SET fingerprint = ?, title = ?, chunks = ?, words = ? WHERE id = ?", (*about, body))
         else:
             sql = "INSERT INTO bodies(digest, fingerprint, title, chunks, words) VALUES (?, ?, ?, ?, ?)"
-            body = int(self._db.execute(sql, (digest, *about)).lastrowid or 0)
+            body = cast("int", self._db.execute(sql, (digest, *about)).lastrowid)
         chunks = [
             (
                 body * CHUNKS + n,
@@ -179,15 +183,15 @@ class StoreTransaction:
             clean_text(source.updated),
         )
         before = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone()
-        if before is None:
-            number = int(self._db.execute(_NEW_SOURCE, row).lastrowid or 0)
+        number, former_body = before or (None, body)
+        if number is None:
+            number = self._db.execute(_NEW_SOURCE, row).lastrowid
         else:
-            number = int(before[0])
             self._db.execute(_SAME_SOURCE, (*row, number))
             self._db.execute("DELETE FROM tags WHERE source = ?", (number,))
         self._db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((clean_text(tag), number) for tag in source.tags))
-        if before is not None and int(before[1]) != body:
-            self._drop_unused(int(before[1]))
+        if former_body != body:
+            self._drop_unused(former_body)
 
     def _drop_unused(self, body: int) -> None:
         """A body to which no URL leads any more goes, with all it has."""
@@ -198,13 +202,9 @@ class StoreTransaction:
     def _drop_contents(self, body: int) -> None:
         self._index_words()
         title, slot, count = self._db.execute("SELECT title, slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
-        ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
-        rows = self._db.execute(
-            "SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids
-        ).fetchall()
-        unindex_body(self._db, IndexedBody(body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows]))
-        self._db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", ids)
-        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", ids)
+        unindex_body(self._db, read_body(self._db, body, title))
+        self._db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", span_of(body))
+        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", span_of(body))
         if slot >= 0:
             self._db.execute("UPDATE bodies SET slot = -1 WHERE id = ?", (body,))
             self._free_slots(slot, count)
@@ -216,7 +216,7 @@ class StoreTransaction:
             self._free_slots(slot, count)
         rows = unit_rows(vectors, dims)
         self._write_rows(self._take_slots(body, len(rows)), rows)
-        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", (body * CHUNKS, body * CHUNKS + CHUNKS - 1))
+        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", span_of(body))
 
     def _take_slots(self, body: int, count: int) -> int:
         slot = self._read_number("slots")
@@ -251,10 +251,9 @@ class StoreTransaction:
             self._vectors.write(epoch + 1, end, vectors.rows[slot : slot + count])
             self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
             end += count
-        for key, value in (("epoch", epoch + 1), ("slots", end), ("holes", 0)):
-            set_meta(self._db, key, value)
+        self._begin_epoch(epoch + 1, end)
         self._freed.clear()
-        self._wrote = self._moved = True
+        self._wrote = True
 
 
 _NAMES = "key, url, body, title, domain, host, language, fetched_at, tags, published, updated"
@@ -286,6 +285,14 @@ def count_words(page: IndexedPage) -> int:
 def clean_text(text: str) -> str:
     """Half a surrogate pair cannot be stored as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def check_chunks(page: IndexedPage) -> None:
+    """Raise StoreError for a page with too many chunks, or with some that have a vector and some that have none."""
+    if len(page.chunks) > CHUNKS:
+        raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+    if page.vectors and len(page.vectors) != len(page.chunks):
+        raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
 
 
 def vector_length(pages: Sequence[IndexedPage]) -> int:

@@ -277,7 +277,7 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
         sources = list(_read_rows(db, "sources", columns))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
-            _thread.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
+            _thread.in_transaction(new, partial(StoreTransaction(new, vectors, schema.MIN_HOLES).put, batch, embedder))
             on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
         saved_pages.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))

@@ -22,6 +22,7 @@ from nexi.types import Chunk
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
 VERSION = 6
 CHUNKS = 65536
+MIN_HOLES = 4096  # below that, empty slots are not worth the copying
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
 WORDS = """
@@ -98,11 +99,7 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
         set_meta(db, "pages", 0)
         set_meta(db, "page_terms", 0)
         for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
-            ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
-            rows = db.execute(
-                "SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids
-            ).fetchall()
-            index_bodies(db, [IndexedBody(body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])])
+            index_bodies(db, [read_body(db, body, title)])
         set_meta(db, "terms", TERMS)
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -154,6 +151,17 @@ class IndexedBody(NamedTuple):
     body: int
     title: str
     chunks: Sequence[tuple[int, Chunk]]
+
+
+def span_of(body: int) -> tuple[int, int]:
+    """The first and the last id that the chunks of a body may have."""
+    return body * CHUNKS, body * CHUNKS + CHUNKS - 1
+
+
+def read_body(db: sqlite3.Connection, body: int, title: str) -> IndexedBody:
+    """What is findable of a stored body."""
+    rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", span_of(body))
+    return IndexedBody(body, title, [(number, Chunk(*texts)) for number, *texts in rows])
 
 
 def index_bodies(db: sqlite3.Connection, bodies: Sequence[IndexedBody]) -> None:

@@ -19,7 +19,7 @@ from nexi.stores import _faults, _reading, salvage, schema
 from nexi.stores._reading import Nearest
 from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
 from nexi.stores._words import MAX_SCORED, WordIndex
-from nexi.stores._writing import MIN_HOLES, StoreTransaction
+from nexi.stores._writing import StoreTransaction
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
@@ -33,7 +33,7 @@ class StoreLimits(Struct, frozen=True):
     """How much a search compares exactly, and how many empty slots are worth closing."""
 
     max_scored: int = MAX_SCORED
-    min_holes: int = MIN_HOLES
+    min_holes: int = schema.MIN_HOLES
     first_pass: FirstPass = DEFAULT_FIRST_PASS
 
 

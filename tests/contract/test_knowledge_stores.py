@@ -310,6 +310,26 @@ async def test_putting_the_same_page_again_changes_only_what_is_said_of_it(store
     assert (await store.stats()).chunks == 2
 
 
+async def test_a_page_put_again_without_vectors_keeps_those_it_has(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    await store.put([replace(SUN, vectors=())])
+    assert ((await store.stats()).unembedded, await store.list_unembedded()) == (0, [])
+
+
+async def test_a_page_put_again_with_its_vectors_waits_for_them_no_longer(store: KnowledgeStore) -> None:
+    await store.put([replace(waiting, vectors=()) for waiting in PAGES])
+    await store.put([SUN], embedder=MODEL)
+    assert sorted(found(await store.list_unembedded())) == sorted(
+        [*((MOON.source.url, n) for n in (0, 1)), (CAT.source.url, 0)]
+    )
+
+
+async def test_no_vectors_at_all_name_no_model(store: KnowledgeStore) -> None:
+    await store.put([replace(MOON, vectors=())])
+    await store.add_vectors({}, embedder=MODEL)
+    assert ((await store.stats()).embedder, (await store.stats()).unembedded) == ("", 2)
+
+
 async def test_a_page_put_again_is_found_under_its_new_tags_alone(store: KnowledgeStore) -> None:
     await store.put([MOON], embedder=MODEL)
     await store.put([replace(MOON, source=replace(MOON.source, tags=("new",)))], embedder=MODEL)
@@ -339,6 +359,19 @@ async def test_a_page_cut_another_way_replaces_the_former_chunks(store: Knowledg
     await store.put([IndexedPage(MOON.source, (Chunk(whole),), (vector(whole),))], embedder=MODEL)
     assert [p.text for p in await store.passages(MOON.source.url)] == [whole]
     assert (await store.stats()).chunks == 1
+
+
+@pytest.mark.distances
+async def test_a_page_cut_another_way_gets_new_vectors_and_leaves_those_of_others(store: KnowledgeStore) -> None:
+    await store.put([MOON, SUN], embedder=MODEL)
+    pieces = tuple(Chunk(text) for text in ("The Moon is 384,400 km", "away.", "It orbits the Earth", "in 27 days."))
+    await store.put([IndexedPage(MOON.source, pieces)])
+    waiting = await store.list_unembedded()
+    assert [p.text for p in waiting] == [piece.text for piece in pieces]
+    await store.add_vectors({p.id: vector(p.text) for p in waiting}, embedder=MODEL)
+    for text, place in (("It orbits the Earth", (MOON.source.url, 2)), (SUN.chunks[0].text, (SUN.source.url, 0))):
+        [nearest] = await store.dense(vector(text), embedder=MODEL, count=1)
+        assert (found([nearest]), nearest.score) == ([place], pytest.approx(1.0, abs=1e-3))
 
 
 @pytest.mark.distances

@@ -20,8 +20,9 @@ from nexi.errors import StoreError
 from nexi.install import install_command
 from nexi.stores import salvage, schema
 from nexi.stores._thread import SqliteThread, open_database
+from nexi.stores._writing import StoreTransaction, check_chunks, vector_length
 from nexi.stores.sqlite import SqliteStore, StoreLimits
-from nexi.stores.vectors import FirstPass
+from nexi.stores.vectors import FirstPass, VectorWriter
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
 
@@ -169,14 +170,20 @@ async def test_a_page_that_changes_within_one_write_leaves_nothing_of_what_it_wa
 
 
 async def test_a_removed_page_leaves_nothing_in_any_table(path: Path, store: SqliteStore) -> None:
+    chunk = Chunk("Tides come twice.", heading="Sea", context="From a book.")
+    headed = IndexedPage(StoredSource("https://n.example/3", title="Tides"), (chunk,))
     waiting = IndexedPage(StoredSource("https://n.example/2", digest="2", tags=("private",)), (Chunk("Waits for a vector."),))
     tagged = page(1, "The moon is far.")
     tagged = IndexedPage(structs.replace(tagged.source, tags=("private", "moon")), tagged.chunks, tagged.vectors)
     await store.put([tagged, waiting], embedder="letters")
+    assert await store.link(structs.replace(tagged.source, url="https://copy.example/1"))
+    await store.put([headed], embedder="letters")
     generation = read_generation(path)
-    assert await store.remove(["https://n.example/1", "https://n.example/2"]) == 2
+    assert (
+        await store.remove([f"https://{name}" for name in ("n.example/3", "n.example/1", "copy.example/1", "n.example/2")]) == 4
+    )
     with closing(sqlite3.connect(path)) as db:
-        tables = ("bodies", "sources", "tags", "chunks", "unembedded")
+        tables = ("bodies", "sources", "tags", "chunks", "unembedded", "word_places")
         counts = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}  # noqa: S608
     assert counts == dict.fromkeys(tables, 0)
     assert read_generation(path) == generation + 1  # so that no reader goes on with what it had chosen
@@ -185,6 +192,76 @@ async def test_a_removed_page_leaves_nothing_in_any_table(path: Path, store: Sql
 def read_generation(path: Path) -> int:
     with closing(sqlite3.connect(path)) as db:
         return int(schema.read_meta(db, "generation"))
+
+
+async def test_every_change_begins_a_generation(store: SqliteStore, path: Path) -> None:
+    """By it the readers of all processes notice that what they had chosen is of another moment."""
+    vectors = array("f", [1.0, 1.0])
+    generations = [read_generation(path) if path.exists() else 0]
+    for change in (
+        store.put([IndexedPage(StoredSource("https://n.example/1", digest="1"), (Chunk("alpha"),))]),
+        store.link(StoredSource("https://copy.example/1", digest="1")),
+        store.add_vectors({str(schema.CHUNKS): vectors}, embedder="e"),
+        store.forget_vectors(),
+        store.remove(["https://n.example/1"]),
+    ):
+        await change
+        generations.append(read_generation(path))
+    assert generations == [0, 1, 2, 3, 4, 5]
+
+
+def read_vector_files(path: Path) -> dict[str, list[float | None]]:
+    """The numbers of the pages (see `page`) whose vectors each file holds, None for an empty row."""
+    rows_by_file = {}
+    for file in path.with_name(f"{path.name}-vectors").glob("*.f32"):
+        numbers = array("f", file.read_bytes())
+        rows = [numbers[at : at + 3] for at in range(0, len(numbers), 3)]
+        rows_by_file[file.name] = [None if row[0] != row[0] else round(row[0] / row[2], 3) for row in rows]
+    return rows_by_file
+
+
+async def test_the_vectors_of_a_page_that_is_gone_or_changed_are_erased(store: SqliteStore, path: Path) -> None:
+    await store.put([page(number, "one") for number in (1, 2, 3)], embedder="e")
+    await store.remove(["https://n.example/3"])
+    await store.put([page(1, "one")], embedder="e")  # its vector goes to another row
+    assert read_vector_files(path) == {"1.f32": [None, 2, None, 1]}
+    await store.forget_vectors()
+    assert read_vector_files(path) == {}
+    [first, _] = await store.list_unembedded()
+    await store.add_vectors({first.id: array("f", [5.0, 0.0, 1.0])}, embedder="e")
+    assert read_vector_files(path) == {"2.f32": [5]}
+
+
+async def test_vectors_move_to_other_files_when_more_than_a_quarter_of_their_rows_are_empty(path: Path) -> None:
+    store = SqliteStore(path, limits=StoreLimits(min_holes=1))
+    await store.put([page(number, "one") for number in range(12)], embedder="e")
+    counts = []
+    for version, numbers in ((1, range(4)), (1, range(4, 5)), (2, range(4)), (2, range(4, 5))):
+        await store.put([page(number, "one", version=version) for number in numbers], embedder="e")
+        counts.append({name: len(rows) for name, rows in read_vector_files(path).items()})
+    assert counts == [{"1.f32": 16}, {"2.f32": 12}, {"2.f32": 16}, {"3.f32": 12}]
+    await store.aclose()
+
+
+def test_content_that_another_process_removed_meanwhile_is_not_linked(path: Path) -> None:
+    with closing(open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
+        linking = StoreTransaction(db, VectorWriter(path), min_holes=0)
+        assert linking.link(StoredSource("https://n.example/1", digest="gone")) is False
+
+
+def test_a_page_has_as_many_chunks_as_its_ids_can_tell_apart() -> None:
+    source, chunks = StoredSource("https://n.example/1"), (Chunk("alpha"),) * schema.CHUNKS
+    check_chunks(IndexedPage(source, chunks))
+    with pytest.raises(StoreError, match="too long"):
+        check_chunks(IndexedPage(source, (*chunks, Chunk("beta"))))
+
+
+@pytest.mark.parametrize(
+    ("pages", "length"),
+    [([], 0), ([IndexedPage(StoredSource("https://n.example/1"), (Chunk("alpha"),))], 0), ([page(1, "alpha")], 3)],
+)
+def test_the_length_of_vectors_is_that_of_the_first_one(pages: list[IndexedPage], length: int) -> None:
+    assert vector_length(pages) == length
 
 
 async def test_of_two_chunks_alike_the_one_whose_page_says_more_comes_first(store: SqliteStore) -> None:
