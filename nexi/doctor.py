@@ -29,6 +29,7 @@ from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
 from nexi.install import install_command, other_package, reader_command
 from nexi.notices import map_notice
 from nexi.ports import LLM, Clock, SearchBackend
+from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ SETUP_FIX = "choose a model: nexi config setup"
 PROBE_TOOL = ToolSpec(
     "report",
     "Report that you are ready.",
-    {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]},
+    object_schema({"ready": {"type": "boolean"}}),
 )
 RUNG_MESSAGES = {
     "native": "tool calls work",

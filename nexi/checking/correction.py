@@ -15,7 +15,7 @@ from nexi.checking.review import find_opening
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check_schema
+from nexi.structured.schema_check import check_schema, object_schema
 from nexi.types import Message
 
 MAX_SENTENCES = 40
@@ -41,19 +41,8 @@ async def rewrite_sentences(
         lines = [f"Sentence {n}: {sentence}", f"What is wrong: {each.claim.reason}"]
         lines += (f"Page [{page}] says: {quote_text(words[:MAX_SPAN_CHARS])}" for page, words in each.passages)
         parts.append("\n".join(lines))
-    entry = {
-        "type": "object",
-        "properties": {"n": {"type": "integer"}, "text": {"type": "string"}},
-        "required": ["n", "text"],
-        "additionalProperties": False,
-    }
-    sentences = {"type": "array", "items": entry, "maxItems": len(batch)}
-    schema = {
-        "type": "object",
-        "properties": {"sentences": sentences},
-        "required": ["sentences"],
-        "additionalProperties": False,
-    }
+    entry = object_schema({"n": {"type": "integer"}, "text": {"type": "string"}}, is_closed=True)
+    schema = object_schema({"sentences": {"type": "array", "items": entry, "maxItems": len(batch)}}, is_closed=True)
     reply = await llm.complete(
         [Message("system", render("correction", folder=prompts_folder)), Message("user", "\n\n".join(parts))],
         max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(batch))),

@@ -19,6 +19,7 @@ from nexi.prompts import render
 from nexi.research.parts import find_antecedent, find_subject, has_pronoun, name_subject, split_enumeration
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import object_schema
 from nexi.text.names import find_names
 from nexi.text.sentences import sentence_bounds
 from nexi.text.words import content_words
@@ -38,14 +39,12 @@ MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
 MAX_CONVERSATION_CHARS = 6000
 MAX_NAMES = 2  # of a question with one part, because a comparison has two sides
-SCHEMA = {
-    "type": "object",
-    "properties": {
+SCHEMA = object_schema(
+    {
         "complexity": {"type": "integer", "minimum": 1, "maximum": 3},
         "tasks": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_TASKS},
-    },
-    "required": ["complexity", "tasks"],
-}
+    }
+)
 QUESTION_PREFIX = "Question: "
 LIST_KEYS = ("tasks", "agenda", "queries", "items", "plan")
 TEXT_KEYS = ("task", "query", "question", "title", "name", "description")

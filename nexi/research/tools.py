@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
+from nexi.structured.schema_check import object_schema
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import FINAL_ANSWER, QUERY, URL, WEB_GET, WEB_SEARCH, parse_arguments
@@ -41,11 +42,7 @@ MIN_DESCRIPTION_CHARS = 80
 SEARCH = ToolSpec(
     "search",
     "Search the web. Give 1 to 5 different queries; they run in parallel and count as one gathering call.",
-    {
-        "type": "object",
-        "properties": {"queries": {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5}},
-        "required": ["queries"],
-    },
+    object_schema({"queries": {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5}}),
 )
 LOCAL_SEARCH = replace(
     SEARCH,
@@ -56,11 +53,7 @@ SCRAPE = ToolSpec(
     SCRAPING_TOOL,
     "Read pages. The first call only tells which of your URLs others have read; then come three batches of at most 3, 2 and 3 "
     "URLs. Every page comes with its citation number.",
-    {
-        "type": "object",
-        "properties": {"urls": {"type": "array", "items": URL, "minItems": 1, "maxItems": MAX_URLS}},
-        "required": ["urls"],
-    },
+    object_schema({"urls": {"type": "array", "items": URL, "minItems": 1, "maxItems": MAX_URLS}}),
 )
 RESEARCH_TOOL_NAMES = {WEB_SEARCH.name: SEARCH.name, WEB_GET.name: SCRAPE.name}
 

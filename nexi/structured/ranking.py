@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.structured.json_reader import parse_json, parse_lenient
-from nexi.structured.schema_check import check_schema
+from nexi.structured.schema_check import check_schema, object_schema
 
 MAX_REASON = 500
 MAX_WHY = 80
@@ -21,6 +21,8 @@ MAX_GAPS = 8
 MAX_GAP = 200
 MAX_QUERY = 300
 ENOUGH = 0.8  # the score of an Assessment from which nothing more needs to be looked for
+_TEXT = {"type": "string"}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 
 
 class Pick(Struct, frozen=True):
@@ -54,12 +56,7 @@ def pick_schema(count: int, want: int) -> dict[str, Any]:
     """`{"pick": [...]}`: as many distinct indices as wanted, or as there are."""
     most = max(0, min(count, want))
     items = {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)}
-    return {
-        "type": "object",
-        "properties": {"pick": {"type": "array", "items": items, "maxItems": most}},
-        "required": ["pick"],
-        "additionalProperties": False,
-    }
+    return object_schema({"pick": {"type": "array", "items": items, "maxItems": most}}, is_closed=True)
 
 
 def read_pick(text: str, count: int, want: int) -> Pick:
@@ -102,17 +99,9 @@ def pick_or_first(text: str, count: int, want: int) -> Pick:
 
 def scores_schema(count: int) -> dict[str, Any]:
     """`{"ranked": [{"i", "score", "reasoning"}]}`, one entry for each candidate."""
-    entry = {
-        "type": "object",
-        "properties": {
-            "i": {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)},
-            "score": {"type": "number", "minimum": 0, "maximum": 1},
-            "reasoning": {"type": "string"},
-        },
-        "required": ["i", "score"],
-    }
-    ranked = {"type": "array", "items": entry, "maxItems": count}
-    return {"type": "object", "properties": {"ranked": ranked}, "required": ["ranked"]}
+    index = {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)}
+    entry = object_schema({"i": index, "score": _SHARE, "reasoning": _TEXT}, required=["i", "score"])
+    return object_schema({"ranked": {"type": "array", "items": entry, "maxItems": count}})
 
 
 def read_scores(text: str, count: int) -> tuple[UrlScore, ...]:
@@ -145,12 +134,7 @@ def in_order(scores: Iterable[UrlScore]) -> tuple[UrlScore, ...]:
 
 def assessment_schema() -> dict[str, Any]:
     """`{"score", "reasoning", "gaps"}`."""
-    properties = {
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
-        "reasoning": {"type": "string"},
-        "gaps": {"type": "array", "items": {"type": "string"}},
-    }
-    return {"type": "object", "properties": properties, "required": ["score", "reasoning", "gaps"]}
+    return object_schema({"score": _SHARE, "reasoning": _TEXT, "gaps": {"type": "array", "items": _TEXT}})
 
 
 def read_assessment(text: str) -> Assessment:
@@ -164,8 +148,7 @@ def read_assessment(text: str) -> Assessment:
 
 def queries_schema(least: int, most: int) -> dict[str, Any]:
     """`{"queries": [...]}`."""
-    queries = {"type": "array", "items": {"type": "string"}, "minItems": least, "maxItems": most}
-    return {"type": "object", "properties": {"queries": queries}, "required": ["queries"]}
+    return object_schema({"queries": {"type": "array", "items": _TEXT, "minItems": least, "maxItems": most}})
 
 
 def read_queries(text: str, least: int, most: int) -> tuple[str, ...]:

@@ -14,6 +14,15 @@ from typing import Any
 MAX_PROBLEMS = 20
 
 
+def object_schema(
+    properties: Mapping[str, Any], *, required: Sequence[str] | None = None, is_closed: bool = False
+) -> dict[str, Any]:
+    """The schema of an object with all of these properties, or those that are `required`; of a closed one, with no others."""
+    names = list(properties) if required is None else list(required)
+    schema = {"type": "object", "properties": dict(properties), "required": names}
+    return {**schema, "additionalProperties": False} if is_closed else schema
+
+
 def check_schema(value: object, schema: Mapping[str, Any]) -> list[str]:
     """What is wrong with `value`, in words a model can act on; empty when nothing is."""
     return list(islice(_find_problems(value, schema, ""), MAX_PROBLEMS))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import object_schema
 from nexi.tables.cells import Cell, Column, find_quote, place_quote
 from nexi.text.excerpts import excerpt_text
 from nexi.text.plain import strip_markdown
@@ -33,31 +33,21 @@ async def ask_row(llm: LLM, prompt: str, page: Page, columns: Sequence[Column], 
     """
     names = "\n".join(f"{number}. {column.text}" for number, column in enumerate(columns, 1))
     document = excerpt_text(page.text, " ".join(column.text for column in columns), DOCUMENT_BYTES)
+    cell = object_schema({"value": {"type": "string"}, "quote": {"type": "string"}}, is_closed=True)
+    cells_schema = {"type": "array", "items": cell, "minItems": len(columns), "maxItems": len(columns)}
     message = f"Columns:\n{names}\n\nDocument: {page.title}\n\n{document}"
     reply = await llm.complete(
         [Message("system", prompt), Message("user", message)],
         max_tokens=200 + TOKENS_PER_CELL * len(columns),
         temperature=0.0,
         deadline=deadline,
-        schema=row_schema(len(columns)),
+        schema=object_schema({"cells": cells_schema}, is_closed=True),
     )
     row = parse_lenient(reply.text)
     cells = row.get("cells") if isinstance(row, dict) else None
     if not isinstance(cells, list):
         raise LLMError("the model gave no row", cause="its reply has no list of cells", code="malformed")
     return [_check_cell(page.text, cells[at] if at < len(cells) else None) for at in range(len(columns))]
-
-
-def row_schema(count: int) -> dict[str, Any]:
-    text = {"type": "string"}
-    cell = {
-        "type": "object",
-        "properties": {"value": text, "quote": text},
-        "required": ["value", "quote"],
-        "additionalProperties": False,
-    }
-    cells = {"type": "array", "items": cell, "minItems": count, "maxItems": count}
-    return {"type": "object", "properties": {"cells": cells}, "required": ["cells"], "additionalProperties": False}
 
 
 def _check_cell(text: str, reply: object) -> Cell | None:

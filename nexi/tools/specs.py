@@ -12,62 +12,49 @@ from typing import Any
 from msgspec.structs import replace
 
 from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check_schema
+from nexi.structured.schema_check import check_schema, object_schema
 from nexi.types import Query, ToolCall, ToolSpec
 
 QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
 URL = {"type": "string", "minLength": 1, "maxLength": 8192}
+QUERIES = {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5, "description": "1 to 5 search queries"}
 WEB_SEARCH = ToolSpec(
     "web_search",
     "Search the web. Give 1 to 5 different queries; they run in parallel. Returns titles, URLs and snippets.",
-    {
-        "type": "object",
-        "properties": {
-            "queries": {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5, "description": "1 to 5 search queries"}
-        },
-        "required": ["queries"],
-    },
+    object_schema({"queries": QUERIES}),
 )
+_GET_FULL = "return the text instead of a summary; of a long page, its best passages with part numbers"
 WEB_GET = ToolSpec(
     "web_get",
     "Read 1 to 8 pages whose URLs came from search results, from pages already read, or from the user. "
     "Each page gets its citation number. By default a page is summarised for the question.",
-    {
-        "type": "object",
-        "properties": {
+    object_schema(
+        {
             "urls": {"type": "array", "items": URL, "minItems": 1, "maxItems": 8, "description": "1 to 8 URLs, verbatim"},
             "instructions": {"type": "string", "description": "what to look for in these pages"},
-            "get_full": {
-                "type": "boolean",
-                "description": "return the text instead of a summary; of a long page, its best passages with part numbers",
-            },
+            "get_full": {"type": "boolean", "description": _GET_FULL},
             "part": {"type": "integer", "minimum": 1, "description": "with get_full: read a long page on from this part"},
             "use_chunks": {"type": "boolean", "description": "return the passages that matter, word for word"},
         },
-        "required": ["urls"],
-    },
+        required=["urls"],
+    ),
 )
 FINAL_ANSWER = ToolSpec(
     "final_answer",
     "Give the final answer in Markdown, citing pages as [n]. This ends the search.",
-    {
-        "type": "object",
-        "properties": {"answer": {"type": "string", "minLength": 1, "description": "the complete answer"}},
-        "required": ["answer"],
-    },
+    object_schema({"answer": {"type": "string", "minLength": 1, "description": "the complete answer"}}),
 )
 LOCAL_SEARCH = ToolSpec(
     "local_search",
     "Search what nexi already knows: pages read before and the user's own files. Ask here first, and search the web only for "
     "what is missing. Returns passages, each page with its citation number, and how much of the question they cover.",
-    {
-        "type": "object",
-        "properties": {
-            "queries": WEB_SEARCH.parameters["properties"]["queries"],
+    object_schema(
+        {
+            "queries": QUERIES,
             "get_full": {"type": "boolean", "description": "return whole pages instead of passages"},
         },
-        "required": ["queries"],
-    },
+        required=["queries"],
+    ),
 )
 SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
 
@@ -111,7 +98,7 @@ _SITE = {
 
 def build_spec(name: str, description: str, **more: Mapping[str, Any]) -> ToolSpec:
     """A tool that takes a query."""
-    return ToolSpec(name, description, {"type": "object", "properties": {"query": QUERY, **more}, "required": ["query"]})
+    return ToolSpec(name, description, object_schema({"query": QUERY, **more}, required=["query"]))
 
 
 EXTRA_SPECS = {

@@ -10,7 +10,7 @@ from nexi.errors import NexiError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check_schema
+from nexi.structured.schema_check import check_schema, object_schema
 from nexi.text.chunking import chunk_markdown
 from nexi.types import Message
 
@@ -50,11 +50,7 @@ async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, lim
     chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in parts]
     listing = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
     prompt = render("chunks", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question.")
-    schema = {
-        "type": "object",
-        "properties": {"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": len(chunks)}},
-        "required": ["pick"],
-    }
+    schema = object_schema({"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": len(chunks)}})
     messages = [Message("system", prompt), Message("user", limits.cut_to_window(listing))]
     try:
         reply = await llm.complete(messages, max_tokens=256, temperature=0.0, deadline=limits.deadline, schema=schema)

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from nexi.app import RunLimits
 from nexi.app.request import RunMode, RunScope
 from nexi.structured.bodies import schema_of
+from nexi.structured.schema_check import object_schema as object_schema
 
 State = Literal["running", "finished", "stopped", "failed", "unfinished", "damaged"]
 Focus = Literal["web", "docs", "discussions", "papers", "code", "news", "places", "local"]
@@ -170,11 +171,6 @@ def _response_content(outcome: Any) -> dict[str, Any]:
     if isinstance(outcome, tuple):
         return {"content": {kind: {"schema": {}} for kind in outcome}}
     return {"content": json_content(outcome)}
-
-
-def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """An object that has all of these properties."""
-    return {"type": "object", "properties": dict(properties), "required": list(properties)}
 
 
 def json_content(schema: Schema) -> dict[str, Any]:

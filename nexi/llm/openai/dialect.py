@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.structured import json_reader
+from nexi.structured.schema_check import object_schema
 from nexi.types import Message, ToolSpec
 
 MIN_OUTPUT_TOKENS = 256
@@ -74,16 +75,9 @@ def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
         return None
     if ask.tools:
         forms = [spec.parameters for spec in ask.tools]
-        call = {
-            "type": "object",
-            "properties": {
-                "tool": {"type": "string", "enum": [spec.name for spec in ask.tools]},
-                "arguments": forms[0] if len(forms) == 1 else {"anyOf": forms},
-            },
-            "required": ["tool", "arguments"],
-            "additionalProperties": False,
-        }
-        return _json_schema("tool_call", call)
+        tool = {"type": "string", "enum": [spec.name for spec in ask.tools]}
+        arguments = forms[0] if len(forms) == 1 else {"anyOf": forms}
+        return _json_schema("tool_call", object_schema({"tool": tool, "arguments": arguments}, is_closed=True))
     if ask.schema is None or dialect.form == "text":
         return None
     return _json_schema("reply", ask.schema) if dialect.form == "json_schema" else {"type": "json_object"}
