@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,21 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def append_line(fd: int, line: bytes) -> None:
+    """Write a line on a line of its own, and to the disk; what was torn before stays apart, and what tears now is cut off."""
+    end = os.lseek(fd, 0, os.SEEK_END)
+    if end:
+        os.lseek(fd, end - 1, os.SEEK_SET)
+        line = line if os.read(fd, 1) == b"\n" else b"\n" + line
+    try:
+        write_all(fd, line)
+        os.fsync(fd)
+    except OSError:
+        with suppress(OSError):  # a tail that stays torn is skipped by readers and closed off by the next append
+            os.ftruncate(fd, end)
+        raise
 
 
 def replace_file(path: Path, data: bytes, *, is_durable: bool = False) -> None:

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -61,7 +60,7 @@ def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:
         fd = os.open(path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
         try:
             files.wait_for_lock(fd)
-            _append_line(fd, line)
+            files.append_line(fd, line)
         finally:
             os.close(fd)
     except OSError as error:
@@ -255,21 +254,6 @@ class _HistoryReader:
         except (ValueError, RecursionError):
             self.damaged += 1
             return None
-
-
-def _append_line(fd: int, line: bytes) -> None:
-    """Write a line on a line of its own; what was torn before stays apart, and what tears now is cut off."""
-    end = os.lseek(fd, 0, os.SEEK_END)
-    if end:
-        os.lseek(fd, end - 1, os.SEEK_SET)
-        line = line if os.read(fd, 1) == b"\n" else b"\n" + line
-    try:
-        files.write_all(fd, line)
-        os.fsync(fd)
-    except OSError:
-        with suppress(OSError):  # a tail that stays torn is skipped by readers and closed off by the next append
-            os.ftruncate(fd, end)
-        raise
 
 
 def _preview_text(text: str) -> str:

@@ -94,11 +94,7 @@ class Results:
         try:
             fd = os.open(self.path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
             try:
-                end = os.lseek(fd, 0, os.SEEK_END)
-                if end:
-                    os.lseek(fd, end - 1, os.SEEK_SET)
-                    line = line if os.read(fd, 1) == b"\n" else b"\n" + line
-                files.write_all(fd, line)
+                files.append_line(fd, line)
             finally:
                 os.close(fd)
         except OSError as error:

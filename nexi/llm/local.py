@@ -186,10 +186,8 @@ def ollama_model(name: str, show: Any, window: int | None = None) -> LocalModel:
 
 def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
     """The models of `/api/v0/models` that can chat; None where that is not LM Studio's answer."""
-    entries = as_mapping(listing).get("data")
-    if not isinstance(entries, list):
+    if (models := _read_entries(listing)) is None:
         return None
-    models = [as_mapping(e) for e in entries]
     return tuple(
         LocalModel(m["id"], _as_size(m.get("loaded_context_length")), _as_size(m.get("max_context_length")))
         for m in models
@@ -210,10 +208,8 @@ def llama_cpp_window(props: Any) -> int | None:
 
 def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
     """The models of the common `/v1/models`, with what llama.cpp and vLLM add; None where that is no such list."""
-    entries = as_mapping(listing).get("data")
-    if not isinstance(entries, list):
+    if (models := _read_entries(listing)) is None:
         return None
-    models = [as_mapping(e) for e in entries]
     if models and all(m.get("owned_by") == "nexi" for m in models):
         return None  # nexi's own server, on the port of vLLM
     result = []
@@ -225,6 +221,11 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
             window, largest = _as_size(model.get("max_model_len")), _as_size(meta.get("n_ctx_train"))
             result.append(LocalModel(name, window, largest, billions))
     return tuple(result)
+
+
+def _read_entries(listing: Any) -> list[Mapping[str, Any]] | None:
+    entries = as_mapping(listing).get("data")
+    return [as_mapping(entry) for entry in entries] if isinstance(entries, list) else None
 
 
 def _is_name(value: Any) -> TypeGuard[str]:

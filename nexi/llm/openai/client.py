@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import httpx2
@@ -55,56 +55,51 @@ class _Turn:
     tried_keys: set[int] = field(default_factory=set)
 
 
+@dataclass(eq=False, repr=False)  # it has keys
 class OpenAICompatible:
     """What it learns of its server (which rung of the tool ladder works, which fields are refused, which key) it keeps."""
 
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        api_keys: Sequence[str] = (),
-        clock: Clock,
-        max_retries: int = 3,
-        prices: Mapping[str, Price] | None = None,
-        count: Callable[[str], int] | None = None,
-        idle_timeout_s: float = 60.0,
-        rng: Callable[[], float] | None = None,
-        client: httpx2.AsyncClient | None = None,
-        stream: bool = True,
-        proxy: str | None = None,
-        trust: Trust = MACHINE,
-    ) -> None:
+    base_url: str
+    model: str
+    _: KW_ONLY
+    api_keys: Sequence[str] = ()
+    clock: Clock
+    max_retries: int = 3
+    prices: Mapping[str, Price] | None = None
+    count: Callable[[str], int] | None = None
+    idle_timeout_s: float = 60.0
+    rng: Callable[[], float] | None = None
+    client: httpx2.AsyncClient | None = None
+    stream: bool = True
+    proxy: str | None = None
+    trust: Trust = MACHINE
+
+    def __post_init__(self) -> None:
         # the address in front of /chat/completions, however much of it the user gave
-        root, mark, query = base_url.strip().partition("?")
+        root, mark, query = self.base_url.strip().partition("?")
         self._url = root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
-        self.name = model
-        self._keys = tuple(key.strip() for key in api_keys if key.strip())
+        self.name = self.model
+        self._keys = tuple(key.strip() for key in self.api_keys if key.strip())
         self._key = 0
-        self._clock = clock
-        self._policy = RetryPolicy(max_retries)
-        self._price = price_of(model, prices)
-        self._count = count or (lambda text: len(text.encode("utf-8", "replace")) // 4)
-        self._idle_s = idle_timeout_s
-        self._draw = rng or random.random
-        self._client = client
-        self._owns_client = client is None
-        self._proxy = proxy
-        self._trust = trust
-        self.dialect = Dialect(stream=stream)
+        self._policy = RetryPolicy(self.max_retries)
+        self._price = price_of(self.model, self.prices)
+        self._count = self.count or (lambda text: len(text.encode("utf-8", "replace")) // 4)
+        self._draw = self.rng or random.random
+        self._owns_client = self.client is None
+        self.dialect = Dialect(stream=self.stream)  # what is known of the server by now
         # no user, no password, no query in the name that messages show
         where = re.sub(r"^[a-z0-9+.-]*://", "", self._url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100]
-        self.endpoint = EndpointLabel(where or "the endpoint", model, self._keys)
+        self.endpoint = EndpointLabel(where or "the endpoint", self.model, self._keys)
 
     async def aclose(self) -> None:
         """Close the connections, if they are ours."""
-        client, self._client = self._client, None
+        client, self.client = self.client, None
         if client and self._owns_client:
             await client.aclose()
 
     async def models(self) -> list[str]:
         """The models that the endpoint lists. Raises LLMError."""
-        async with self._send_request("GET", "/models", None) as response, asyncio.timeout(self._idle_s):
+        async with self._send_request("GET", "/models", None) as response, asyncio.timeout(self.idle_timeout_s):
             body = await _read_at_most(response, MAX_MODELS_BYTES)
         if body.lstrip().startswith(b"<"):
             raise faults.web_page(self.endpoint, body)
@@ -128,7 +123,7 @@ class OpenAICompatible:
         turn, attempt = _Turn(Ask((), (), 0, None, None), Listener(None, None, None), None), 0
         while True:
             try:
-                async with self._send_request("POST", path, body) as response, asyncio.timeout(self._idle_s):
+                async with self._send_request("POST", path, body) as response, asyncio.timeout(self.idle_timeout_s):
                     return await _read_at_most(response, max_bytes)
             except LLMError as fault:
                 if not self._switch_key(turn, fault):
@@ -185,7 +180,7 @@ class OpenAICompatible:
         wait = self._policy.wait_s(fault, attempt, self._draw(), self._seconds_left(turn))
         if wait is None:
             raise fault
-        await self._clock.sleep(wait)
+        await self.clock.sleep(wait)
 
     def _switch_key(self, turn: _Turn, fault: LLMError) -> bool:
         """Turn to a key that this turn has not tried; once all were tried, they may all be tried again later."""
@@ -233,29 +228,29 @@ class OpenAICompatible:
             root, mark, query = self._url.partition("?")
             url = f"{root.rstrip('/')}{path}{mark}{query}"
             request = client.build_request(method, url, content=content, headers=self._request_headers(), timeout=timeout)
-            async with asyncio.timeout(self._idle_s):
+            async with asyncio.timeout(self.idle_timeout_s):
                 response = await client.send(request, stream=True, follow_redirects=False)
             try:
                 if response.is_success:
                     yield response
                     return
-                async with asyncio.timeout(self._idle_s):
+                async with asyncio.timeout(self.idle_timeout_s):
                     reply = await _read_at_most(response, MAX_ERROR_BYTES)
                 status, location = response.status_code, response.headers.get("location", "")
-                wish = retry_after(response.headers, self._clock.now())
-                if self._proxy and status == proxies.LOGIN_STATUS:
-                    raise faults.from_proxy(self.endpoint, self._proxy, status)
+                wish = retry_after(response.headers, self.clock.now())
+                if self.proxy and status == proxies.LOGIN_STATUS:
+                    raise faults.from_proxy(self.endpoint, self.proxy, status)
                 raise faults.from_response(self.endpoint, status, reply, retry_after=wish, location=location)
             finally:
                 await response.aclose()
         except TimeoutError:
-            raise faults.timed_out(self.endpoint, self._idle_s) from None
+            raise faults.timed_out(self.endpoint, self.idle_timeout_s) from None
         except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
-            raise faults.from_transport(self.endpoint, error, self._proxy or "") from None
+            raise faults.from_transport(self.endpoint, error, self.proxy or "") from None
 
     async def _next_chunk(self, stream: AsyncIterator[bytes], reader: BodyReader) -> bytes | None:
         """The next bytes, None at the end. A finished reply is not waited for long, and its broken end is no failure."""
-        patience = DRAIN_S if reader.closed else GRACE_S if reader.is_complete else self._idle_s
+        patience = DRAIN_S if reader.closed else GRACE_S if reader.is_complete else self.idle_timeout_s
         try:
             async with asyncio.timeout(patience):
                 return await anext(stream, None)
@@ -348,7 +343,7 @@ class OpenAICompatible:
         """Seconds until the deadline. Raises LLMError when there are none."""
         if turn.deadline is None:
             return None
-        seconds = turn.deadline - self._clock.monotonic()
+        seconds = turn.deadline - self.clock.monotonic()
         if seconds <= 0:
             raise self._add_usage(turn, faults.build_error(self.endpoint, faults.PAST_DEADLINE))
         return seconds
@@ -356,18 +351,18 @@ class OpenAICompatible:
     # connections
 
     def _open_client(self) -> httpx2.AsyncClient:
-        if self._client is None:
+        if self.client is None:
             # certificates are loaded only where TLS is spoken
-            speaks_tls = not self._url.lower().startswith("http://") or (self._proxy or "").lower().startswith("https")
+            speaks_tls = not self._url.lower().startswith("http://") or (self.proxy or "").lower().startswith("https")
             try:
-                certificates = (self._trust.context() or True) if speaks_tls else trust_nobody()
-                self._client = httpx2.AsyncClient(verify=certificates, trust_env=False, proxy=self._proxy or None)
+                certificates = (self.trust.context() or True) if speaks_tls else trust_nobody()
+                self.client = httpx2.AsyncClient(verify=certificates, trust_env=False, proxy=self.proxy or None)
             except ConfigError as error:
                 kind = replace(faults.TLS, fix=error.fix)
                 raise faults.build_error(self.endpoint, kind, f"{error}: {error.cause}") from None
             except (ValueError, ImportError) as error:
                 raise faults.build_error(self.endpoint, faults.PROXY, str(error)) from None
-        return self._client
+        return self.client
 
     def _request_headers(self) -> dict[str, str]:
         headers = {
