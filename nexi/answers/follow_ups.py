@@ -124,7 +124,11 @@ def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> 
     rows = zip_longest(*(_list_topics(page, old_text) for page in own))
     about_topics = _unique(_ask_about_topic(topic, question, language) for row in rows for topic in row if topic)
     about_names = _unique(_ask_about_names(own, old_text, question, language))
-    about_rest = _unique(FORMS[language][2].format(title=_shorten_title(page)) for page in own if _has_more(page, answer))
+    about_rest = _unique(
+        FORMS[language][2].format(title=_shorten_title(page))
+        for page in own
+        if _shorten_title(page) and len(page.text) - len(answer) >= MIN_REST_CHARS
+    )
     same_question = " ".join(question.casefold().split())
     questions = _unique([*about_topics[:2], *about_names[:1], *about_topics[2:], *about_names[1:], *about_rest])
     return tuple(each for each in questions if each.casefold() != same_question)[:MAX_QUESTIONS]
@@ -302,10 +306,6 @@ def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
     return 1 < len(words) <= MAX_NAME_WORDS and all(
         word[:1].isupper() and word[1:].isalpha() and word[1:].islower() for word in words
     )
-
-
-def _has_more(page: AnswerPage, answer: str) -> bool:
-    return bool(_shorten_title(page)) and len(page.text) - len(answer) >= MIN_REST_CHARS
 
 
 def _shorten_title(page: AnswerPage) -> str:

@@ -99,7 +99,9 @@ def align(
     blocks = [(a, b, size) for a, b, size in matcher.get_matching_blocks() if size]
     follows = sum(size for _, _, size in blocks) / len(our_keys)
     unequal = [slot for block in blocks for slot in _find_slots(block, ours, theirs) if differ(*slot)]
-    contradictions = tuple(slot for slot in unequal if _are_rivals(*slot, claim, source))
+    contradictions = tuple(  # where neither text gives the other's value elsewhere, for something else
+        slot for slot in unequal if any(find_missing(slot[:1], source.values)) and any(find_missing(slot[1:], claim.values))
+    )
     if follows < NEAR_COPY:
         negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words, source.words))
         return Alignment(follows, contradictions, negations, bool(negations))
@@ -130,11 +132,6 @@ def _find_slots(block: tuple[int, int, int], ours: Sequence[Item], theirs: Seque
         pairs = [(one, other) for one in ours[a + step].values for other in theirs[b + step].values]
         if pairs:
             yield next((pair for pair in pairs if not differ(*pair)), pairs[0])
-
-
-def _are_rivals(our_value: Value, their_value: Value, claim: ParsedText, source: ParsedText) -> bool:
-    """Whether neither text gives the other's value elsewhere, for something else."""
-    return any(find_missing([our_value], source.values)) and any(find_missing([their_value], claim.values))
 
 
 def differ(claim: Value, source: Value) -> bool:

@@ -309,7 +309,7 @@ class Orchestrator:
     async def _evaluate_round(self, step: EvaluateStep) -> None:
         self.emit.delta(StatusDelta("evaluating"))
         coordinator = self.factory.coordinator_llm()
-        if _is_built_in_model(coordinator):
+        if coordinator.name == EXTRACTIVE:
             judgement = await self._judge_by_quotations(step)
         elif self.state.limit is StopReason.CANCELLED and not self._has_recorded_evaluation(coordinator, step):
             judgement = judge_without_model(self.state, step)  # who stops a run does not wait for the model
@@ -447,7 +447,7 @@ class Orchestrator:
         for code, message in self._list_gaps():
             await checker.context.warn(code, message)
         stop = self.state.limit or StopReason.FINAL_ANSWER
-        has_model = not (_is_built_in_model(self.factory.coordinator_llm()) or self.writes_from_parts)
+        has_model = not (self.factory.coordinator_llm().name == EXTRACTIVE or self.writes_from_parts)
         if not self.state.limit and has_model and self.state.written_by != "model":
             stop = StopReason.API_ERROR  # so that the run can be resumed
         if self._streamed_report:
@@ -494,10 +494,6 @@ _LIMIT_FIXES = {
     StopReason.TIME_TARGET: Notice("fix.research_time", "raise --time-target"),
     StopReason.MAX_ITERATIONS: Notice("fix.research_iterations", "raise --max-iter"),
 }
-
-
-def _is_built_in_model(llm: MeteredLLM) -> bool:
-    return llm.name == EXTRACTIVE
 
 
 def _research_budget(budget: Budget) -> Budget:

@@ -84,15 +84,12 @@ def find_subject(part: str) -> str:
         phrase = _drop_verb(phrase)
     elif phrase[:1] and phrase[0][:1].isupper() and (end := _find_article(phrase)) < len(phrase):
         phrase = phrase[:end]  # "is SQLite a good choice"
-    elif (low[0] != "what" or not after) and len(phrase) > 1 and _is_participle(phrase[-1].lower()):
-        phrase = phrase[:-1]  # "what are drones used for"
+    elif (low[0] != "what" or not after) and len(phrase) > 1:
+        last = phrase[-1].lower()
+        phrase = phrase[:-1] if last in _IRREGULAR or last.endswith(_PARTICIPLE) else phrase  # "what are drones used for"
     if is_followed and phrase and not _is_definite(phrase) and (low[0] == "what" or after[-1][:1].isupper()):
         return _strip_words([*phrase, *rest[phrase_end:]])  # "what is quick sorting in Java"
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
-
-
-def _is_participle(word: str) -> bool:
-    return word in _IRREGULAR or word.endswith(_PARTICIPLE)
 
 
 def _leaves_phrase(words: Sequence[str], place: int) -> bool:
@@ -168,7 +165,6 @@ def name_subject(part: str, subject: str) -> str:
     """Put the subject in for the first "it" or "there" of a part that does not name it."""
     if not subject or subject.lower() in part.lower():
         return part
-
     bare = re.sub(r"^(?:a|an)\s+", "the ", subject, flags=re.IGNORECASE)
     owner, _, where = bare.partition(" in ")
     possessive = f"{owner}'" if _is_plural(owner) and not owner[:1].isupper() else f"{owner}'s"

@@ -215,9 +215,8 @@ def _render_evidence(evidence: Sequence[PageView], room: int) -> str:
         if room < 0 and passages:
             break
         passages.append(page)
-    numbers = sorted({page.number for page in passages})
-    return "\n\n".join(_render_source(number, [p for p in passages if p.number == number]) for number in numbers)
-
-
-def _render_source(number: int, passages: Sequence[PageView]) -> str:
-    return f"Source [{number}], {passages[0].title}:\n" + "\n".join(page.text for page in passages)
+    sources = []
+    for number in sorted({page.number for page in passages}):
+        own = [page for page in passages if page.number == number]
+        sources.append("\n".join((f"Source [{number}], {own[0].title}:", *(page.text for page in own))))
+    return "\n\n".join(sources)

@@ -278,16 +278,14 @@ class RunDirectory:
         for run in self.list_runs():
             digests = self._named_digests(run.id)
             cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - named_digests)
-            if run.state != "running" and not self._is_kept(run.id) and (cost > room or self._creation_time(run) < oldest):
+            is_kept = (self._run_folder(run.id) / "keep").exists()
+            if run.state != "running" and not is_kept and (cost > room or self._creation_time(run) < oldest):
                 removals.append(run)
                 room = 0 if cost > room else room  # nothing older than a run that did not fit is kept in its place
             else:
                 room -= cost
                 named_digests |= digests
         return removals, named_digests
-
-    def _is_kept(self, run_id: str) -> bool:
-        return (self._run_folder(run_id) / "keep").exists()
 
     def _claim_folder(self) -> Path:
         for _ in range(_ATTEMPTS):
