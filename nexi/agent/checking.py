@@ -374,15 +374,13 @@ class AnswerChecker:
         if rejections:
             examples = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in rejections[:MAX_NAMED])
             count = _count_of(len(rejections), total)
-            await warn(
-                "not_supported",
-                Notice(
-                    "sentences.no_support",
-                    "a judge finds no support in the pages for {sentences}: {named}",
-                    sentences=count,
-                    named=examples,
-                ),
+            no_support = Notice(
+                "sentences.no_support",
+                "a judge finds no support in the pages for {sentences}: {named}",
+                sentences=count,
+                named=examples,
             )
+            await warn("not_supported", no_support)
         if review.dropped:
             count = _count_of(len(review.dropped), total)
             notice = (
@@ -392,12 +390,10 @@ class AnswerChecker:
             )
             await warn("left_out", notice)
         if review.strict and not review.judges:
-            await warn(
-                "not_judged",
-                Notice(
-                    "judge.none", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
-                ),
+            unjudged = Notice(
+                "judge.none", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
             )
+            await warn("not_judged", unjudged)
         if review.strict and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
             raise VerificationError(

@@ -73,12 +73,8 @@ class ModelTurn:
             if error.code == CANCELLED or (not self._started and not self.released_check):
                 raise
             self.is_broken = True
-            await context.warn(
-                "stream_closed",
-                join_sentences(
-                    Notice("model.broke_off", "{error}; continuing with what had arrived", error=str(error)), error.fix
-                ),
-            )
+            notice = Notice("model.broke_off", "{error}; continuing with what had arrived", error=str(error))
+            await context.warn("stream_closed", join_sentences(notice, error.fix))
             reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
         finally:
             if self._preparing:

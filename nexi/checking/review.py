@@ -102,11 +102,8 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
     if judgement.finding == "nothing":
         return replace(claim, needs_citation=False, reason=STATES_NOTHING, evidence=(), judge=judge)
     if not judgement.finding:
-        return (
-            replace(claim, reason=Notice("judge.silent", "not judged: {reason}", reason=judgement.reason))
-            if judgement.reason
-            else claim
-        )
+        silence = Notice("judge.silent", "not judged: {reason}", reason=judgement.reason)
+        return replace(claim, reason=silence) if judgement.reason else claim
     verdict, meaning = _MEANINGS[judgement.finding]
     reason: str = meaning
     if judgement.reason and verdict is not Verdict.SUPPORTED:

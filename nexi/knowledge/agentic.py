@@ -259,14 +259,8 @@ class _AgenticSearch:
         try:
             return page, await self.indexer.index(replace(page, url=url))
         except StoreError as error:
-            await self.emit(
-                Warned(
-                    "not_indexed",
-                    join_sentences(
-                        Notice("page.not_stored", "{page} was not stored: {error}", page=url, error=str(error)), error.fix
-                    ),
-                )
-            )
+            notice = Notice("page.not_stored", "{page} was not stored: {error}", page=url, error=str(error))
+            await self.emit(Warned("not_indexed", join_sentences(notice, error.fix)))
             return None
 
     # --- the response

@@ -315,12 +315,10 @@ class IndexQueue:
                 await self._idle.wait()
         self._worker.cancel()
         if self._open:
-            await self._emit(
-                Warned(
-                    "not_indexed",
-                    Notice("pages.not_stored", "{n} of the pages that were read are not in the knowledge store", n=self._open),
-                )
+            unstored = Notice(
+                "pages.not_stored", "{n} of the pages that were read are not in the knowledge store", n=self._open
             )
+            await self._emit(Warned("not_indexed", unstored))
 
     async def _index_queued(self) -> None:
         while True:
@@ -329,14 +327,7 @@ class IndexQueue:
                 await self._indexer.index(page)
                 self._open -= 1
             except StoreError as error:
-                await self._emit(
-                    Warned(
-                        "store",
-                        join_sentences(
-                            Notice("page.not_stored", "{page} was not stored: {error}", page=page.url, error=str(error)),
-                            error.fix,
-                        ),
-                    )
-                )
+                fault = Notice("page.not_stored", "{page} was not stored: {error}", page=page.url, error=str(error))
+                await self._emit(Warned("store", join_sentences(fault, error.fix)))
             if self._waiting.empty():
                 self._idle.set()

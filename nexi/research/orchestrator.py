@@ -322,9 +322,8 @@ class Orchestrator:
         if judgement.decision == "synthesise" and judgement.by == "built-in":
             await self.emit(Warned("extractive", REPORT_ASSEMBLED))
         if judgement.reached_output_limit:
-            await self.emit(
-                Warned("cut", Notice("report.cut", "the report breaks off where it reached the output limit (--max-len)"))
-            )
+            cut = Notice("report.cut", "the report breaks off where it reached the output limit (--max-len)")
+            await self.emit(Warned("cut", cut))
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
     async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> RoundJudgement:
@@ -340,14 +339,10 @@ class Orchestrator:
         if judgement.decision == "outline":
             return await self._write_sections(step, judgement.sections, coordinator)
         if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:
-            await self.emit(
-                Warned(
-                    "one_call",
-                    Notice(
-                        "report.one_call", "the report was written in one call, not section by section: {reason}", reason=reason
-                    ),
-                )
+            one_call = Notice(
+                "report.one_call", "the report was written in one call, not section by section: {reason}", reason=reason
             )
+            await self.emit(Warned("one_call", one_call))
         return judgement
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
@@ -410,17 +405,13 @@ class Orchestrator:
         if report.quoted:
             headings = "; ".join(report.quoted)
             reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
-            await self.emit(
-                Warned(
-                    "quoted_sections",
-                    Notice(
-                        "report.quoted",
-                        "passages of the pages stand in for these sections: {sections} ({reason})",
-                        sections=headings,
-                        reason=reason,
-                    ),
-                )
+            quoted = Notice(
+                "report.quoted",
+                "passages of the pages stand in for these sections: {sections} ({reason})",
+                sections=headings,
+                reason=reason,
             )
+            await self.emit(Warned("quoted_sections", quoted))
         return RoundJudgement("synthesise", text=report.text)
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> RoundJudgement:
