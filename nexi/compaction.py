@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from nexi.ports import LLM
 
 __all__ = [
-    "CompactionMetadata",
     "CompactionSettings",
     "archive_results",
     "compact",

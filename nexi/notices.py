@@ -16,7 +16,6 @@ __all__ = [
     "join_cause",
     "join_causes",
     "join_sentences",
-    "list_notices",
     "map_notice",
     "restore_notices",
 ]

@@ -154,7 +154,7 @@ class Reader:
         for place in dict.fromkeys((paper.open_url, url, *(list_preprints(paper)))):
             attempt = await self._try_fetchers(place, fetchers) if place else None
             if isinstance(attempt, Page):
-                return describe_paper(attempt, paper)
+                return _describe_paper(attempt, paper)
             outcome = attempt if place == url else outcome
         return outcome or FetchError("the page was not read")
 
@@ -194,7 +194,7 @@ class Reader:
         return failure
 
 
-def describe_paper(page: Page, paper: Paper) -> Page:
+def _describe_paper(page: Page, paper: Paper) -> Page:
     """A page with the record of its paper; a retraction or a concern stands before its title, wherever that is shown."""
     return replace(
         page,

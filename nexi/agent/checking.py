@@ -57,7 +57,7 @@ class StreamedAnswerCheck:
             self._checking = start_task(self._tasks, self.check.drain(), name="check the answer")
 
 
-class RunBoundJudge:
+class _RunBoundJudge:
     """A judge within one run: until the run's deadline or its stop, about its question, and about each sentence once."""
 
     def __init__(self, judge: Judge, context: RunContext, judgings: dict[Case, Judging]) -> None:
@@ -363,7 +363,7 @@ class AnswerChecker:
 
     def _open_judge(self, *, by_model: bool) -> Judge | None:
         judge = self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None
-        return RunBoundJudge(judge, self.context, self._judged) if judge else None
+        return _RunBoundJudge(judge, self.context, self._judged) if judge else None
 
     async def _warn_about_review(self, review: Review) -> None:
         """Warn of what a judge rejected. Raises VerificationError for a strict answer without a sentence left."""

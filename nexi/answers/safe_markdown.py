@@ -27,7 +27,6 @@ __all__ = [
     "Place",
     "escape_markup",
     "find_exits",
-    "is_inert",
     "load_parsers",
     "make_inert",
     "name_hosts",

@@ -62,7 +62,7 @@ class Item:
         return not self.values and self.word.text[0].isupper()
 
 
-def list_items(text: ParsedText, other: ParsedText) -> list[Item]:
+def _list_items(text: ParsedText, other: ParsedText) -> list[Item]:
     """The content words and values of a text, in order; 1001 is no year where the other text has a count and no date."""
     items: list[Item] = []
     has_years = bool(list_dates(other.values)) or not any(not n.unit and not n.is_weak for n in other.numbers)
@@ -91,7 +91,7 @@ def align(
 
     `borrowed_terms` are those of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
     """
-    ours, theirs = list_items(claim, source), list_items(source, claim)
+    ours, theirs = _list_items(claim, source), _list_items(source, claim)
     our_keys, their_keys = [item.key for item in ours], [item.key for item in theirs]
     if not our_keys or (Counter(our_keys) & Counter(their_keys)).total() < MIN_SHARED * len(our_keys):
         return Alignment()
@@ -214,6 +214,6 @@ def has_negation(text: ParsedText) -> bool:
 
 def match_values(ours: ParsedText, theirs: ParsedText) -> list[tuple[Value, Value]]:
     """The values of two sentences that meet in one slot."""
-    our_items, their_items = list_items(ours, theirs), list_items(theirs, ours)
+    our_items, their_items = _list_items(ours, theirs), _list_items(theirs, ours)
     matcher = SequenceMatcher(None, [item.key for item in our_items], [item.key for item in their_items], autojunk=False)
     return [slot for a, b, size in matcher.get_matching_blocks() for slot in _find_slots((a, b, size), our_items, their_items)]

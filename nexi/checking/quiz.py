@@ -22,7 +22,7 @@ from nexi.errors import NexiError
 from nexi.ports import PairModel
 from nexi.types import JudgeFigure, PairScore, content_digest
 
-__all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", "take_quiz", "whole_quiz"]
+__all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", "take_quiz"]
 
 
 MAX_PAIRS = 24  # of the quiz that a judge takes

@@ -121,9 +121,9 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
         return False, "speaks of the answer itself" if sentence.terms else "says too little to be a claim"
     if numbers_of(text):
         return True, ""
-    if _QUESTION.search(bare) or (is_title(text) and _ASKS.match(bare)):
+    if _QUESTION.search(bare) or (_is_title(text) and _ASKS.match(bare)):
         return False, QUESTION
-    if is_title(text):
+    if _is_title(text):
         return False, "a heading"
     if _LEADS_IN.search(bare):
         return False, "leads in what follows"
@@ -142,7 +142,7 @@ def _new_values(sentence: ParsedText, question: ParsedText) -> set[str]:
     return {value.text.strip() for value in sentence.firm_values} - {value.text.strip() for value in question.firm_values}
 
 
-def is_title(line: str) -> bool:
+def _is_title(line: str) -> bool:
     """Whether a line is a heading, or a label in bold type that stands alone."""
     return bool(_HEADING.match(line) or LABEL.match(line))
 

@@ -38,7 +38,6 @@ __all__ = [
     "SECRET_SETTINGS",
     "TEXT_SETTINGS",
     "UNSAVED",
-    "Declaration",
     "Origin",
     "Settings",
 ]

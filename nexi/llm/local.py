@@ -21,6 +21,8 @@ from nexi.structured.json_reader import as_mapping, parse_json
 if TYPE_CHECKING:
     import httpx2
 
+__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers"]
+
 T = TypeVar("T")
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
 OPENAI_COMPATIBLE = "OpenAI-compatible"

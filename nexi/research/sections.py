@@ -114,9 +114,9 @@ class SectionWriter:
                 request = self._render_request(section, evidence, findings)
                 reply = await _request_text(rules, request, self.llm, self.limits)
             except LLMError as error:
-                return _WrittenSection(quote_evidence(evidence), is_quoted=True, reason=str(error))
+                return _WrittenSection(_quote_evidence(evidence), is_quoted=True, reason=str(error))
         text = clean_section(reply, numbers)
-        return _WrittenSection(text) if text else _WrittenSection(quote_evidence(evidence), is_quoted=True)
+        return _WrittenSection(text) if text else _WrittenSection(_quote_evidence(evidence), is_quoted=True)
 
     def _render_request(self, section: Section, evidence: Sequence[PageView], findings: Sequence[str]) -> str:
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
@@ -198,7 +198,7 @@ def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one) and len(one & other) >= SAME_SENTENCE_SHARE * len(one | other)
 
 
-def quote_evidence(evidence: Sequence[PageView]) -> str:
+def _quote_evidence(evidence: Sequence[PageView]) -> str:
     """The best passages of a section, each sentence with its number."""
     passages = []
     for page in evidence[:QUOTED_PASSAGES]:

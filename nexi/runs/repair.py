@@ -22,10 +22,8 @@ from nexi.runs.pages import FilePages
 __all__ = [
     "LOST_FACT",
     "LogRepair",
-    "PageDamage",
     "count_lost_facts",
     "describe_damage",
-    "find_page_damage",
     "has_bad_line",
     "salvage_log",
 ]

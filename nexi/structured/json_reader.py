@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from nexi.structured.schema_check import shorten_text
 
-__all__ = ["JsonFragment", "as_mapping", "find_values", "fix_surrogates", "parse_json", "parse_lenient"]
+__all__ = ["as_mapping", "find_values", "fix_surrogates", "parse_json", "parse_lenient"]
 
 MAX_DEPTH = 100
 MAX_LENIENT_CHARS = 6_000_000

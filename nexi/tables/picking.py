@@ -25,7 +25,6 @@ from nexi.text.terms import question_roots
 
 __all__ = [
     "Compare",
-    "LabelledValue",
     "Saying",
     "choose_labelled",
     "choose_saying",

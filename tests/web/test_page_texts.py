@@ -198,7 +198,7 @@ def find_notices() -> dict[str, set[str]]:
             match call:
                 case ast.Call(func=ast.Name("Notice"), args=[ast.Constant(code), ast.Constant(text)]):
                     found.setdefault(code, set()).add(text)
-                case ast.Call(func=ast.Name("FailureKind"), args=[_, ast.Constant(code), ast.Constant(text), *_]):
+                case ast.Call(func=ast.Name("_Kind"), args=[_, ast.Constant(code), ast.Constant(text), *_]):
                     found.setdefault(code, set()).add(text)
     return found
 

@@ -51,7 +51,7 @@ class EndpointLabel:
         return text if len(text) <= MAX_CAUSE_CHARS else text[: MAX_CAUSE_CHARS - 1] + "…"
 
 
-class FailureKind(Struct, frozen=True):
+class _Kind(Struct, frozen=True):
     """`notice` is the code of what happened, beside that of the error."""
 
     code: str
@@ -62,31 +62,31 @@ class FailureKind(Struct, frozen=True):
     retryable: bool = False
 
 
-AUTH = FailureKind("auth", "model.key", "{where} refused the API key", _KEY_FIX)
-_PAYMENT = FailureKind(
+AUTH = _Kind("auth", "model.key", "{where} refused the API key", _KEY_FIX)
+_PAYMENT = _Kind(
     "payment", "model.payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL"
 )
-_RATE = FailureKind("rate_limit", "model.rate", "{where} is limiting requests", _WAIT_FIX, retryable=True)
-_MISSING = FailureKind(
+_RATE = _Kind("rate_limit", "model.rate", "{where} is limiting requests", _WAIT_FIX, retryable=True)
+_MISSING = _Kind(
     "not_found", "model.missing", "{where} has nothing at this address", "correct base_url; it usually ends in /v1"
 )
-_UNKNOWN_MODEL = FailureKind(
+_UNKNOWN_MODEL = _Kind(
     "not_found",
     "model.unknown",
     "{where} does not have the model {model}",
     "choose another: `nexi models` lists them; with Ollama, `ollama pull {model}` downloads it",
 )
-_FORBIDDEN = FailureKind(
+_FORBIDDEN = _Kind(
     "auth", "model.access", "{where} refused access", "check that this key may use the model, or choose another: -m MODEL"
 )
-_BAD_REQUEST = FailureKind(
+_BAD_REQUEST = _Kind(
     "bad_request",
     "model.bad_request",
     "{where} refused the request",
     "choose another model: -m MODEL, or check the config: nexi doctor",
 )
-_SERVER = FailureKind("server", "model.server", "{where} failed", _WAIT_FIX, retryable=True)
-_TIMEOUT = FailureKind(
+_SERVER = _Kind("server", "model.server", "{where} failed", _WAIT_FIX, retryable=True)
+_TIMEOUT = _Kind(
     "timeout",
     "model.timeout",
     "{where} did not answer in time",
@@ -94,14 +94,14 @@ _TIMEOUT = FailureKind(
     retryable=True,
 )
 PAST_DEADLINE = replace(_TIMEOUT, cause="the time for this request is used up", retryable=False)
-_HTML = FailureKind("html_reply", "model.html", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
-_MOVED = FailureKind(
+_HTML = _Kind("html_reply", "model.html", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
+_MOVED = _Kind(
     "not_found", "model.moved", "{where} points somewhere else", "set base_url to the new address: nexi --edit-config"
 )
-_CONNECT = FailureKind("connect", "model.unreachable", "{where} cannot be reached", _SERVER_FIX, retryable=True)
-_DNS = FailureKind("dns", "model.dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
-TLS = FailureKind("tls", "model.tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
-STREAM_CLOSED = FailureKind(
+_CONNECT = _Kind("connect", "model.unreachable", "{where} cannot be reached", _SERVER_FIX, retryable=True)
+_DNS = _Kind("dns", "model.dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
+TLS = _Kind("tls", "model.tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
+STREAM_CLOSED = _Kind(
     "stream_closed",
     "model.closed",
     "{where} closed the connection in the middle of a reply",
@@ -109,7 +109,7 @@ STREAM_CLOSED = FailureKind(
     "the reply has no end",
     True,
 )
-EMPTY = FailureKind(
+EMPTY = _Kind(
     "empty_reply",
     "model.empty",
     "{where} sent an empty reply",
@@ -117,27 +117,27 @@ EMPTY = FailureKind(
     Notice("model.no_text", "no text and no tool call"),
     retryable=True,
 )
-BAD_EMBEDDINGS = FailureKind(
+BAD_EMBEDDINGS = _Kind(
     "bad_reply",
     "model.no_vectors",
     "{where} answered with something that is no vectors",
     "name an embedding model: NEXI_EMBEDDING_MODEL",
 )
-_BAD_REPLY = FailureKind(
+_BAD_REPLY = _Kind(
     "bad_reply",
     "model.bad_reply",
     "{where} sent a reply that is no chat completion",
     "correct base_url; it usually ends in /v1",
     retryable=True,
 )
-_ADDRESS = FailureKind(
+_ADDRESS = _Kind(
     "connect",
     "model.address",
     "base_url is not an address that can be called",
     "set base_url to http://... or https://...: nexi --edit-config",
 )
-PROXY = FailureKind("connect", "model.bad_proxy", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
-THOUGHT_ONLY = FailureKind(
+PROXY = _Kind("connect", "model.bad_proxy", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
+THOUGHT_ONLY = _Kind(
     "empty_reply",
     "model.thoughts",
     "{model} used all its output for thinking",
@@ -145,7 +145,7 @@ THOUGHT_ONLY = FailureKind(
     "the reply was cut at the output limit before any text",
 )
 
-_BY_STATUS: Mapping[int, FailureKind] = {
+_BY_STATUS: Mapping[int, _Kind] = {
     401: AUTH,
     402: _PAYMENT,
     403: _FORBIDDEN,
@@ -238,7 +238,7 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
 
 
 def build_error(
-    endpoint: EndpointLabel, kind: FailureKind, cause: str = "", *, status: int = 0, retry_after: float | None = None
+    endpoint: EndpointLabel, kind: _Kind, cause: str = "", *, status: int = 0, retry_after: float | None = None
 ) -> LLMError:
     values = {"where": endpoint.where, "model": endpoint.model}
     return LLMError(
@@ -252,7 +252,7 @@ def build_error(
     )
 
 
-def _transport_kind(error: Exception) -> FailureKind:
+def _transport_kind(error: Exception) -> _Kind:
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
         return _ADDRESS
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
