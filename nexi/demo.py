@@ -93,11 +93,8 @@ def _block_html(block: str) -> str:
             for line in lines
             if not re.fullmatch(r"[|\s:-]+", line)
         ]
-        return (
-            "<table>"
-            + "".join("<tr>" + "".join(f"<td>{_inline_html(c)}</td>" for c in row) + "</tr>" for row in rows)
-            + "</table>"
-        )
+        body = "".join("<tr>" + "".join(f"<td>{_inline_html(c)}</td>" for c in row) + "</tr>" for row in rows)
+        return f"<table>{body}</table>"
     if lines[0].startswith(("- ", "* ")):
         items = re.split(r"\n?^[-*] ", block, flags=re.MULTILINE)[1:]
         return "<ul>" + "".join(f"<li>{_inline_html(' '.join(i.split()))}</li>" for i in items) + "</ul>"

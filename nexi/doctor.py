@@ -395,9 +395,8 @@ async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Che
     try:
         await (environment.resolve or resolve_host)(PUBLIC_NAME, 443)
     except FetchError as error:
-        return [
-            Check("fetch DNS", False, "cannot resolve public host names", error.cause, "check the network connection and DNS")
-        ]
+        fix = "check the network connection and DNS"
+        return [Check("fetch DNS", False, "cannot resolve public host names", error.cause, fix)]
     return [Check("fetch DNS", True, "public host names are resolved")]
 
 
@@ -592,12 +591,8 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
         return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC")]
     skew = (now - theirs).total_seconds()
     if abs(skew) > MAX_SKEW_S:
-        way = "ahead of" if skew > 0 else "behind"
-        return [
-            Check(
-                "clock", False, f"the clock is {abs(skew) / 60:.0f} minutes {way} a server's", f"it says {theirs:%c} UTC", fix
-            )
-        ]
+        message = f"the clock is {abs(skew) / 60:.0f} minutes {'ahead of' if skew > 0 else 'behind'} a server's"
+        return [Check("clock", False, message, f"it says {theirs:%c} UTC", fix)]
     return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, matches a server's clock")]
 
 

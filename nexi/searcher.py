@@ -108,11 +108,8 @@ class Searcher:
             why = f"nothing was found among {query.focus}, so the whole web was asked"
             note = Failure("search", "focus_dropped", why, "ask with another focus")
             outcome = replace(wide, failures=(note, *wide.failures))
-        await self.emit(
-            SearchFinished(
-                query.text, outcome.backend, outcome.hits, outcome.failures, round(self.clock.monotonic() - start, 3)
-            )
-        )
+        seconds = round(self.clock.monotonic() - start, 3)
+        await self.emit(SearchFinished(query.text, outcome.backend, outcome.hits, outcome.failures, seconds))
         return outcome
 
     async def _try_backends(self, query: Query, deadline: float | None) -> SearchOutcome:
@@ -176,12 +173,9 @@ class Searcher:
         if self.breaker:
             await self.breaker.record_success(name)
         clean_hits = _clean_hits(answer, name, local=getattr(backend, "local", False))
-        names_sites = query.sites or query.excluded_sites
-        hits = (
-            tuple(hit for hit in clean_hits if not is_web_url(hit.url) or is_wanted_site(hit.url, query))
-            if names_sites
-            else clean_hits
-        )
+        hits = clean_hits
+        if query.sites or query.excluded_sites:
+            hits = tuple(hit for hit in clean_hits if not is_web_url(hit.url) or is_wanted_site(hit.url, query))
         partial: tuple[Failure, ...] = tuple(getattr(answer, "failures", ()))
         if hits:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored_filters(backend, query)))

@@ -324,12 +324,8 @@ class Usage(Struct, frozen=True):
 
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.estimated or other.estimated,
-            cost,
-        )
+        read, written = self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens
+        return Usage(read, written, self.estimated or other.estimated, cost)
 
 
 class ReplyDefect(Struct, frozen=True):

@@ -240,12 +240,8 @@ def _one_line(text: str) -> str:
 
 
 def _bibtex_entry(key: str, reference: _Reference) -> str:
-    authors = [
-        f"{name.family.translate(_TEX)}, {name.given.translate(_TEX)}"
-        if name.given
-        else "{" + name.family.translate(_TEX) + "}"
-        for name in reference.authors
-    ]
+    names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
+    authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
     fields = [
         ("title", "{" + reference.title.translate(_TEX) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(authors)),

@@ -149,12 +149,9 @@ async def recheck(
             for source in document.sources
         )
         return await check_document(document, stored_texts, states, judge=judge, deadline=deadline)
-    has_texts = any(stored_texts.values())
-    before = (
-        await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, stored_texts), "cited")
-        if has_texts
-        else ()
-    )
+    before: tuple[Claim, ...] = ()
+    if any(stored_texts.values()):
+        before = await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, stored_texts), "cited")
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
     states = tuple(_fresh_state(source, stored_texts[source.number], pages[source.number]) for source in document.sources)
     verification = await check_document(document, fresh, states, judge=judge, deadline=deadline, before=before)

@@ -127,15 +127,10 @@ class _AgenticSearch:
             if new_pages:
                 queries = [self.current]
                 if self.settings.use_search_hints:  # in the words of the pages that were just stored
-                    about = [
-                        Metadata(
-                            page.title,
-                            page.description,
-                            _headings_of_page(page),
-                            page.code_languages or tuple(code_languages(page.text)),
-                        )
-                        for page in new_pages
-                    ]
+                    about = []
+                    for page in new_pages:
+                        languages = page.code_languages or tuple(code_languages(page.text))
+                        about.append(Metadata(page.title, page.description, _headings_of_page(page), languages))
                     queries += await self.judge.hint(self.query, about)
                 await self._check_store(queries)
             if self._is_enough() and not self._open_part():

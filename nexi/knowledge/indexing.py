@@ -203,11 +203,8 @@ class Indexer:
         )
         failures = (lack,) if without_line else ()
         pairs = zip(chunks, lines, strict=True)
-        return (
-            tuple(replace(chunk, context=line) if line else chunk for chunk, line in pairs),
-            failures,
-            len(chunks) - without_line,
-        )
+        in_context = tuple(replace(chunk, context=line) if line else chunk for chunk, line in pairs)
+        return in_context, failures, len(chunks) - without_line
 
     async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, limit: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
@@ -258,16 +255,11 @@ def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple
         if block.kind == "prose" and len(line := text[block.start : block.end].partition("\n")[0]) >= MIN_LEAD_CHARS:
             begins, lead = block.start, line[:LEAD_CHARS].strip()
             break
-    return tuple(
-        Chunk(
-            p.text,
-            heading_path(p.headings),
-            lead if p.start > begins else "",
-            (p.languages[0] if p.languages else PLAIN_CODE) if p.has_code else "",
-            p.start,
-        )
-        for p in pieces
-    )
+    chunks = []
+    for p in pieces:
+        code = (p.languages[0] if p.languages else PLAIN_CODE) if p.has_code else ""
+        chunks.append(Chunk(p.text, heading_path(p.headings), lead if p.start > begins else "", code, p.start))
+    return tuple(chunks)
 
 
 def embedded_text(title: str, chunk: Chunk) -> str:

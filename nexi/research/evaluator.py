@@ -153,15 +153,14 @@ def _parse_tasks(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
     """Build the request that judges a round."""
+    folder = limits.prompts_folder
     choice = (
-        render("may_delegate", folder=limits.prompts_folder, most_tasks=MAX_TASKS)
-        if may_delegate
-        else render("must_write", folder=limits.prompts_folder)
+        render("may_delegate", folder=folder, most_tasks=MAX_TASKS) if may_delegate else render("must_write", folder=folder)
     )
     sections = {"least_sections": MIN_SECTIONS, "most_sections": most_sections(limits.words)} if limits.plans_sections else {}
     rules = render(
         "outline" if limits.plans_sections else "evaluator",
-        folder=limits.prompts_folder,
+        folder=folder,
         question=state.question,
         agenda="\n".join(f"- {task}" for task in state.agenda),
         round=state.round,

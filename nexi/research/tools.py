@@ -166,11 +166,9 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         self.phases.gathered += 1
         result = self._trim_results(await searching)
         calls_left = GATHERING_CALLS - self.phases.gathered
-        note = (
-            f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
-            if calls_left
-            else "That was the last gathering call: scrape what matters now."
-        )
+        note = "That was the last gathering call: scrape what matters now."
+        if calls_left:
+            note = f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
         return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)
 
     def _trim_results(self, result: ToolResult) -> ToolResult:

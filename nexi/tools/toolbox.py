@@ -163,11 +163,8 @@ class Toolbox(Struct, frozen=True):
         self.session.allow_stored_urls(hit.url for hit in stored_pages.hits)
         self.session.recalled_urls.update(hit.url for hit in stored_pages.hits if not stored_pages.repeated)
         self.session.add_found_passages(stored_pages.hits)
-        views = (
-            await self.read_pages({"urls": [hit.url for hit in stored_pages.hits], "get_full": True})
-            if stored_pages.hits
-            else ()
-        )
+        urls = [hit.url for hit in stored_pages.hits]
+        views = await self.read_pages({"urls": urls, "get_full": True}) if urls else ()
         if not (
             arguments.get("get_full")
             and (stored_pages.assessment.score >= ENOUGH or all(spec.name != WEB_SEARCH.name for spec in self.specs))

@@ -50,20 +50,16 @@ def calls_from_text(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[To
     fitting = [call for call in _written_calls(text) if (spec := _find_spec(call, tools)) and not _check_call(call, spec)]
     if not fitting:
         return text, ()
-    calls = tuple(
-        ToolCall(
-            f"call{number:05d}",
-            offered_name(call.name, tools),
-            json.dumps(_parse_arguments(call.arguments), ensure_ascii=False),
-        )
-        for number, call in enumerate(fitting, 1)
-    )
+    calls = []
+    for number, call in enumerate(fitting, 1):
+        arguments = json.dumps(_parse_arguments(call.arguments), ensure_ascii=False)
+        calls.append(ToolCall(f"call{number:05d}", offered_name(call.name, tools), arguments))
     parts, position = [], 0
     for call in sorted(fitting, key=lambda item: item.start):
         parts.append(text[position : max(position, call.start)])
         position = max(position, call.end)
     rest = _SHELL.sub("", "".join((*parts, text[position:])))
-    return _SPACE.sub("\n\n", rest).strip(), calls
+    return _SPACE.sub("\n\n", rest).strip(), tuple(calls)
 
 
 def find_problems(text: str, tools: Sequence[ToolSpec]) -> list[str]:
