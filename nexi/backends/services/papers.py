@@ -419,45 +419,21 @@ def read_clinicaltrials(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 
 FORMS = {
-    "openalex": ServiceForm(
-        "https://api.openalex.org", openalex_request, read_openalex, "", unfold_openalex, missing_is_empty=True
-    ),
-    "crossref": ServiceForm(
-        "https://api.crossref.org", crossref_request, read_crossref, "message", unfold_crossref, missing_is_empty=True
-    ),
-    "europepmc": ServiceForm(
-        "https://www.ebi.ac.uk/europepmc/webservices/rest", europepmc_request, read_europepmc, "resultList.result"
-    ),
-    "unpaywall": ServiceForm(
-        "https://api.unpaywall.org", unpaywall_request, read_unpaywall, "", unfold_unpaywall, missing_is_empty=True
-    ),
-    "pubmed": ServiceForm(
-        "https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
-        pubmed_request,
-        read_pubmed,
-        "result",
-        unfold_pubmed,
-        follow=follow_pubmed,
-        first_rows="esearchresult.idlist",
-    ),
-    "semanticscholar": ServiceForm(
-        "https://api.semanticscholar.org/graph/v1",
-        semanticscholar_request,
-        read_semanticscholar,
-        "data",
-        is_empty=lambda data: dig(data, "total") == 0,
-    ),
+    "openalex": ServiceForm("https://api.openalex.org", openalex_request, read_openalex, "", unfold_openalex,
+        missing_is_empty=True),
+    "crossref": ServiceForm("https://api.crossref.org", crossref_request, read_crossref, "message", unfold_crossref,
+        missing_is_empty=True),
+    "europepmc": ServiceForm("https://www.ebi.ac.uk/europepmc/webservices/rest", europepmc_request, read_europepmc,
+        "resultList.result"),
+    "unpaywall": ServiceForm("https://api.unpaywall.org", unpaywall_request, read_unpaywall, "", unfold_unpaywall,
+        missing_is_empty=True),
+    "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", pubmed_request, read_pubmed, "result",
+        unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),
+    "semanticscholar": ServiceForm("https://api.semanticscholar.org/graph/v1", semanticscholar_request, read_semanticscholar,
+        "data", is_empty=lambda data: dig(data, "total") == 0),
     "doaj": ServiceForm("https://doaj.org/api", doaj_request, read_doaj, "results"),
-    "zenodo": ServiceForm(
-        "https://zenodo.org/api",
-        search_by("/records", "q", "size", {"sort": "bestmatch"}, most=25),
-        read_zenodo,
-        "hits.hits",
-    ),
-    "clinicaltrials": ServiceForm(
-        "https://clinicaltrials.gov/api/v2",
-        search_by("/studies", "query.term", "pageSize", {"format": "json"}),
-        read_clinicaltrials,
-        "studies",
-    ),
-}
+    "zenodo": ServiceForm("https://zenodo.org/api", search_by("/records", "q", "size", {"sort": "bestmatch"}, most=25),
+        read_zenodo, "hits.hits"),
+    "clinicaltrials": ServiceForm("https://clinicaltrials.gov/api/v2",
+        search_by("/studies", "query.term", "pageSize", {"format": "json"}), read_clinicaltrials, "studies"),
+}  # fmt: skip

@@ -82,15 +82,10 @@ def read_hackernews(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 FORMS = {
     "github": ServiceForm("https://api.github.com", github_request, read_github, "items"),
-    "pypi": ServiceForm(
-        "https://pypi.org", pypi_request, read_pypi, "info", lambda info: [info] if info else None, missing_is_empty=True
-    ),
+    "pypi": ServiceForm("https://pypi.org", pypi_request, read_pypi, "info", lambda info: [info] if info else None,
+        missing_is_empty=True),
     "npm": ServiceForm("https://registry.npmjs.org", search_by("/-/v1/search", "text", "size"), read_npm, "objects"),
     "crates": ServiceForm("https://crates.io", search_by("/api/v1/crates", "q", "per_page"), read_crates, "crates"),
-    "hackernews": ServiceForm(
-        "https://hn.algolia.com/api/v1",
-        search_by("/search", "query", "hitsPerPage", {"tags": "story"}),
-        read_hackernews,
-        "hits",
-    ),
-}
+    "hackernews": ServiceForm("https://hn.algolia.com/api/v1", search_by("/search", "query", "hitsPerPage", {"tags": "story"}),
+        read_hackernews, "hits"),
+}  # fmt: skip

@@ -64,11 +64,7 @@ def read_nominatim(row: dict[str, Any], caller: Caller) -> Hit | None:
 
 FORMS = {
     "wikidata": ServiceForm("https://www.wikidata.org", wikidata_request, read_wikidata, "search"),
-    "openlibrary": ServiceForm(
-        "https://openlibrary.org",
-        search_by("/search.json", "q", "limit", {"fields": OPENLIBRARY_FIELDS}),
-        read_openlibrary,
-        "docs",
-    ),
+    "openlibrary": ServiceForm("https://openlibrary.org",
+        search_by("/search.json", "q", "limit", {"fields": OPENLIBRARY_FIELDS}), read_openlibrary, "docs"),
     "nominatim": ServiceForm("https://nominatim.openstreetmap.org", nominatim_request, read_nominatim),
-}
+}  # fmt: skip

@@ -98,15 +98,11 @@ def unfold_snapshots(snapshots: Any) -> Any:
 FORMS = {
     "marginalia": ServiceForm("https://api2.marginalia-search.com", marginalia_request, read_marginalia, "results"),
     "mwmbl": ServiceForm("https://api.mwmbl.org/api/v1", search_by("/search/", "s"), read_mwmbl),
-    "yacy": ServiceForm(
-        "http://127.0.0.1:8090",
-        search_by("/yacysearch.json", "query", "maximumRecords", {"resource": "global", "verify": "false"}),
-        read_yacy,
-        "channels.0.items",
-    ),
-    "gdelt": ServiceForm(
-        "https://api.gdeltproject.org/api/v2/doc", gdelt_request, read_gdelt, "articles", is_empty=lambda data: data == {}
-    ),
+    "yacy": ServiceForm("http://127.0.0.1:8090",
+        search_by("/yacysearch.json", "query", "maximumRecords", {"resource": "global", "verify": "false"}), read_yacy,
+        "channels.0.items"),
+    "gdelt": ServiceForm("https://api.gdeltproject.org/api/v2/doc", gdelt_request, read_gdelt, "articles",
+        is_empty=lambda data: data == {}),
     "archive": ServiceForm("https://archive.org", archive_request, read_archive, "response.docs"),
     "wayback": ServiceForm("https://archive.org", wayback_request, read_wayback, "archived_snapshots", unfold_snapshots),
-}
+}  # fmt: skip
