@@ -21,7 +21,7 @@ class Brave(Struct, frozen=True):
     filters = frozenset({"site", "time", "language"})
 
     def request(self, query: Query) -> BackendRequest:
-        text = with_sites(query.text, query.sites, query.excluded_sites)[:400]
+        text = with_sites(query.text, query.sites, query.excluded_sites)[:400]  # a longer query is refused
         params = {"q": text, "count": str(max(1, min(query.count, 20)))}
         if query.time_range[:1].lower() in ("d", "w", "m", "y"):
             params["freshness"] = f"p{query.time_range[:1].lower()}"

@@ -50,7 +50,7 @@ class DuckDuckGo:
             )
         except BackendError:
             raise
-        except Exception as error:
+        except Exception as error:  # the library lets through what its own libraries raise
             raise _translate_error(error) from error
         return [read_hit(row, NAME, "href", "body") for row in read_rows(list(rows), "href")]
 

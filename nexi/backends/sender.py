@@ -124,9 +124,9 @@ class Sender:
             if (scheme, proxy) not in self._clients:
                 self._clients[scheme, proxy] = httpx2.AsyncClient(
                     verify=await _load_certificates(scheme, self._trust),
-                    trust_env=False,
+                    trust_env=False,  # proxies and certificates are the configuration's
                     proxy=proxy or None,
-                    follow_redirects=False,
+                    follow_redirects=False,  # one is an answer of its own: a login, or a service that has moved
                     headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
                 )
             return self._clients[scheme, proxy]

@@ -23,6 +23,7 @@ class Tavily(Struct, frozen=True):
     filters = frozenset({"site", "time"})
 
     def request(self, query: Query) -> BackendRequest:
+        # A longer query is refused, and so is a wish for more results.
         options: dict[str, Any] = {"query": query.text.strip()[:400], "max_results": max(1, min(query.count, 20))}
         if period := _PERIODS.get(query.time_range[:1].lower()):
             options["time_range"] = period

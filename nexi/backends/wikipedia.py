@@ -32,7 +32,7 @@ class Wikipedia(Struct, frozen=True):
         params = {
             "action": "query",
             "generator": "search",
-            "gsrsearch": query.text.strip()[:300],
+            "gsrsearch": query.text.strip()[:300],  # MediaWiki's search refuses more
             "gsrlimit": str(max(1, min(query.count, 20))),
             "prop": "info|extracts",
             "inprop": "url",

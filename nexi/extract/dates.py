@@ -92,8 +92,10 @@ _MONTH_DAY = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _YEAR_MONTH = re.compile(rf"([12](?<!\w.)(?:(?<=1)9|(?<=2)0)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.IGNORECASE)
 _NUMBERS = re.compile(r"(\d(?<![\d./-].)\d?)([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
-_YEAR_FIRST = re.compile(r"([12](?<![\d./-].)(?:(?<=1)9|(?<=2)0)\d\d)([./-])(\d{1,2})\2(\d{1,2})(?![\d/-])")
+_YEAR_FIRST = re.compile(r"([12](?<![\d./-].)(?:(?<=1)9|(?<=2)0)\d\d)([./])(\d{1,2})\2(\d{1,2})(?![\d/-])")
 _ASIAN = re.compile(r"([12](?:(?<=1)9|(?<=2)0)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_WITH_NAMES = ((_DAY_MONTH, (3, 2, 1)), (_MONTH_DAY, (3, 1, 2)), (_YEAR_MONTH, (1, 2, 3)))  # the groups of year, month, day
+_WITH_NUMBERS = ((_ISO, (1, 2, 3)), (_ASIAN, (1, 2, 3)), (_YEAR_FIRST, (1, 3, 4)))
 _UPDATED_WORDS = (
     "updated", "modified", "revised", "edited", "reviewed", "aktualisiert", "geändert", "mis à jour", "actualizado",
     "aggiornato", "atualizado", "обновлено", "更新",
@@ -177,21 +179,14 @@ def find_dates(text: str, language: str = "") -> list[_Mention]:
 
 
 def _find_within(text: str, first: int, last: int, language: str) -> list[_Mention]:
-    mentions: list[_Mention] = []
-    for match in _ISO.finditer(text, first, last):
-        mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
-    for start, end in _spans_around_years(text, first, last):
-        for match in _DAY_MONTH.finditer(text, start, end):
-            mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[2].lower()], match[1])))
-        for match in _MONTH_DAY.finditer(text, start, end):
-            mentions.append(_Mention(match.start(), _day(match[3], _MONTHS[match[1].lower()], match[2])))
-        for match in _YEAR_MONTH.finditer(text, start, end):
-            mentions.append(_Mention(match.start(), _day(match[1], _MONTHS[match[2].lower()], match[3])))
-    for match in _ASIAN.finditer(text, first, last):
-        mentions.append(_Mention(match.start(), _day(match[1], match[2], match[3])))
-    for match in _YEAR_FIRST.finditer(text, first, last):
-        if match[2] != "-":
-            mentions.append(_Mention(match.start(), _day(match[1], match[3], match[4])))
+    # Looking for a hundred names of months in all of a text would take long.
+    spans = [(span, _WITH_NAMES) for span in _spans_around_years(text, first, last)] + [((first, last), _WITH_NUMBERS)]
+    mentions = [
+        _Mention(match.start(), _day(*match.group(*groups)))
+        for (start, end), patterns in spans
+        for pattern, groups in patterns
+        for match in pattern.finditer(text, start, end)
+    ]
     for match in _NUMBERS.finditer(text, first, last):
         # 3/4/2025: the month first in the United States, else the day, unless only one of them can be the month.
         month, day = int(match[1]), int(match[3])
@@ -203,7 +198,7 @@ def _find_within(text: str, first: int, last: int, language: str) -> list[_Menti
 
 
 def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Where the names of months may belong to a date; looking for a hundred names in all of a text takes long."""
+    """Where the names of months may belong to a date."""
     start = end = 0
     for year in _YEAR.finditer(text, first, last):
         if not end or year.start() - MAX_DATE_CHARS > end:
@@ -216,6 +211,8 @@ def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int,
 
 
 def _day(year: str, month: str | int, day: str | int) -> str:
+    """A day as ISO 8601, with the month by its number or name; "" for none."""
+    month = _MONTHS.get(str(month).lower(), month)
     return f"{int(year):04}-{int(month):02}-{int(day):02}" if _is_day(year, month, day) else ""
 
 

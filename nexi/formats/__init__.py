@@ -71,13 +71,9 @@ _SAYS_NOTHING = re.compile(
     r"|(?:microsoft )?(?:word|excel|powerpoint) - .*|[^ ]*\.(?:docx?|pdf|xlsx?|pptx?|indd|dvi|tex|qxd|rtf|odt)",
     re.IGNORECASE,
 )
-_READ_BY_NAME = {  # loaded when they are asked for: few runs read a vault or a library
-    "LibraryItem": "libraries",
-    "find_blocks": "vaults",
-    "parse_bibtex": "libraries",
-    "parse_csl": "libraries",
-    "read_note": "vaults",
-    "render_item": "libraries",
+_MODULES = {  # loaded when their names are asked for: few runs read a vault or a library
+    **dict.fromkeys(("LibraryItem", "parse_bibtex", "parse_csl", "render_item"), "libraries"),
+    **dict.fromkeys(("find_blocks", "read_note"), "vaults"),
 }
 # What parsers written in other languages raise on input they were not made for: the page is lost, the run goes on.
 PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
@@ -143,6 +139,6 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Load a name of vaults or libraries from its module."""
-        if name not in _READ_BY_NAME:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"nexi.formats.{_READ_BY_NAME[name]}"), name)
+        return getattr(import_module(f"nexi.formats.{_MODULES[name]}"), name)

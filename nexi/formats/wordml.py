@@ -18,9 +18,10 @@ __all__ = ["read_docx"]
 MAX_LEVEL = 8
 MAX_STYLES = 5_000
 MAX_STYLE_DEPTH = 10  # styles based on one another
+MAX_NOTE_CHARS = 5_000
 
 _PROPERTIES = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
-MAX_NOTE_CHARS = 5_000
+_STYLE_PROPERTIES = {"name": "name", "basedOn": "base", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
 _SILENT = ("Fallback", "moveFrom")  # a second form of a drawing; text that stands elsewhere now
 _WRITE_POSITION = {"superscript": notation.write_raised, "subscript": notation.write_lowered}
 
@@ -60,22 +61,12 @@ class _Styles(XmlHandler):
         self._open = _Style()
 
     def start(self, name: str, attributes: Attributes) -> None:
-        value = attributes.get("val", "")[:200]
-        match name:
-            case "style":
-                self._open = _Style()
-                if len(self._styles) < MAX_STYLES:
-                    self._styles[attributes.get("styleId", "")[:200]] = self._open
-            case "name":
-                self._open.name = value
-            case "basedOn":
-                self._open.base = value
-            case "numId":
-                self._open.number = value
-            case "ilvl":
-                self._open.level = value
-            case "outlineLvl":
-                self._open.outline = value
+        if name == "style":
+            self._open = _Style()
+            if len(self._styles) < MAX_STYLES:
+                self._styles[attributes.get("styleId", "")[:200]] = self._open
+        elif name in _STYLE_PROPERTIES:
+            setattr(self._open, _STYLE_PROPERTIES[name], attributes.get("val", "")[:200])
 
     def resolve(self, style_id: str) -> _Style:
         result = _Style()

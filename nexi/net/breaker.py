@@ -25,7 +25,7 @@ DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 ERROR_STEP_S = 5.0
 MAX_ERROR_S = 120.0
 TRIAL_S = 30.0
-MAX_WISH_S = DAY
+MAX_WISH_S = DAY  # a service that asks for a longer rest is tried again after this
 
 # The first rest and the longest one after a refusal; each refusal in a row doubles it.
 REFUSAL_RESTS_S: Mapping[str, tuple[float, float]] = {
@@ -99,7 +99,7 @@ def rest_seconds(code: str, errors: int, retry_after: float | None = None) -> fl
         return min(MAX_ERROR_S, ERROR_STEP_S * max(1, errors))
     if retry_after is None or not math.isfinite(retry_after):
         first, longest = REFUSAL_RESTS_S[code]
-        return min(longest, first * 2.0 ** min(errors - 1, 20))
+        return min(longest, first * 2.0 ** min(errors - 1, 20))  # any longest rest is reached before the twentieth
     return min(MAX_WISH_S, max(1.0, retry_after))
 
 

@@ -182,13 +182,10 @@ def _is_numbering(text: str, start: int, stop: int, word: str, first: int) -> bo
     before = text[max(start, stop - MAX_WORD_CHARS) : stop].split()
     if len(before) <= 2 and stop - start < MAX_WORD_CHARS:
         return True
+    # The day of a German date, or a century: 3. Mai.
+    is_day = text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
     is_ordinal = len(word) <= 2 and word.isdecimal() and len(before) > 1
-    return is_day_of_month(text, stop) or (is_ordinal and before[-2].lower() in _BEFORE_ORDINAL and text[first].isalpha())
-
-
-def is_day_of_month(text: str, stop: int) -> bool:
-    """Whether a full stop belongs to the day of a German date, or to a century: 3. Mai."""
-    return text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
+    return is_day or (is_ordinal and before[-2].lower() in _BEFORE_ORDINAL and text[first].isalpha())
 
 
 def _word_before(text: str, start: int, stop: int) -> str:

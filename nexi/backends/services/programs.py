@@ -23,6 +23,7 @@ def github_request(query: Query, caller: Caller) -> BackendRequest:
     words = f"repo:{repository[0]}" if repository else symbol[0] if symbol and path.endswith("code") else query.text
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
     headers["Authorization"] = f"Bearer {caller.key}" if caller.key else ""
+    # GitHub refuses a query of more than 256 characters.
     return caller.build_request(f"/{path}", {"q": words[:256], "per_page": str(min(query.count, 50))}, headers)
 
 

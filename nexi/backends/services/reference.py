@@ -18,7 +18,7 @@ def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
     language = query.language.lower().partition("-")[0] or "en"
     params = {
         "action": "wbsearchentities",
-        "search": query.text[:250],
+        "search": query.text[:250],  # no label is longer
         "language": language,
         "uselang": language,
         "type": "item",
