@@ -65,10 +65,8 @@ class Sender:
     """Owns the connections of all HTTP backends; TLS settings are loaded when the first https request comes."""
 
     def __init__(self, *, user_agent: str, proxy: str = "", no_proxy: Sequence[str] = (), trust: Trust = MACHINE) -> None:
-        self._trust = trust
-        self._user_agent = user_agent
-        self._proxy = proxy
-        self._no_proxy = tuple(no_proxy)
+        self._user_agent, self._trust = user_agent, trust
+        self._proxy, self._no_proxy = proxy, tuple(no_proxy)
         self._clients: dict[tuple[str, str], httpx2.AsyncClient] = {}  # by scheme and proxy
         self._opening = asyncio.Lock()
 

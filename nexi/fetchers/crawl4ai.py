@@ -36,11 +36,8 @@ class Crawl4aiFetcher:
     def __init__(
         self, browser: PageRenderer, *, guard: AddressGuard, clock: Clock, admit: Admit, close: Close | None = None
     ) -> None:
-        self._browser = browser
-        self._guard = guard
-        self._clock = clock
-        self._admit = admit
-        self._close = close
+        self._browser, self._guard, self._clock = browser, guard, clock
+        self._admit, self._close = admit, close
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         target = self._guard.check_url(url)

@@ -50,14 +50,10 @@ class JinaFetcher:
         timeout_s: float | None = None,
     ) -> None:
         """`timeout_s` is used in the place of a run's limit: the reader opens a page with a browser, which takes longer."""
-        self._guard = guard
-        self._clock = clock
-        self._api_key = api_key
+        self._guard, self._resolve, self._trust = guard, resolve, trust
+        self._clock, self._timeout_s, self._api_key = clock, timeout_s, api_key
         self._base_url = base_url.rstrip("/")
         self._proxy = "" if urls.bypasses_proxy(urls.parse(self._base_url), tuple(no_proxy)) else proxy
-        self._resolve = resolve
-        self._trust = trust
-        self._timeout_s = timeout_s
         self._client: httpx2.AsyncClient | None = None
         self._opening = asyncio.Lock()
 

@@ -57,9 +57,7 @@ class Robots:
     """The rules of the origins met so far. Pages of one origin that ask at once share one request."""
 
     def __init__(self, get: GetFile, *, clock: Clock, user_agent: str) -> None:
-        self._get = get
-        self._clock = clock
-        self._user_agent = user_agent
+        self._get, self._clock, self._user_agent = get, clock, user_agent
         self._entries: dict[str, _Entry] = {}
 
     async def is_allowed(self, url: Url) -> bool:

@@ -61,14 +61,10 @@ class Transport:
         speaks_http2: bool = http2.installed,
         cancel_timeout_s: float = http2.CANCEL_TIMEOUT_S,
     ) -> None:
-        self._speaks_http2 = speaks_http2
-        self._cancel_timeout_s = cancel_timeout_s
-        self._trust = trust
-        self._guard = guard
+        self._guard, self._resolve, self._trust = guard, resolve, trust
+        self._speaks_http2, self._cancel_timeout_s = speaks_http2, cancel_timeout_s
         self._proxy = proxy_of(proxy) if proxy else None
-        self._proxy_url = proxy
-        self._no_proxy = tuple(no_proxy)
-        self._resolve = resolve
+        self._proxy_url, self._no_proxy = proxy, tuple(no_proxy)
         self._pools: dict[_Way, httpcore2.AsyncConnectionPool] = {}
         self._without_http2: set[str] = set()
         self._opening = asyncio.Lock()

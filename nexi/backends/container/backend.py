@@ -32,9 +32,7 @@ class ContainerBackend:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lifecycle = lifecycle
-        self._connect = connect
-        self._monotonic = monotonic
+        self._lifecycle, self._connect, self._monotonic = lifecycle, connect, monotonic
         self._starting = asyncio.Lock()
         self._backend: SearchBackend | None = None
         self._failure: tuple[BackendError, float] | None = None

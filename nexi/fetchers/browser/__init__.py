@@ -89,15 +89,10 @@ class Browser:
         worker: Path = WORKER,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        self._worker_file = worker
+        self._guard, self._resolve, self._user_agent = guard, resolve, user_agent
+        self._proxy, self._no_proxy = proxy_of(proxy) if proxy else None, no_proxy
+        self._python, self._program, self._worker_file = python, program, worker
         self._start_timeout_s = start_timeout_s
-        self._proxy = proxy_of(proxy) if proxy else None
-        self._no_proxy = no_proxy
-        self._guard = guard
-        self._user_agent = user_agent
-        self._resolve = resolve
-        self._python = python
-        self._program = program
         self._worker: asyncio.Task[_BrowserWorker] | None = None
         self._tabs = asyncio.Semaphore(MAX_TABS)
         self._retired: dict[asyncio.Task[None], _BrowserWorker] = {}

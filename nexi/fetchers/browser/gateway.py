@@ -59,12 +59,9 @@ class Gateway:
         head_timeout_s: float = HEAD_TIMEOUT_S,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self._head_timeout_s = head_timeout_s
-        self._max_bytes = max_bytes
-        self._guard = guard
-        self._resolve = resolve
-        self._proxy = proxy
-        self._no_proxy = tuple(no_proxy)
+        self._guard, self._resolve = guard, resolve
+        self._proxy, self._no_proxy = proxy, tuple(no_proxy)
+        self._head_timeout_s, self._max_bytes = head_timeout_s, max_bytes
         self._busy: set[asyncio.Task[None]] = set()
         self._seats = asyncio.Semaphore(MAX_CONNECTIONS)
         self.port = 0
