@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, plain_line
+from nexi.backends.replies import check_status, plain_line, read_tag
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Paper, Query
@@ -46,24 +46,19 @@ class Arxiv(Struct, frozen=True):
 
 
 def _parse_hit(entry: str) -> Hit | None:
-    url = _field_text(entry, "id")
+    url = read_tag(entry, "id")
     if not url.startswith("http") or "/api/errors" in url:
         return None
-    day = _field_text(entry, "published")
+    day = read_tag(entry, "published")
     number = re.sub(r"v\d+$", "", url.partition("/abs/")[2]).lower()
-    journal_doi = _field_text(entry, "arxiv:doi").lower()  # of the published version, where the authors have named it
+    journal_doi = read_tag(entry, "arxiv:doi").lower()  # of the published version, where the authors have named it
     paper = Paper(
         f"10.48550/arxiv.{number}" if number else "",
         tuple(plain_line(name) for name in _NAME.findall(entry)[:MAX_AUTHORS]),
         "arXiv",
         day[:4],
-        standing="retracted" if _WITHDRAWN.search(_field_text(entry, "arxiv:comment")) else "",
+        standing="retracted" if _WITHDRAWN.search(read_tag(entry, "arxiv:comment")) else "",
         versions=(journal_doi,) if journal_doi else (),
     )
     address = url.replace("http://", "https://", 1)
-    return Hit(address, _field_text(entry, "title"), _field_text(entry, "summary")[:500], day, NAME, paper)
-
-
-def _field_text(entry: str, name: str) -> str:
-    match = re.search(rf"<{name}[^>]*>(.*?)</{name}>", entry, re.DOTALL)
-    return plain_line(match[1]) if match else ""
+    return Hit(address, read_tag(entry, "title"), read_tag(entry, "summary")[:500], day, NAME, paper)

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, plain_line
+from nexi.backends.replies import check_status, read_tag
 from nexi.backends.sender import BackendRequest, Sender
 from nexi.errors import BackendError
 from nexi.text.terms import question_terms
@@ -66,26 +66,21 @@ def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes
     root = re.match(r"https?://[^/]+", base)
     hits = []
     for item in _ITEM.findall(text):
-        path = _tag_text(item, "link")
+        path = read_tag(item, "link")
         prefix, content, rest = path.rpartition("/content/")
         book, _, page = (rest if content else path.lstrip("/")).partition("/")
         # without the bar that kiwix-serve puts above a page
         url = f"{root[0] if root else base}{prefix}/raw/{book}/content/{page}"
-        date = dates.get(_tag_text(item.partition("<book>")[2], "title"), "")
-        snippet = _tag_text(item, "description") + (f" (archive of {date})" if date else "")
-        hits.append(Hit(url, _tag_text(item, "title"), snippet, date, NAME))
+        date = dates.get(read_tag(item.partition("<book>")[2], "title"), "")
+        snippet = read_tag(item, "description") + (f" (archive of {date})" if date else "")
+        hits.append(Hit(url, read_tag(item, "title"), snippet, date, NAME))
     return KiwixSearch(int(re.sub(r"\D", "", total[1])), tuple(hits))
 
 
 def parse_dates(body: bytes) -> dict[str, str]:
     """The day of each archive by its title, from the catalogue."""
     entries = [entry[1] for entry in _ENTRY.finditer(body.decode("utf-8", "replace"))]
-    return {_tag_text(e, "title"): (_tag_text(e, "dc:issued") or _tag_text(e, "updated"))[:10] for e in entries}
-
-
-def _tag_text(text: str, name: str) -> str:
-    match = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    return plain_line(match[1]) if match else ""
+    return {read_tag(e, "title"): (read_tag(e, "dc:issued") or read_tag(e, "updated"))[:10] for e in entries}
 
 
 class KiwixBackend:

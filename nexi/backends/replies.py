@@ -103,6 +103,12 @@ def plain_line(value: object) -> str:
     return " ".join(html.unescape(_TAG.sub("", value)).split()) if isinstance(value, str) else ""
 
 
+def read_tag(xml: str, name: str) -> str:
+    """The text of the first element of a name, on one line."""
+    match = re.search(rf"<{name}\b[^>]*>(.*?)</{name}>", xml, re.DOTALL)
+    return plain_line(match[1]) if match else ""
+
+
 def service_message(body: bytes, default: str = "no reason given") -> str:
     """The service's own words, as far as they can be found."""
     try:
