@@ -47,15 +47,13 @@ Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
 
 def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.searxng import Searxng
-    from nexi.backends.searxng_pages import PagedSearxng
+    from nexi.backends.searxng_instances import PagedSearxng, SearxngInstances
     from nexi.backends.sender import HttpBackend
 
     def at(url: str) -> SearchBackend:
         return PagedSearxng(lambda page: HttpBackend(Searxng(url, settings.timeout_s, page=page), sender))
 
     if len(settings.instances) > 1:
-        from nexi.backends.searxng_instances import SearxngInstances
-
         return SearxngInstances(settings.instances, at)
     if settings.base_url or settings.container is None:
         return at(settings.base_url)

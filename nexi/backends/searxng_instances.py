@@ -1,7 +1,9 @@
-"""Several SearXNG instances as one backend: each query goes to the next one, and another answers where that one does not.
+"""SearXNG instances as backends: as many pages of one as a query needs, and several that take turns.
 
-The searcher knows a backend with a `route`: it keeps the suspensions of each instance, which are its health, and the pause
-between two queries to one of them. Public instances are other people's machines, so the pause is long.
+An instance gives about ten hits a page, and a caller may want more. Of several, each query goes to the next one, and another
+answers where that one does not; the searcher knows a backend with a `route`: it keeps the suspensions of each instance, which
+are its health, and the pause between two queries to one of them. Below is the dialect of one page in `searxng`; how requests
+are sent is the sender's.
 """
 
 from __future__ import annotations
@@ -15,7 +17,40 @@ from nexi.routing.route import Choice, Route
 from nexi.types import Hit, Query
 from nexi.urls import host_of
 
-INTERVAL_S = 5.0  # between two queries to one instance
+HITS_PER_PAGE = 10  # a query for no more than this is one request, even where the page brings fewer
+MAX_PAGES = 10
+INTERVAL_S = 5.0  # between two queries to one instance: public ones are other people's machines
+
+
+class PagedSearxng:
+    """A SearchBackend over the pages of one instance; `page_backend` gives the backend of a page, from 1.
+
+    A page after the first that fails or brings nothing new ends the list; what came before it is the answer.
+    """
+
+    def __init__(self, page_backend: Callable[[int], SearchBackend]) -> None:
+        self._page_backend, self._first = page_backend, page_backend(1)
+        self.name = self._first.name
+        self.filters: frozenset[str] = getattr(self._first, "filters", frozenset())
+
+    async def search(self, query: Query) -> list[Hit]:
+        hits = await self._first.search(query)
+        if query.count <= HITS_PER_PAGE:
+            return hits
+        urls = {hit.url for hit in hits}
+        for page in range(2, MAX_PAGES + 1):
+            if not hits or len(hits) >= query.count:
+                break
+            try:
+                page_hits = await self._page_backend(page).search(query)
+            except BackendError:
+                break
+            new = [hit for hit in page_hits if hit.url not in urls]
+            if not new:
+                break
+            urls.update(hit.url for hit in new)
+            hits.extend(new)
+        return hits[: query.count]
 
 
 class SearxngInstances:
