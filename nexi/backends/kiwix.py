@@ -3,7 +3,7 @@
 Its search wants every word, so that a whole question finds nothing. The words of the question are counted first, each alone;
 then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages; then each rare
 word is left out once, since the right page may have another word for it. The pages are ranked here, by the rare words that
-they have. `request` and `parse` are pure; pages are read from their addresses by the ordinary fetcher.
+they have. Answers are read by pure functions; pages are read from their addresses by the ordinary fetcher.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nexi.errors import BackendError
 from nexi.text.terms import question_terms
 from nexi.types import Hit, Query
 
-__all__ = ["KiwixBackend", "KiwixSearch", "parse_dates", "parse_search", "search_request"]
+__all__ = ["KiwixBackend", "parse_dates", "parse_search"]
 
 NAME = "kiwix"
 MAX_WORDS = 12
@@ -32,19 +32,14 @@ _ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
 _TOTAL = re.compile(r"<opensearch:totalResults>([\d,. ]+)<")
 
 
-class KiwixSearch(Struct, frozen=True):
+class _KiwixAnswer(Struct, frozen=True):
     """An answer: how many pages have the words, and the first of them, each with the date of its archive."""
 
     total: int
     hits: tuple[Hit, ...]
 
 
-def search_request(base: str, words: Sequence[str], count: int, timeout_s: float) -> BackendRequest:
-    params = (("pattern", " ".join(words)), ("format", "xml"), ("pageLength", str(max(1, min(count, 50)))))
-    return BackendRequest(f"{base.rstrip('/')}/search", params=params, timeout_s=timeout_s)
-
-
-def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes, dates: Mapping[str, str]) -> KiwixSearch:
+def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes, dates: Mapping[str, str]) -> _KiwixAnswer:
     """Read an answer; `dates` are those of the archives by title. Raises BackendError."""
     if status == 404:  # what it answers where no archive has an index of its texts
         raise BackendError(
@@ -74,7 +69,7 @@ def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes
         date = dates.get(read_tag(item.partition("<book>")[2], "title"), "")
         snippet = read_tag(item, "description") + (f" (archive of {date})" if date else "")
         hits.append(Hit(url, read_tag(item, "title"), snippet, date, NAME))
-    return KiwixSearch(int(re.sub(r"\D", "", total[1])), tuple(hits))
+    return _KiwixAnswer(int(re.sub(r"\D", "", total[1])), tuple(hits))
 
 
 def parse_dates(body: bytes) -> dict[str, str]:
@@ -113,8 +108,10 @@ class KiwixBackend:
                 others = [] if hits else others[:-1]
         return pool.rank({word: math.log(1 + counts[words[-1]] / counts[word]) for word in words})[: query.count]
 
-    async def _ask(self, words: Sequence[str], count: int, dates: Mapping[str, str]) -> KiwixSearch:
-        answer = await self._sender.send(NAME, search_request(self._base, words, count, self._timeout_s))
+    async def _ask(self, words: Sequence[str], count: int, dates: Mapping[str, str]) -> _KiwixAnswer:
+        params = (("pattern", " ".join(words)), ("format", "xml"), ("pageLength", str(max(1, min(count, 50)))))
+        request = BackendRequest(f"{self._base}/search", params=params, timeout_s=self._timeout_s)
+        answer = await self._sender.send(NAME, request)
         return parse_search(self._base, answer.status, answer.headers, answer.body, dates)
 
 

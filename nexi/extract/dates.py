@@ -114,7 +114,7 @@ _MARKUP = re.compile(f"{_PART.format('first')}(?:{_PART.format('other')})*+", re
 _MONTH_FIRST = re.compile(r"en-(?:us|ph)|en$|^$", re.IGNORECASE)
 
 
-class PageDates(NamedTuple):
+class _PageDates(NamedTuple):
     """The day a page was published, and the day it was last changed; "" where it does not say."""
 
     published: str = ""
@@ -128,7 +128,9 @@ class _Mention(NamedTuple):
     day: str
 
 
-def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = "") -> PageDates:
+def read_page_dates(
+    tree: Any, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = ""
+) -> _PageDates:
     """The dates of a page, from what says them most surely to what only may."""
     head_data = linked_data[:MAX_LINKED_DATA_CHARS]
     updated = _first(meta.get(name, "") for name in _UPDATED_META) or _first(_linked(head_data, "dateModified"))
@@ -146,13 +148,18 @@ def read_page_dates(tree: Any, html: str, meta: Mapping[str, str], linked_data: 
         with suppress(ValueError):
             if abs(date.fromisoformat(day) - date.fromisoformat(published[:10])).days == 1:
                 published = day  # the head counts in another time zone
-    readers: tuple[Callable[[Any, str, str], PageDates], ...] = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
+    readers: tuple[Callable[[Any, str, str], _PageDates], ...] = (
+        _read_elements,
+        _read_near_title,
+        _read_stamps,
+        _read_anywhere,
+    )
     for read in readers if not published else () if updated else (_read_near_title,):
         dates = read(tree, html, language)
         published, updated = published or dates.published, updated or dates.updated
         if published or dates.updated:
             break
-    return PageDates(published or _first(_linked(head_data, "dateCreated")) or updated, updated)
+    return _PageDates(published or _first(_linked(head_data, "dateCreated")) or updated, updated)
 
 
 def normalise_date(text: str, language: str = "") -> str:
@@ -234,7 +241,7 @@ def _linked(linked_data: str, key: str) -> Iterator[str]:
     return (match[1] for place in places for match in islice(_LINKED[key].finditer(linked_data, place), 3))
 
 
-def _read_elements(tree: Any, _html: str, language: str) -> PageDates:
+def _read_elements(tree: Any, _html: str, language: str) -> _PageDates:
     """From elements that are made for a date."""
     published = updated = ""
     for node in islice(
@@ -247,10 +254,10 @@ def _read_elements(tree: Any, _html: str, language: str) -> PageDates:
             updated = updated or day
         else:
             published = published or day
-    return PageDates(published, updated)
+    return _PageDates(published, updated)
 
 
-def _read_stamps(tree: Any, _html: str, language: str) -> PageDates:
+def _read_stamps(tree: Any, _html: str, language: str) -> _PageDates:
     """From short texts in elements that are named for a date."""
     published = updated = ""
     for node in islice(tree.body.query_selector_all(_STAMPS), MAX_NODES):
@@ -262,10 +269,10 @@ def _read_stamps(tree: Any, _html: str, language: str) -> PageDates:
                 updated = updated or day
             else:
                 published = published or day
-    return PageDates(published, updated)
+    return _PageDates(published, updated)
 
 
-def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
+def _read_near_title(_tree: Any, html: str, language: str) -> _PageDates:
     """From the short texts beside the first heading, those below it first."""
     heading = _TITLE.search(html)
     at = heading.start() if heading else 0
@@ -284,7 +291,7 @@ def _read_near_title(_tree: Any, html: str, language: str) -> PageDates:
     return _read_mentions(text, find_dates(text, language), is_near=True) if above else dates
 
 
-def _read_anywhere(_tree: Any, html: str, language: str) -> PageDates:
+def _read_anywhere(_tree: Any, html: str, language: str) -> _PageDates:
     """From any text that says that it was published or updated then; no other part of the text is searched."""
     text = _shown_text(html[:MAX_MARKUP_CHARS])
     lower = text.lower()
@@ -312,7 +319,7 @@ def _shown_text(html: str) -> str:
     return _TAGS.sub("\n", text) if "<" in text else text
 
 
-def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) -> PageDates:
+def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) -> _PageDates:
     published = updated = ""
     for start, day in mentions:
         line_end = text.find("\n", start)
@@ -322,7 +329,7 @@ def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) ->
             updated = updated or day
         elif _SAYS_PUBLISHED.search(before) or (is_near and len(line) <= MAX_LINE_CHARS and not before.endswith("(")):
             published = published or day
-    return PageDates(published, updated)
+    return _PageDates(published, updated)
 
 
 def _says_updated(node: Any) -> bool:

@@ -61,13 +61,13 @@ def is_hostile(html: str) -> bool:
     tags = html.count("<")
     return (
         tags > MAX_OPENINGS
-        or too_wide(html)
-        or (tags > MAX_DEPTH and too_deep(html))
+        or _is_too_wide(html)
+        or (tags > MAX_DEPTH and _is_too_deep(html))
         or (tags > SQUARE and can_multiply(html, tags))
     )
 
 
-def too_wide(html: str) -> bool:
+def _is_too_wide(html: str) -> bool:
     """Whether some tag has so many attributes that comparing them is the attack."""
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
     if not _has_unended_tag(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
@@ -90,7 +90,7 @@ def _has_unended_tag(html: str) -> bool:
     return False
 
 
-def too_deep(html: str) -> bool:
+def _is_too_deep(html: str) -> bool:
     """Whether elements nest deeper than any page that was written to be read."""
     if html.count("<") - html.count("</") <= MAX_DEPTH:
         return False
