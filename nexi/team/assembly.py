@@ -11,7 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nexi.app.assembly import Nexi
 from nexi.app.clock import SystemClock
@@ -81,11 +81,14 @@ class Team:
         from nexi.stores.pgvector import PgvectorStore
 
         knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
-
-        def open_knowledge(person: str) -> PgvectorStore:
-            return PgvectorStore(self.database, person)
-
-        return PostgresState(self.database, owner, self.clock, knowledge, self._local_embedders, open_knowledge)
+        return PostgresState(
+            self.database,
+            owner,
+            self.clock,
+            knowledge,
+            self._local_embedders,
+            open_knowledge=lambda person: PgvectorStore(self.database, person),
+        )
 
     def remove_person(self, person: str) -> None:
         """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""
@@ -110,10 +113,6 @@ class Team:
                 async for count in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):
                     yield count
 
-    def pace_people(self, burst: float, rate: float) -> PersonPacing:
-        """How often one person may ask, on all servers together."""
-        return PersonPacing(self.database, self.clock, "person", burst=burst, rate=rate)
-
     async def find_trouble(self) -> str:
         """Why this process cannot work now; "" where it can: a connection that does the work answers in time, the leases of
         its runs are renewed, and the database has this nexi's schema."""
@@ -132,8 +131,7 @@ class Team:
 
     async def submit_due(self) -> None:
         """Ask the scheduled questions whose time has come. Raises StoreError."""
-        schedules = Schedules(self.database, self.clock)
-        if await self.database.in_thread(schedules.submit_due):
+        if await self.database.in_thread(Schedules(self.database, self.clock).submit_due):
             self.picker.announce()
 
     def add_schedule(self, owner: str, question: str, every: timedelta, first: datetime | None = None) -> int:
@@ -150,13 +148,11 @@ class TeamRunQueue:
     """Hands the runs of one person to the workers."""
 
     def __init__(self, team: Team, owner: str) -> None:
-        self._team, self._owner = team, owner
-        self._runs = team.state_of(owner).runs
+        self._team, self._runs = team, team.state_of(owner).runs
 
     async def submit(self, request: RunRequest) -> str:
         """A new run, by its id. Raises StoreError."""
-        form: dict[str, Any] = request_to_dict(request)
-        run_id = await asyncio.to_thread(self._runs.submit, request.question, request.mode, form)
+        run_id = await asyncio.to_thread(self._runs.submit, request.question, request.mode, request_to_dict(request))
         self._team.picker.announce()
         return run_id
 

@@ -56,13 +56,10 @@ class TeamWorker:
 
     async def work(self, stopping: asyncio.Event) -> None:
         """Run questions until `stopping` is set, then drain."""
-        chores = [
-            asyncio.create_task(self._take_runs()),
-            asyncio.create_task(self._do_chores()),
-        ]
+        tasks = [asyncio.create_task(self._take_runs()), asyncio.create_task(self._do_chores())]
         await stopping.wait()
         self.draining = True
-        await cancel_until_ended(chores)
+        await cancel_until_ended(tasks)
         await self._registry.drain(self._drain_s)
         await self._registry.close()
 
@@ -146,8 +143,7 @@ async def _watch(run: Run) -> None:
         if run.emit.log.is_taken:
             log.warning("run taken over", extra={"run": run.id})
             run.suspend()
-            return run.abort()
-        if run.emit.log.is_cancel_requested:
+        if run.emit.log.is_taken or run.emit.log.is_cancel_requested:
             return run.abort()
         await asyncio.sleep(WATCH_EVERY_S)
     return None

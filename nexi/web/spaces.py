@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -22,11 +22,12 @@ from nexi.ports import SpaceSharing
 from nexi.types import RunAudience, Space
 from nexi.urls import is_web_url
 from nexi.web.payload import describe_operation, json_reply, read_body
-from nexi.web.problems import Refused, bad_request, build_refusal
+from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import Address, Named, build_parameters
 
-__all__ = ["no_team", "openapi", "read_audience", "routes"]
+__all__ = ["nexi_of", "openapi", "read_audience", "require_team", "routes"]
 
+T = TypeVar("T")
 MAX_URLS = 100
 SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
 NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
@@ -68,8 +69,11 @@ async def read_audience(request: Request) -> RunAudience:
     return RunAudience(body.team, body.people)
 
 
-def no_team() -> Refused:
-    return build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+def require_team(port: T | None) -> T:
+    """What only a team has. Raises Refused where the server has one person."""
+    if port is None:
+        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+    return port
 
 
 def routes() -> list[Route]:
@@ -93,24 +97,24 @@ def space_view(space: Space) -> dict[str, Any]:
     return view
 
 
-def _nexi_of(request: Request) -> Nexi:
+def nexi_of(request: Request) -> Nexi:
     nexi: Nexi = request.app.state.nexi
     return nexi
 
 
 async def find_space(request: Request, *, is_own: bool = False) -> Space:
     """The space of the path; with `is_own` one that may be changed. Raises NexiError."""
-    address, nexi = request.path_params["name"], _nexi_of(request)
+    address, nexi = request.path_params["name"], nexi_of(request)
     return await (find_own_space(nexi.ports, address) if is_own else asyncio.to_thread(nexi.spaces().get, address))
 
 
 async def _list_spaces(request: Request) -> Response:
-    spaces = await asyncio.to_thread(_nexi_of(request).spaces().list_all)
+    spaces = await asyncio.to_thread(nexi_of(request).spaces().list_all)
     return json_reply({"spaces": [space_view(space) for space in spaces]})
 
 
 async def _add_space(request: Request) -> Response:
-    body, spaces = await read_body(request, NewSpace), _nexi_of(request).spaces()
+    body, spaces = await read_body(request, NewSpace), nexi_of(request).spaces()
     space = msgspec.convert(msgspec.to_builtins(body), Space)
     await asyncio.to_thread(spaces.add, space)
     return json_reply(
@@ -126,7 +130,7 @@ async def _change_space(request: Request) -> Response:
     """Change what is named, and leave the rest."""
     change, space = await read_body(request, SpaceChange), await find_space(request, is_own=True)
     new_space = msgspec.convert({**msgspec.to_builtins(space), **msgspec.to_builtins(change)}, Space)
-    await asyncio.to_thread(_nexi_of(request).spaces().change, new_space)
+    await asyncio.to_thread(nexi_of(request).spaces().change, new_space)
     return json_reply(space_view(new_space))
 
 
@@ -136,12 +140,12 @@ async def _remove_space(request: Request) -> Response:
     if files not in ("keep", "delete"):
         raise bad_request("files must be keep or delete", parameter="files")
     space = await find_space(request, is_own=True)
-    await remove_space(_nexi_of(request).ports, space.name, deletes_files=files == "delete")
+    await remove_space(nexi_of(request).ports, space.name, deletes_files=files == "delete")
     return Response(status_code=204)
 
 
 async def _list_sources(request: Request) -> Response:
-    sources = await list_space_sources(_nexi_of(request).ports, await find_space(request))
+    sources = await list_space_sources(nexi_of(request).ports, await find_space(request))
     return json_reply({"sources": [{"url": s.url, "title": s.title, "fetched_at": s.fetched_at} for s in sources]})
 
 
@@ -149,7 +153,7 @@ async def _add_pages(request: Request) -> Response:
     """Read pages of the web and put them into the space; files are dropped on the page."""
     from nexi.app.intake import DocumentIndexing
 
-    body, space, nexi = await read_body(request, NewPages), await find_space(request, is_own=True), _nexi_of(request)
+    body, space, nexi = await read_body(request, NewPages), await find_space(request, is_own=True), nexi_of(request)
     if (other := next((url for url in body.urls if not is_web_url(url)), None)) is not None:
         raise bad_request(f"{other[:100]} is no web address", parameter="urls")
     taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
@@ -161,15 +165,13 @@ async def _add_pages(request: Request) -> Response:
 async def _remove_source(request: Request) -> Response:
     """Take a source out of the space; it stays in the knowledge base."""
     space, url = await find_space(request, is_own=True), request.query_params.get("url", "")
-    if not await remove_from_space(_nexi_of(request).ports, space, [url]):
+    if not await remove_from_space(nexi_of(request).ports, space, [url]):
         raise build_refusal(404, "not_found", "the space has no such source", fix=f"GET /v1/spaces/{space.name}/sources")
     return Response(status_code=204)
 
 
 def _sharing_of(request: Request) -> SpaceSharing:
-    if (sharing := _nexi_of(request).space_sharing) is None:
-        raise no_team()
-    return sharing
+    return require_team(nexi_of(request).space_sharing)
 
 
 async def _show_audience(request: Request) -> Response:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from nexi import team
 from nexi.cli import main
-from nexi.team.cli.audit import ACTIONS, describe_action
+from nexi.team.cli.admin import ACTIONS, describe_action
 from nexi.team.postgres.database import Database
 from nexi.team.web import administration
 from tests.golden_files import compare_golden

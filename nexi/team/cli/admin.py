@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,40 @@ from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
     from datetime import datetime
 
     from nexi.team.assembly import People, Team
 
 CLI = "nexi admin"  # whoever may run it on the server has no other name here
+# the audit log in words: who did what to whom
+ACTIONS: Mapping[str, str] = {
+    "accept_knowledge": "accepted the knowledge base of {}",
+    "add_knowledge": "added to the team's knowledge base: {}",
+    "add_link": "created a sign-in link for {}",
+    "add_schedule": "scheduled a question for {}",
+    "add_token": "created a token: {}",
+    "add_user": "added {}",
+    "disable_user": "disabled {}",
+    "enable_user": "enabled {}",
+    "export_user": "exported the data of {}",
+    "exported_by": "was shown that {} exported their data",
+    "link_made_by": "was shown that {} created a sign-in link",
+    "mute_knowledge": "muted the knowledge base of {}",
+    "remove_knowledge": "removed from the team's knowledge base: {}",
+    "remove_schedule": "removed schedule {}",
+    "remove_user": "deleted {}",
+    "revoke_token": "revoked token {}",
+    "set_quotas": "changed the limits of {}",
+    "set_role": "changed the role of {}",
+    "share_knowledge": "shared a knowledge base with {}",
+    "share_run": "shared run {}",
+    "share_space": "shared space {}",
+    "sign_in": "signed in",
+    "sign_in_by_link": "signed in with a link",
+    "token_made_by": "was shown that {} created a token",
+}
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 @click.group("admin", context_settings=HELP)
@@ -26,9 +55,6 @@ def admin_command() -> None:
 
     It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
     """
-
-
-# people
 
 
 @admin_command.group("users", invoke_without_command=True, context_settings=HELP)
@@ -118,9 +144,6 @@ def _link_user(person: str) -> None:
         _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(person_id)}",)])
 
 
-# tokens
-
-
 @admin_command.group("tokens", invoke_without_command=True, context_settings=HELP)
 @click.argument("person", metavar="NAME|ID")
 @click.pass_context
@@ -129,16 +152,12 @@ def _tokens_group(ctx: click.Context, person: str) -> None:
     ctx.obj = person
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
-            rows = [
-                (
-                    token.id,
-                    token.name,
-                    "full access" if "ask" in token.scopes else "read-only",
-                    f"expires {_day(token.expires)}" if token.expires else "never expires",
-                    f"last used {_day(token.last_used)}" if token.last_used else "never used",
-                )
-                for token in people.list_tokens(people.find(person))
-            ]
+            rows = []
+            for token in people.list_tokens(people.find(person)):
+                access = "full access" if "ask" in token.scopes else "read-only"
+                end = f"expires {_day(token.expires)}" if token.expires else "never expires"
+                use = f"last used {_day(token.last_used)}" if token.last_used else "never used"
+                rows.append((token.id, token.name, access, end, use))
             _print_rows(rows, f"{person} has no tokens.")
 
 
@@ -172,9 +191,6 @@ def _revoke_token(token_id: str) -> None:
             raise NexiError(f"there is no token {token_id}", fix="nexi admin tokens NAME lists them", code="not_found")
         people.record(None, "revoke_token", token_id)
         _note("The token was revoked.")
-
-
-# quotas and runs
 
 
 @admin_command.command("quotas", context_settings=HELP)
@@ -227,19 +243,12 @@ def _runs_command(num: int) -> None:
 @click.option("-n", "--num", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show the last N.")
 def _audit_command(num: int) -> None:
     """Show the audit log, newest first."""
-    from nexi.team.cli.audit import describe_action, ids_in
-
     with _open_people() as people:
-        entries = people.read_audit(num)
-        names = people.find_names(ids_in(*(text for _, person, _, subject, _ in entries for text in (person, subject))))
-        rows = [
-            (_day(at), names.get(person, person) or CLI, describe_action(action, subject, names), address)
-            for at, person, action, subject, address in entries
-        ]
+        entries, rows = people.read_audit(num), []
+        names = people.find_names(sorted({each for entry in entries for each in _ID.findall(f"{entry[1]} {entry[3]}")}))
+        for at, person, action, subject, address in entries:
+            rows.append((_day(at), names.get(person, person) or CLI, describe_action(action, subject, names), address))
         _print_rows(rows, "The audit log is empty.")
-
-
-# scheduled questions
 
 
 @admin_command.group("schedules", invoke_without_command=True, context_settings=HELP)
@@ -290,9 +299,6 @@ def _remove_schedule(schedule: int) -> None:
         Schedules(people.database, SystemClock()).remove(schedule)
         people.record(None, "remove_schedule", str(schedule))
         _note(f"Schedule {schedule} was removed.")
-
-
-# what the whole team reads
 
 
 @admin_command.group("knowledge", invoke_without_command=True, context_settings=HELP)
@@ -366,6 +372,12 @@ def _embed_knowledge(again: bool) -> None:
         return [(f"{total:,}", "passages embedded")]
 
     _print_rows(_run_with_team(embed_chunks))
+
+
+def describe_action(action: str, subject: str, names: Mapping[str, str]) -> str:
+    """An entry of the audit log as a phrase, with the names of people in the place of their ids."""
+    named = _ID.sub(lambda match: names.get(match[0], match[0]), subject)  # someone who was deleted has only an id
+    return ACTIONS.get(action, f"{action} {{}}").format(named).strip()
 
 
 def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ...]]]]) -> list[tuple[Any, ...]]:

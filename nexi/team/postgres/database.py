@@ -24,16 +24,7 @@ from nexi.install import install_command
 from nexi.net.causes import plain_cause
 from nexi.net.limits import WaitingLine
 from nexi.notices import Notice
-from nexi.team.limits import (
-    DEFAULT_LEASE_S,
-    MAX_CONNECTIONS,
-    MAX_POOL_WAIT_S,
-    MAX_REPLY_S,
-    MAX_REQUEST_S,
-    MAX_RETRY_S,
-    MAX_STATEMENT_S,
-    MIN_REPLY_S,
-)
+from nexi.team import limits
 
 __all__ = ["MAX_ROWS", "UNLIMITED", "Database", "HeldRun", "clean_text", "list_migrations"]
 
@@ -41,11 +32,11 @@ T = TypeVar("T")
 WATCH_EVERY_S = 0.25
 CHECK_LISTENER_S = 10.0
 TCP_LIMITS = {  # a peer that has gone silent is given up within seconds, not after the two hours of the kernel
-    "connect_timeout": int(MAX_POOL_WAIT_S),
+    "connect_timeout": int(limits.MAX_POOL_WAIT_S),
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
-    "tcp_user_timeout": int(MAX_REPLY_S * 1_000),
+    "tcp_user_timeout": int(limits.MAX_REPLY_S * 1_000),
 }
 MAX_ROWS = 1 << 62  # for a limit that is none
 MIGRATION_LOCK = 0x6E657869
@@ -60,8 +51,6 @@ _NO_SERVER = re.compile(r"Connection refused|No such file or directory")
 ROLE = "nexi_person"  # of statements that belong to one person; see migrations/005_owners.sql
 _BE_ALONE = "select pg_advisory_xact_lock(hashtextextended(%s::uuid::text, 0))"  # as take_run in migrations/030_quotas.sql
 _BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', %s, true)"
-
-
 # runs that began together may spend more than was left: each then answers from what it has, as if it were asked to stop
 _RENEW = """
 with mine as (select run from runs where run = any(%s) and holder = %s and state = 'running' order by run for update)
@@ -91,12 +80,12 @@ class Database:
         self,
         url: str,
         *,
-        lease_s: float = DEFAULT_LEASE_S,
-        max_connections: int = MAX_CONNECTIONS,
+        lease_s: float = limits.DEFAULT_LEASE_S,
+        max_connections: int = limits.MAX_CONNECTIONS,
         patience_s: float = 10.0,
-        statement_s: float = MAX_STATEMENT_S,
-        wait_s: float = MAX_REPLY_S,
-        retry_s: float = MAX_RETRY_S,
+        statement_s: float = limits.MAX_STATEMENT_S,
+        wait_s: float = limits.MAX_REPLY_S,
+        retry_s: float = limits.MAX_RETRY_S,
     ) -> None:
         """`retry_s` is how long a statement is tried again that does not say so itself."""
         self._driver, self._pool_module = _load_driver()
@@ -138,7 +127,7 @@ class Database:
             kwargs=options,
             configure=limit_statements,
             open=False,
-            timeout=MAX_POOL_WAIT_S,
+            timeout=limits.MAX_POOL_WAIT_S,
         )
         logger = logging.getLogger("psycopg.pool")
         before = logger.level
@@ -253,8 +242,8 @@ class Database:
     def _connect(self, left_s: float, wait_s: float | None = None) -> Iterator[Any]:
         """A connection for one statement, which gets its reply in time or is ended."""
         deadline = time.monotonic() + left_s
-        with self._pool.connection(timeout=min(MAX_POOL_WAIT_S, left_s)) as connection:
-            limit_s = wait_s or min(self._wait_s, max(MIN_REPLY_S, deadline - time.monotonic()))
+        with self._pool.connection(timeout=min(limits.MAX_POOL_WAIT_S, left_s)) as connection:
+            limit_s = wait_s or min(self._wait_s, max(limits.MIN_REPLY_S, deadline - time.monotonic()))
             with self._limit_wait(connection, limit_s):
                 yield connection
 
@@ -263,10 +252,10 @@ class Database:
         patience_s = self._retry_s if patience_s is None else patience_s
         pause, began = 0.05, time.monotonic()
         deadline = began + patience_s
-        with self._wait_for_one(is_needed=patience_s <= MAX_REQUEST_S):
+        with self._wait_for_one(is_needed=patience_s <= limits.MAX_REQUEST_S):
             while True:
                 try:
-                    reply = ask(max(0.0, deadline - time.monotonic()) + MIN_REPLY_S)
+                    reply = ask(max(0.0, deadline - time.monotonic()) + limits.MIN_REPLY_S)
                 except (self._driver.OperationalError, self._driver.InterfaceError, self._pool_module.PoolTimeout) as error:
                     is_full = isinstance(error, self._driver.errors.DiskFull)  # which takes longer than anybody waits
                     if is_full or time.monotonic() > deadline or self._closing.is_set():
@@ -443,7 +432,7 @@ class Database:
     def wake_waiters(self, run_id: str) -> None:
         """End the waits of this process for a notice about a run."""
         with self._guard:
-            waiters: Sequence[Callable[[], None]] = tuple(self._waiters.get(run_id, ()))
+            waiters = tuple(self._waiters.get(run_id, ()))
         for wake in waiters:
             wake()
 

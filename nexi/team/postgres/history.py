@@ -6,25 +6,24 @@ import json
 from typing import Any
 
 from nexi.team.limits import MAX_RETRY_S
-from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
+from nexi.team.postgres.database import MAX_ROWS, clean_text
+from nexi.team.postgres.people import PersonalRows
 from nexi.types import HistoryEntry, HistoryRead
 
 __all__ = ["PostgresHistory"]
 
 
-class PostgresHistory:
+class PostgresHistory(PersonalRows):
     """The past answers of one person."""
-
-    def __init__(self, database: Database, owner: str) -> None:
-        self._database, self._owner = database, owner
 
     def add(self, entry: HistoryEntry) -> None:
         words = f"{entry.query}\n{entry.answer}".casefold()
-        self._database.fetch_as(
-            self._owner,
+        self._fetch(
             "with before as (delete from history where owner = %(owner)s and id = %(id)s) "  # of a lost worker
             "insert into history (owner, id, entry, words) values (%(owner)s, %(id)s, %(entry)s, %(words)s)",
-            {"owner": self._owner, "id": entry.id, "entry": json.dumps(entry.to_dict()), "words": clean_text(words)},
+            id=entry.id,
+            entry=json.dumps(entry.to_dict()),
+            words=clean_text(words),
             patience_s=MAX_RETRY_S,
         )
 
@@ -37,22 +36,16 @@ class PostgresHistory:
         return self._read("select find_history(%(text)s, %(count)s)", text=words, count=MAX_ROWS if count is None else count)
 
     def get(self, entry_id: str) -> HistoryEntry | None:
-        history = self._read(
-            "select entry from history where owner = %(owner)s and id = %(id)s order by number desc limit 1",
-            id=clean_text(entry_id),
-        )
+        sql = "select entry from history where owner = %(owner)s and id = %(id)s order by number desc limit 1"
+        history = self._read(sql, id=clean_text(entry_id))
         return history.entries[0] if history.entries else None
 
     def remove(self, entry_id: str) -> int:
-        return len(
-            self._fetch("delete from history where owner = %(owner)s and id = %(id)s returning 1", id=clean_text(entry_id))
-        )
+        sql = "delete from history where owner = %(owner)s and id = %(id)s returning 1"
+        return len(self._fetch(sql, id=clean_text(entry_id)))
 
     def clear(self) -> None:
         self._fetch("delete from history where owner = %(owner)s")
 
     def _read(self, statement: str, **values: Any) -> HistoryRead:
         return HistoryRead([HistoryEntry.from_dict(json.loads(entry)) for (entry,) in self._fetch(statement, **values)])
-
-    def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self._database.fetch_as(self._owner, statement, {"owner": self._owner, **values})

@@ -153,7 +153,10 @@ class PostgresBreaker:
                 "(select state from suspensions where backend = %(backend)s and mark = %(mark)s)",
                 name,
             ).fetchone()
-            before = _read_state(record)
+            try:
+                before = msgspec.convert(record, Suspension) if record else None
+            except msgspec.ValidationError:
+                before = None  # of another version
             is_admitted, after = step(before, now)
             if after is None:
                 connection.execute("delete from suspensions where backend = %(backend)s and mark = %(mark)s", name)
@@ -167,13 +170,6 @@ class PostgresBreaker:
 
     def _name(self, backend: str) -> dict[str, str]:
         return {"backend": backend, "mark": self._marks.get(backend, "")}
-
-
-def _read_state(record: Any) -> State:
-    try:
-        return msgspec.convert(record, Suspension) if record else None
-    except msgspec.ValidationError:
-        return None  # of another version
 
 
 class PostgresConcurrency:

@@ -15,34 +15,16 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 
 from nexi.errors import NexiError, StoreError
 from nexi.notices import Notice
-from nexi.team.limits import (
-    MAX_ACCESS_LISTED,
-    MAX_DELETION_S,
-    MAX_LINK_MINUTES,
-    MAX_NAME_CHARS,
-    MAX_SESSION_DAYS,
-    MAX_SESSION_IDLE_HOURS,
-    MAX_STATEMENT_S,
-)
+from nexi.team import limits
 from nexi.team.postgres.database import UNLIMITED, Database, clean_text
 from nexi.text.controls import clean_line
 from nexi.types import Principal, RunAudience, Usage
 
-__all__ = [
-    "SCOPES",
-    "AccountAccess",
-    "People",
-    "PersonUsage",
-    "Quotas",
-    "StoredToken",
-    "describe_limits",
-    "list_limits",
-    "quota_error",
-]
+__all__ = ["SCOPES", "People", "PersonUsage", "PersonalRows", "Quotas", "describe_limits", "list_limits", "quota_error"]
 
 SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
@@ -54,7 +36,7 @@ ACCESS_ACTIONS = ("link_made_by", "sign_in_by_link", "token_made_by", "exported_
 class Quotas(Struct, frozen=True):
     """What one person may use a day, how many runs at once, and how much may be kept; None is without limit.
 
-    `models` are those that she may ask for, in the place of the team's.
+    The fields are the columns of the table. `models` are those that she may ask for, in the place of the team's.
     """
 
     runs_per_day: int | None = None
@@ -102,9 +84,8 @@ class People:
 
     def add(self, name: str, role: str = "user") -> str:
         """A new person, by her id."""
-        return str(
-            self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)[0][0]
-        )
+        rows = self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)
+        return str(rows[0][0])
 
     def add_with_new_name(self, name: str, role: str = "user") -> str:
         """A new person, by her id, with a name that only she has: what is shared names its owner. Raises NexiError."""
@@ -156,7 +137,7 @@ class People:
 
     def remove(self, person: str) -> None:
         """Delete a person with everything of hers. What others have read too stays theirs; the audit log keeps her id."""
-        with self.database.transaction(wait_s=MAX_DELETION_S) as connection:
+        with self.database.transaction(wait_s=limits.MAX_DELETION_S) as connection:
             connection.execute(UNLIMITED)
             texts = connection.execute(
                 "select digest from page_owners where owner = %(person)s "
@@ -195,12 +176,8 @@ class People:
 
     def revoke_token(self, token_id: str, person: str | None = None) -> bool:
         """Whether there was such a token; with `person`, among hers."""
-        rows = self._fetch(
-            "delete from tokens where id::text = %(id)s and person = coalesce(%(person)s::uuid, person) returning id",
-            id=clean_text(token_id),
-            person=person,
-        )
-        return bool(rows)
+        sql = "delete from tokens where id::text = %(id)s and person = coalesce(%(person)s::uuid, person) returning id"
+        return bool(self._fetch(sql, id=clean_text(token_id), person=person))
 
     def find_by_token(self, secret: str) -> Principal | None:
         """Who sent this token; None where it is unknown, expired, or its person disabled."""
@@ -221,10 +198,10 @@ class People:
     def begin_session(self, person: str) -> str:
         """The secret of a new session, for a cookie."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        self._fetch("delete from sessions where created < now() - make_interval(days => %(days)s)", days=MAX_SESSION_DAYS)
-        self._fetch(
-            "insert into sessions (digest, person) values (%(digest)s, %(person)s)", digest=_digest(secret), person=person
-        )
+        old = "delete from sessions where created < now() - make_interval(days => %(days)s)"
+        self._fetch(old, days=limits.MAX_SESSION_DAYS)
+        sql = "insert into sessions (digest, person) values (%(digest)s, %(person)s)"
+        self._fetch(sql, digest=_digest(secret), person=person)
         return secret
 
     def find_by_session(self, secret: str) -> Principal | None:
@@ -236,8 +213,8 @@ class People:
             "and not disabled and used > now() - make_interval(hours => %(idle)s) "
             "and sessions.created > now() - make_interval(days => %(days)s)",
             digest=digest,
-            idle=MAX_SESSION_IDLE_HOURS,
-            days=MAX_SESSION_DAYS,
+            idle=limits.MAX_SESSION_IDLE_HOURS,
+            days=limits.MAX_SESSION_DAYS,
         )
         if not rows:
             return None
@@ -253,38 +230,28 @@ class People:
     def add_link(self, person: str) -> str:
         """A secret that signs a person in once, within the hour."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        self._fetch(
-            "insert into sign_in_links values (%(digest)s, %(person)s, now() + make_interval(mins => %(minutes)s))",
-            digest=_digest(secret),
-            person=person,
-            minutes=MAX_LINK_MINUTES,
-        )
+        sql = "insert into sign_in_links values (%(digest)s, %(person)s, now() + make_interval(mins => %(minutes)s))"
+        self._fetch(sql, digest=_digest(secret), person=person, minutes=limits.MAX_LINK_MINUTES)
         return secret
 
     def use_link(self, secret: str) -> str | None:
         """Whose link this is; it works once."""
-        rows = self._fetch(
-            "delete from sign_in_links where digest = %(digest)s returning person, expires > now()", digest=_digest(secret)
-        )
+        sql = "delete from sign_in_links where digest = %(digest)s returning person, expires > now()"
+        rows = self._fetch(sql, digest=_digest(secret))
         return str(rows[0][0]) if rows and rows[0][1] else None
 
     def keep_login(self, data: dict[str, Any], seconds: float) -> str:
         """Keep what one browser must bring back from its provider, under a secret for its cookie."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
         self._fetch("delete from logins where expires < now()")
-        self._fetch(
-            "insert into logins values (%(digest)s, %(data)s, now() + make_interval(secs => %(seconds)s))",
-            digest=_digest(secret),
-            data=json.dumps(data),
-            seconds=seconds,
-        )
+        sql = "insert into logins values (%(digest)s, %(data)s, now() + make_interval(secs => %(seconds)s))"
+        self._fetch(sql, digest=_digest(secret), data=json.dumps(data), seconds=seconds)
         return secret
 
     def take_login(self, secret: str) -> dict[str, Any] | None:
         """What was kept for a login, once."""
-        rows = self._fetch(
-            "delete from logins where digest = %(digest)s returning data, expires > now()", digest=_digest(secret)
-        )
+        sql = "delete from logins where digest = %(digest)s returning data, expires > now()"
+        rows = self._fetch(sql, digest=_digest(secret))
         login: dict[str, Any] | None = json.loads(rows[0][0]) if rows and rows[0][1] else None
         return login
 
@@ -295,9 +262,8 @@ class People:
             key = (clean_text(issuer), clean_text(subject))
             identity = connection.execute("select person from identities where issuer = %s and subject = %s", key).fetchone()
             if identity:
-                connection.execute(
-                    "update identities set email = %s where issuer = %s and subject = %s", (clean_text(email), *key)
-                )
+                sql = "update identities set email = %s where issuer = %s and subject = %s"
+                connection.execute(sql, (clean_text(email), *key))
                 return str(identity[0])
             display_name = _clean_name(name or email or subject)
             if _is_taken(connection, display_name):
@@ -313,19 +279,14 @@ class People:
     # what may be used
 
     def set_quotas(self, person: str, quotas: Quotas) -> None:
+        names, values = Quotas.__struct_fields__, to_builtins(quotas)
+        places = ", ".join(f"%({name})s" for name in names)
+        changes = ", ".join(f"{name} = excluded.{name}" for name in names)
         self._fetch(
-            "insert into quotas (person, runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes, models) "
-            "values (%(person)s, %(runs)s, %(tokens)s, %(cost)s, %(running)s, %(storage)s, %(models)s) "
-            "on conflict (person) do update set runs_per_day = excluded.runs_per_day, "
-            "tokens_per_day = excluded.tokens_per_day, cost_per_day = excluded.cost_per_day, running = excluded.running, "
-            "storage_bytes = excluded.storage_bytes, models = excluded.models",
+            f"insert into quotas (person, {', '.join(names)}) values (%(person)s, {places}) "  # noqa: S608
+            f"on conflict (person) do update set {changes}",
             person=person,
-            runs=quotas.runs_per_day,
-            tokens=quotas.tokens_per_day,
-            cost=quotas.cost_per_day,
-            running=quotas.running,
-            storage=quotas.storage_bytes,
-            models=None if quotas.models is None else list(quotas.models),
+            **{**values, "models": None if quotas.models is None else list(quotas.models)},
         )
 
     def take_run(self, person: str, *, is_queued: bool = False) -> str:
@@ -340,23 +301,13 @@ class People:
 
     def settle_call(self, person: str, estimate: int, usage: Usage) -> None:
         """Replace the estimate that `take_call` counted by what the call did cost."""
-        self._fetch(
-            "select settle_call(%(person)s, %(difference)s, %(cost)s)",
-            person=person,
-            difference=usage.total - estimate,
-            cost=usage.cost or 0.0,
-        )
+        sql, difference = "select settle_call(%(person)s, %(difference)s, %(cost)s)", usage.total - estimate
+        self._fetch(sql, person=person, difference=difference, cost=usage.cost or 0.0)
 
     def quotas_of(self, person: str) -> Quotas:
-        rows = self._fetch(
-            "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes, models from quotas "
-            "where person = %(person)s",
-            person=person,
-        )
-        if not rows:
-            return Quotas()
-        runs, tokens, cost, running, storage, models = rows[0]
-        return Quotas(runs, tokens, cost, running, storage, None if models is None else tuple(models))
+        sql = f"select {', '.join(Quotas.__struct_fields__)} from quotas where person = %(person)s"  # noqa: S608
+        rows = self._fetch(sql, person=person)
+        return convert(dict(zip(Quotas.__struct_fields__, rows[0], strict=True)), Quotas) if rows else Quotas()
 
     def usage_of(self, person: str) -> PersonUsage:
         """What a person has used today, runs that wait included."""
@@ -381,9 +332,8 @@ class People:
 
     def read_audit(self, count: int = 100) -> list[tuple[datetime, str, str, str, str]]:
         """The newest lines of the audit log: time, person, action, subject, address."""
-        rows = self._fetch(
-            "select at, person, action, subject, address from audit order by number desc limit %(count)s", count=count
-        )
+        sql = "select at, person, action, subject, address from audit order by number desc limit %(count)s"
+        rows = self._fetch(sql, count=count)
         return [(row[0], str(row[1] or ""), row[2], row[3], row[4]) for row in rows]
 
     def list_access(self, person: str) -> list[AccountAccess]:
@@ -393,7 +343,7 @@ class People:
             "order by number desc limit %(count)s",
             person=person,
             actions=list(ACCESS_ACTIONS),
-            count=MAX_ACCESS_LISTED,
+            count=limits.MAX_ACCESS_LISTED,
         )
         return [AccountAccess(*row) for row in rows]
 
@@ -404,7 +354,7 @@ class People:
             "order by runs.created desc limit %(count)s",
             count=count,
         )
-        return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
+        return [(run, name, state, mode, created) for run, name, state, mode, created in rows]
 
     def export(self, person: str) -> dict[str, Any]:
         """Everything that is kept of a person in the database, as JSON values without secrets; run logs line by line."""
@@ -426,22 +376,18 @@ class People:
             "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
             "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
         }
-        data: dict[str, Any] = {
-            name: [row for (row,) in self._read_all(f"select row_to_json(t)::text from ({query}) t", person=person)]  # noqa: S608
-            for name, query in tables.items()
-        }
-        data = {name: [json.loads(row) for row in rows] for name, rows in data.items()}
-        data["history"] = [
-            json.loads(entry)
-            for (entry,) in self._read_all("select entry from history where owner = %(person)s order by number", person=person)
-        ]
+        data: dict[str, Any] = {}
+        for name, query in tables.items():
+            rows = self._read_all(f"select row_to_json(t)::text from ({query}) t", person=person)  # noqa: S608
+            data[name] = [json.loads(row) for (row,) in rows]
+        entries = self._read_all("select entry from history where owner = %(person)s order by number", person=person)
+        data["history"] = [json.loads(entry) for (entry,) in entries]
         data["sources"] = [
             {"url": url, "title": title, "fetched_at": fetched_at, "passages": [json.loads(bytes(c))[0] for c in contents]}
             for url, title, fetched_at, contents in self._read_all(_PAGES, person=person)
         ]
-        data["pages"] = {
-            digest: bytes(body).decode("utf-8", "replace") for digest, body in self._read_all(_TEXTS, person=person)
-        }
+        texts = self._read_all(_TEXTS, person=person)
+        data["pages"] = {digest: bytes(body).decode("utf-8", "replace") for digest, body in texts}
         runs = self._read_all("select run, header from runs where owner = %(person)s order by created", person=person)
         data["runs"] = {
             run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._read_all(_LINES, run=run))]
@@ -450,12 +396,27 @@ class People:
         return data
 
     def _read_all(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self.database.fetch(statement, values, patience_s=self._patience_s, wait_s=MAX_STATEMENT_S)
+        return self.database.fetch(statement, values, patience_s=self._patience_s, wait_s=limits.MAX_STATEMENT_S)
 
     def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         return self.database.fetch(statement, values, patience_s=self._patience_s)
 
 
+class PersonalRows:
+    """What belongs to one person: its statements see and change nothing else, and know her as `owner`."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database, self._owner = database, owner
+        self._people = People(database)
+
+    def _fetch(
+        self, statement: str, *, is_alone: bool = False, patience_s: float | None = None, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        values = {"owner": self._owner, **values}
+        return self._database.fetch_as(self._owner, statement, values, is_alone=is_alone, patience_s=patience_s)
+
+
+_LINES = "select line from facts where run = %(run)s order by n"
 _TEXTS = "select digest, body from page_owners join pages using (digest) where owner = %(person)s order by digest"
 _PAGES = """
 select s.url, s.title, s.fetched_at,
@@ -492,15 +453,8 @@ def quota_error(limit: str, quotas: Quotas, usage: PersonUsage) -> NexiError:
         "storage": (Notice("quota.storage", "storage"), (quotas.storage_bytes or 0) / 1e6, usage.storage_bytes / 1e6, freeing),
     }[limit]
     cause = f"{now:g} of {most or 0:g}{' MB' * (limit == 'storage')} are used"
-    return NexiError(
-        Notice("quota.reached", "you have reached your quota of {quota}", quota=name),
-        cause=cause,
-        fix=fix,
-        code="quota_reached",
-    )
-
-
-_LINES = "select line from facts where run = %(run)s order by n"
+    message = Notice("quota.reached", "you have reached your quota of {quota}", quota=name)
+    return NexiError(message, cause=cause, fix=fix, code="quota_reached")
 
 
 def _is_taken(connection: Any, name: str) -> bool:
@@ -512,7 +466,7 @@ def _is_taken(connection: Any, name: str) -> bool:
 
 def _clean_name(name: str) -> str:
     """A name as it is shown: one line, nothing that turns or hides what stands beside it."""
-    return clean_text(clean_line(unicodedata.normalize("NFKC", name))).strip()[:MAX_NAME_CHARS] or "unnamed"
+    return clean_text(clean_line(unicodedata.normalize("NFKC", name))).strip()[: limits.MAX_NAME_CHARS] or "unnamed"
 
 
 def _digest(secret: str) -> str:

@@ -18,14 +18,13 @@ from nexi.ports import Clock
 from nexi.runs.log_format import encode_header
 from nexi.team.limits import MAX_DUE_SCHEDULES, MAX_SCHEDULES
 from nexi.team.postgres.database import Database, clean_text
+from nexi.team.postgres.people import PersonalRows
 from nexi.types import Schedule
 
 __all__ = ["INTERVALS", "PersonalSchedules", "Schedules", "name_interval"]
 
 INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 _COLUMNS = "id, owner::text, question, mode, every, next_at, last_run"
-
-
 _NEXT_TIME = (
     "update schedules set last_run = coalesce(%s, last_run), next_at = next_at + every * "
     "(1 + floor(extract(epoch from now() - next_at) / extract(epoch from every))) where id = %s"
@@ -49,14 +48,8 @@ class Schedules:
         rows = self._database.fetch(
             "insert into schedules (owner, question, mode, request, every, next_at) values (%(owner)s, %(question)s, %(mode)s, "
             "%(request)s, %(every)s, coalesce(%(first)s, now())) returning id",
-            {
-                "owner": owner,
-                "question": clean_text(question),
-                "mode": mode,
-                "request": json.dumps(request),
-                "every": every,
-                "first": first,
-            },
+            {"owner": owner, "question": clean_text(question), "mode": mode, "every": every, "first": first}
+            | {"request": json.dumps(request)},
         )
         return int(rows[0][0])
 
@@ -71,10 +64,9 @@ class Schedules:
 
     def submit_due(self) -> list[tuple[str, str]]:
         """Make the runs that are due, each once, and return their ids and owners. Times that were missed are not made up."""
-        due = "select 1 from schedules where next_at <= now() limit 1"
-        if not self._database.fetch(due):
-            return []
         runs: list[tuple[str, str]] = []
+        if not self._database.fetch("select 1 from schedules where next_at <= now() limit 1"):
+            return runs
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "select schedules.id, owner, question, mode, request from schedules join people on people.id = owner "
@@ -87,33 +79,23 @@ class Schedules:
                 if quota:  # it is asked again when it is due the next time
                     connection.execute(_NEXT_TIME, (None, schedule))
                     continue
+                header = encode_header(run_id, self._clock.now()).decode("ascii")
                 connection.execute(
                     "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
                     "values (%s, %s, %s, %s, %s, %s, %s, 'waiting', true, now())",
-                    (
-                        run_id,
-                        owner,
-                        encode_header(run_id, self._clock.now()).decode("ascii"),
-                        question,
-                        question.casefold(),
-                        mode,
-                        json.dumps(request),
-                    ),
+                    (run_id, owner, header, question, question.casefold(), mode, json.dumps(request)),
                 )
                 connection.execute(_NEXT_TIME, (run_id, schedule))
                 runs.append((run_id, str(owner)))
         return runs
 
 
-class PersonalSchedules:
+class PersonalSchedules(PersonalRows):
     """The schedules of one person."""
 
-    def __init__(self, database: Database, owner: str) -> None:
-        self._database, self._owner = database, owner
-
     def list_all(self) -> list[Schedule]:
-        rows = self._fetch(f"select {_COLUMNS} from schedules where owner = %(owner)s order by next_at, id")  # noqa: S608
-        return [Schedule(*row) for row in rows]
+        sql = f"select {_COLUMNS} from schedules where owner = %(owner)s order by next_at, id"  # noqa: S608
+        return [Schedule(*row) for row in self._fetch(sql)]
 
     def add(
         self, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
@@ -128,6 +110,7 @@ class PersonalSchedules:
             every=every,
             first=first,
             most=MAX_SCHEDULES,
+            is_alone=True,
         )
         if not rows:
             raise NexiError(
@@ -138,11 +121,9 @@ class PersonalSchedules:
         return Schedule(*rows[0])
 
     def remove(self, schedule: int) -> None:
-        if not self._fetch("delete from schedules where id = %(id)s and owner = %(owner)s returning id", id=schedule):
+        sql = "delete from schedules where id = %(id)s and owner = %(owner)s returning id"
+        if not self._fetch(sql, id=schedule, is_alone=True):
             raise _no_such_schedule(schedule, "GET /v1/schedules lists yours")
-
-    def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self._database.fetch_as(self._owner, statement, {"owner": self._owner, **values}, is_alone=True)
 
 
 def _no_such_schedule(schedule: int, fix: str) -> NexiError:

@@ -9,8 +9,9 @@ from typing import Any
 
 from nexi.errors import NexiError
 from nexi.spaces import MAX_SPACES, check_space, decode_space, encode_space, no_such_space, space_exists, too_many_spaces
-from nexi.team.postgres.database import Database, clean_text
-from nexi.team.postgres.people import People
+from nexi.team.postgres.database import clean_text
+from nexi.team.postgres.people import PersonalRows
+from nexi.team.postgres.sharing import SharedRows
 from nexi.types import RunAudience, Space
 
 __all__ = ["PostgresSpaceSharing", "PostgresSpaces"]
@@ -22,12 +23,8 @@ _INSERT = (
 )
 
 
-class PostgresSpaces:
+class PostgresSpaces(PersonalRows):
     """The spaces that one person may ask in."""
-
-    def __init__(self, database: Database, owner: str) -> None:
-        self._database, self._owner = database, owner
-        self._people = People(database)
 
     def list_all(self) -> list[Space]:
         return self._read(_READABLE + 'order by owner <> %(owner)s, name collate "C", created')
@@ -47,8 +44,7 @@ class PostgresSpaces:
 
     def add(self, space: Space) -> None:
         space = check_space(space)
-        values = {"name": space.name, "settings": encode_space(space), "most": MAX_SPACES}
-        if self._fetch(_INSERT, **values):
+        if self._fetch(_INSERT, name=space.name, settings=encode_space(space), most=MAX_SPACES, is_alone=True):
             return
         if any(other.name == space.name for other in self.list_all() if not other.owner):
             raise space_exists(space.name)
@@ -57,12 +53,12 @@ class PostgresSpaces:
     def change(self, space: Space) -> None:
         space = check_space(space)
         statement = "update spaces set settings = %(settings)s where owner = %(owner)s and name = %(name)s returning name"
-        if not self._fetch(statement, name=space.name, settings=encode_space(space)):
+        if not self._fetch(statement, name=space.name, settings=encode_space(space), is_alone=True):
             raise no_such_space(space.name)
 
     def remove(self, name: str) -> None:
         statement = "delete from spaces where owner = %(owner)s and name = %(name)s returning name"
-        if not self._fetch(statement, name=clean_text(name)):
+        if not self._fetch(statement, name=clean_text(name), is_alone=True):
             raise no_such_space(name)
 
     def _read(self, statement: str, **values: Any) -> list[Space]:
@@ -72,42 +68,22 @@ class PostgresSpaces:
         people = own | {person: (name, person) for person, name in names.items()}
         return [decode_space(name, settings, *people[owner]) for name, settings, owner in rows if owner in people]
 
-    def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        is_writing = not statement.startswith("select")
-        return self._database.fetch_as(self._owner, statement, {"owner": self._owner, **values}, is_alone=is_writing)
 
-
-class PostgresSpaceSharing:
+class PostgresSpaceSharing(SharedRows):
     """Who reads the spaces of one person and asks in them."""
 
-    def __init__(self, database: Database, owner: str) -> None:
-        self._database, self._owner = database, owner
-        self._people = People(database)
-
     def read_audience(self, name: str) -> RunAudience:
-        rows = self._database.fetch_as(
-            self._owner,
+        rows = self._fetch(
             "select shares.space is not null, shares.person from spaces "
             "left join space_shares shares on shares.space = spaces.id "
             "where spaces.owner = %(owner)s and name = %(name)s order by shares.created, shares.person",
-            {"owner": self._owner, "name": clean_text(name)},
+            name=clean_text(name),
         )
         if not rows:
             raise no_such_space(name)
         return self._people.name_audience([person for is_shared, person in rows if is_shared])
 
     def set_audience(self, name: str, audience: RunAudience) -> None:
-        ids = [self._people.find(person) for person in audience.people]
-        rows = self._database.fetch_as(
-            self._owner,
-            "with mine as (select id, owner from spaces where owner = %(owner)s and name = %(name)s), "
-            "wanted as (select unnest(%(people)s::uuid[]) as person), "
-            "gone as (delete from space_shares where space in (select id from mine) "
-            "and not exists (select from wanted where wanted.person is not distinct from space_shares.person)), "
-            "added as (insert into space_shares (space, owner, person) select id, owner, person from mine, wanted "
-            "where person is distinct from owner on conflict do nothing) select id from mine",
-            {"owner": self._owner, "name": clean_text(name), "people": [*ids, *([None] if audience.team else [])]},
-        )
-        if not rows:
-            raise no_such_space(name)
+        mine = "select id as space, owner from spaces where owner = %(owner)s and name = %(name)s"
+        self._replace_audience(audience, mine, "space_shares", "space, owner", no_such_space(name), name=clean_text(name))
         self._people.record(self._owner, "share_space", name)

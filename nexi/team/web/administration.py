@@ -169,24 +169,14 @@ class AdministrationDoor:
                 limit = "" if most is None else f" of {_show_number(most)}"
                 if amount or limit:
                     usage.append(html.escape(f"{label.removesuffix(' a day')}: {_show_number(amount)}{limit}"))
-            users.append(
-                (
-                    *map(html.escape, (name, role + ", disabled" * is_disabled)),
-                    "<br>".join(usage),
-                    _render_forms(person, role, is_disabled),
-                )
-            )
+            state = role + ", disabled" * is_disabled
+            forms = _render_forms(person, role, is_disabled)
+            users.append((html.escape(name), html.escape(state), "<br>".join(usage), forms))
             limits.append((html.escape(name), _render_quotas(person, quotas)))
-            tokens += [
-                (
-                    *map(_show_value, (name, t.name, " ".join(t.scopes), t.last_used)),
-                    _render_form("revoke_token", "Revoke", _render_hidden("token", t.id)),
-                )
-                for t in people.list_tokens(person)
-            ]
-        runs = [
-            map(_show_value, (owner, state, mode, at, run)) for run, owner, state, mode, at in people.list_runs(MAX_RUNS_LISTED)
-        ]
+            for t in people.list_tokens(person):
+                revoke = _render_form("revoke_token", "Revoke", _render_hidden("token", t.id))
+                tokens.append((*map(_show_value, (name, t.name, " ".join(t.scopes), t.last_used)), revoke))
+        runs = [map(_show_value, (*row[1:], row[0])) for row in people.list_runs(MAX_RUNS_LISTED)]
         return "".join(
             (
                 '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">',
@@ -228,18 +218,14 @@ def _show_number(value: float) -> str:
 
 def _render_forms(person: str, role: str, is_disabled: bool) -> str:
     other = "user" if role == "administrator" else "administrator"
+    access = ("enable_user", "Let in again") if is_disabled else ("disable_user", "Disable")
+    name = '<input name="name" placeholder="type the name" aria-label="Name, to delete">'
     hidden = _render_hidden("person", person)
-    return "".join(
-        (
-            _render_form("add_link", "Link to sign in", hidden),
-            _render_form(
-                "enable_user" if is_disabled else "disable_user", "Let in again" if is_disabled else "Disable", hidden
-            ),
-            _render_form("set_role", f"Make {other}", hidden + _render_hidden("role", other)),
-            _render_form(
-                "remove_user", "Delete", hidden + '<input name="name" placeholder="type the name" aria-label="Name, to delete">'
-            ),
-        )
+    return (
+        _render_form("add_link", "Link to sign in", hidden)
+        + _render_form(*access, hidden)
+        + _render_form("set_role", f"Make {other}", hidden + _render_hidden("role", other))
+        + _render_form("remove_user", "Delete", hidden + name)
     )
 
 

@@ -11,6 +11,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 
 from msgspec.structs import replace
@@ -43,8 +44,8 @@ __all__ = ["create_team_app"]
 
 LOGIN_PATHS = ("/login", "/login/*")
 ANONYMOUS = "00000000-0000-0000-0000-000000000000"
-FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", "/page/settings")
 SETTINGS_PATH = "/page/settings"
+FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", SETTINGS_PATH)
 
 
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
@@ -53,7 +54,8 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     login = LoginDoor(team.config, people)
     account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
-    pacing = team.pace_people(rules.burst, rules.per_minute / 60)
+    # how often one person may ask, on all servers together
+    pacing = PersonPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * MAX_PEOPLE_PER_ADDRESS, "burst": rules.burst * MAX_PEOPLE_PER_ADDRESS}
     rules = replace(rules, public=(*rules.public, *LOGIN_PATHS, team_page.ACCOUNT_PATH), most_of_one=MAX_OPEN_REQUESTS, **many)
     guard = Middleware(
@@ -63,7 +65,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
         clock=team.clock,
         shapes=list_error_shapes(),
         host=apps,
-        identify=_Identification(people, pacing).identify,
+        identify=partial(_identify, people, pacing),
     )
 
     async def show_readiness(request: Request) -> Response:
@@ -95,35 +97,26 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     return app
 
 
-class _Identification:
-    """Who a request comes from: by its token, or by the session in its cookie."""
-
-    def __init__(self, people: People, pacing: PersonPacing) -> None:
-        self._people, self._pacing = people, pacing
-
-    async def identify(self, headers: Headers, scope: Scope) -> Principal:
-        """Raises Refused."""
-        try:
-            principal = await asyncio.to_thread(self._find, headers)
-        except StoreError as error:
-            raise Refused(problem_of(error)) from error
-        if principal is None:
-            raise unauthorized()
-        if wait := await self._pacing.try_take(principal.person):
-            message, fix = "too many requests of this person", "ask less often"
-            raise build_refusal(429, "rate_limited", message, fix=fix, retry_after=math.ceil(wait))
-        if scope["path"] in FOR_ADMINISTRATORS and not principal.is_administrator:
-            raise build_refusal(403, "not_an_administrator", "this is for administrators", fix="ask one of them")
-        if scope["path"].startswith(SETTINGS_PATH) and scope["method"] == "POST":
-            fix = "change the configuration of servers and workers, and restart them"
-            raise build_refusal(403, "not_here", "a team server is not configured in the browser", fix=fix)
-        return principal
-
-    def _find(self, headers: Headers) -> Principal | None:
-        if token := given_token(headers):
-            return self._people.find_by_token(token)
-        session = session_of(headers)
-        return self._people.find_by_session(session) if session else None
+async def _identify(people: People, pacing: PersonPacing, headers: Headers, scope: Scope) -> Principal:
+    """Who a request comes from, by its token or by the session in its cookie. Raises Refused."""
+    find, secret = people.find_by_token, given_token(headers)
+    if not secret:
+        find, secret = people.find_by_session, session_of(headers)
+    try:
+        principal = await asyncio.to_thread(find, secret) if secret else None
+    except StoreError as error:
+        raise Refused(problem_of(error)) from error
+    if principal is None:
+        raise unauthorized()
+    if wait := await pacing.try_take(principal.person):
+        message, fix = "too many requests of this person", "ask less often"
+        raise build_refusal(429, "rate_limited", message, fix=fix, retry_after=math.ceil(wait))
+    if scope["path"] in FOR_ADMINISTRATORS and not principal.is_administrator:
+        raise build_refusal(403, "not_an_administrator", "this is for administrators", fix="ask one of them")
+    if scope["path"].startswith(SETTINGS_PATH) and scope["method"] == "POST":
+        fix = "change the configuration of servers and workers, and restart them"
+        raise build_refusal(403, "not_here", "a team server is not configured in the browser", fix=fix)
+    return principal
 
 
 def session_of(headers: Headers) -> str:
@@ -138,9 +131,8 @@ def session_of(headers: Headers) -> str:
 class _PersonalApps:
     """The apps of the people who are here."""
 
-    def __init__(self, team: Team, metrics: Metrics, most_runs: int, *, wants_login: bool = False) -> None:
-        self._wants_login = wants_login
-        self._team, self._metrics, self._most_runs = team, metrics, most_runs
+    def __init__(self, team: Team, metrics: Metrics, most_runs: int, *, wants_login: bool) -> None:
+        self._team, self._metrics, self._most_runs, self._wants_login = team, metrics, most_runs, wants_login
         self._apps = PersonalPool(
             self._open_app,
             max_open=MAX_OPEN_PEOPLE,

@@ -29,10 +29,6 @@ __all__ = ["COOKIE", "LoginDoor"]
 log = logging.getLogger("nexi.web")
 COOKIE = "__Host-nexi"
 LOGIN_COOKIE = "__Host-nexi-login"
-
-
-TRY_AGAIN = "try again soon; if it stays, an administrator must correct oidc_issuer"
-_REFUSED_CLIENT = ("invalid_client", "unauthorized_client")
 REFUSAL_PAGE = """<main>
 <h1>You are not signed in</h1>
 <p>{message}</p>
@@ -89,7 +85,7 @@ class LoginDoor:
         try:
             claims = (await client.authorize_access_token(request, leeway=MAX_CLOCK_SKEW_S)).get("userinfo") or {}
         except (AuthlibBaseError, JoseError, ValueError) as error:
-            if getattr(error, "error", "") in _REFUSED_CLIENT:
+            if getattr(error, "error", "") in ("invalid_client", "unauthorized_client"):
                 # a person cannot put this right by beginning again
                 log.warning("the identity provider refused this server", extra={"why": str(error)[:300]})
                 message = "the identity provider refused this server: it does not accept its client id and secret"
@@ -159,7 +155,8 @@ class LoginDoor:
             return build_refusal(502, "provider_failed", message, fix="an administrator must correct oidc_issuer")
         cause = f"{issuer} answered HTTP {status}" if status else f"nothing answers at {issuer}"
         message = f"the identity provider could not be asked: {cause}"
-        return build_refusal(502, "provider_failed", message, fix=TRY_AGAIN, retry_after=5)
+        fix = "try again soon; if it stays, an administrator must correct oidc_issuer"
+        return build_refusal(502, "provider_failed", message, fix=fix, retry_after=5)
 
 
 def _show_refusals(handle: Handler) -> Handler:
@@ -171,15 +168,11 @@ def _show_refusals(handle: Handler) -> Handler:
         except Refused as refused:
             if "text/html" not in request.headers.get("accept", ""):
                 raise
-            problem = refused.problem
-            page = PAGE_HEAD + REFUSAL_PAGE.format(message=_sentence(problem.message), fix=_sentence(problem.fix))
-            return HTMLResponse(page, problem.status, SAFE)
+            texts = {"message": refused.problem.message, "fix": refused.problem.fix}
+            sentences = {name: html.escape(f"{text[:1].upper()}{text[1:]}.") for name, text in texts.items()}
+            return HTMLResponse(PAGE_HEAD + REFUSAL_PAGE.format(**sentences), refused.problem.status, SAFE)
 
     return handle_and_show
-
-
-def _sentence(text: str) -> str:
-    return html.escape(f"{text[:1].upper()}{text[1:]}.")
 
 
 def _set_cookie(reply: Response, name: str, value: str, seconds: int) -> None:

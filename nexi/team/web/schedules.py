@@ -26,7 +26,7 @@ from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
 from nexi.web.schemas import RunQuestion
-from nexi.web.spaces import no_team
+from nexi.web.spaces import nexi_of, require_team
 
 __all__ = ["routes"]
 
@@ -47,10 +47,7 @@ def routes() -> list[Route]:
 
 
 def _store_of(request: Request) -> ScheduleStore:
-    nexi: Nexi = request.app.state.nexi
-    if nexi.schedules is None:
-        raise no_team()
-    return nexi.schedules
+    return require_team(nexi_of(request).schedules)
 
 
 async def _list_schedules(request: Request) -> Response:

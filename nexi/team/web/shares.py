@@ -15,10 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import Nexi
 from nexi.ports import KnowledgeSharing, RunSharing
 from nexi.web.payload import json_reply, read_body
-from nexi.web.spaces import no_team, read_audience
+from nexi.web.spaces import nexi_of, read_audience, require_team
 
 __all__ = ["routes"]
 
@@ -42,17 +41,11 @@ def routes() -> list[Route]:
 
 
 def _sharing_of(request: Request) -> RunSharing:
-    nexi: Nexi = request.app.state.nexi
-    if nexi.sharing is None:
-        raise no_team()
-    return nexi.sharing
+    return require_team(nexi_of(request).sharing)
 
 
 def _knowledge_sharing_of(request: Request) -> KnowledgeSharing:
-    nexi: Nexi = request.app.state.nexi
-    if nexi.knowledge_sharing is None:
-        raise no_team()
-    return nexi.knowledge_sharing
+    return require_team(nexi_of(request).knowledge_sharing)
 
 
 async def _show_audience(request: Request) -> Response:
@@ -63,9 +56,8 @@ async def _show_audience(request: Request) -> Response:
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read it; nobody else, where none is named."""
     audience = await read_audience(request)
-    sharing, run_id = _sharing_of(request), request.path_params["id"]
-    await asyncio.to_thread(sharing.set_audience, run_id, audience)
-    return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, run_id)))
+    await asyncio.to_thread(_sharing_of(request).set_audience, request.path_params["id"], audience)
+    return await _show_audience(request)
 
 
 async def _list_shared(request: Request) -> Response:
@@ -80,9 +72,8 @@ async def _show_knowledge_audience(request: Request) -> Response:
 
 async def _set_knowledge_audience(request: Request) -> Response:
     """Let exactly these people read all of one's knowledge base; nobody else, where none is named."""
-    audience, sharing = await read_audience(request), _knowledge_sharing_of(request)
-    await asyncio.to_thread(sharing.set_audience, audience)
-    return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience)))
+    await asyncio.to_thread(_knowledge_sharing_of(request).set_audience, await read_audience(request))
+    return await _show_knowledge_audience(request)
 
 
 async def _list_shared_knowledge(request: Request) -> Response:
