@@ -13,28 +13,11 @@ from pathlib import Path
 
 from nexi import files
 from nexi.errors import StoreError
-from nexi.install import install_command
-from nexi.notices import Notice
 
 REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
 MIN_SPACE_BYTES = 65_536
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_REFUSED_WRITES = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
-
-
-def storage_full(most: int, used: int, size: int) -> StoreError:
-    """The error for a person of a team who may keep `most` bytes, has `used` some, and would add `size`."""
-    return StoreError(
-        Notice("quota.reached", "you have reached your quota of {quota}", quota=Notice("quota.storage", "storage")),
-        cause=f"{_show_size(used)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
-        fix="delete runs or stored sources, or ask an administrator for more",
-        code="quota_reached",
-    )
-
-
-def _show_size(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} kB"
 
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
@@ -70,7 +53,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 def is_refused_write(error: OSError | sqlite3.Error) -> bool:
     """Whether a disk that is full, read-only or another user's may be all that is wrong."""
     if isinstance(error, OSError):
-        return error.errno in _REFUSED_WRITES
+        return error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
     codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
     return _result_code(error) in codes
 
@@ -82,42 +65,6 @@ def _result_code(error: sqlite3.Error) -> int:
 
 def damaged_error(path: Path, cause: str) -> StoreError:
     return StoreError("The knowledge store is damaged", cause=f"{cause} ({path})", fix=REPAIR, code="store_damaged")
-
-
-def lost_journal(path: Path, process: int) -> StoreError:
-    return StoreError(
-        f"Process {process} stores pages where no other process can see them",
-        cause=f"the journal of the knowledge base ({path}-wal) was removed while it was running",
-        fix=f"End it with `kill -9 {process}`: an orderly end could write its old pages over newer ones. Then run "
-        "`nexi doctor --repair`, and ask again what it was asked since.",
-        code="store_journal",
-    )
-
-
-def store_in_use(path: Path, process: int) -> StoreError:
-    return StoreError(
-        "The knowledge base is not repaired while another process uses it",
-        cause=f"process {process} has {path} open, and what it stores during the repair would be lost",
-        fix=f"End it (`kill {process}`, or Ctrl-C where it runs), then run `nexi doctor --repair` again.",
-        code="store_in_use",
-    )
-
-
-def newer_schema(path: Path, version: int, newest_version: int) -> StoreError:
-    return StoreError(
-        "The knowledge store was written by a newer nexi",
-        cause=f"its schema is {version}, this nexi knows up to {newest_version} ({path})",
-        fix="Update nexi, or set NEXI_HOME to another folder.",
-        code="store_newer",
-    )
-
-
-def not_a_store(path: Path) -> StoreError:
-    return StoreError(
-        "This file is no knowledge store",
-        cause=f"it is a database of something else ({path})",
-        fix="Move it away, or set NEXI_HOME to another folder.",
-    )
 
 
 def other_embedder(current: str, current_dims: int, embedder: str, dims: int) -> StoreError:
@@ -133,14 +80,6 @@ def bad_vectors(cause: str) -> StoreError:
     return StoreError(
         "These vectors cannot be stored", cause=cause, fix="Check the embedding model: its answers are not usable."
     )
-
-
-def vectors_fix() -> str:
-    return f"Install them with: {install_command('vectors')}"
-
-
-def no_numpy() -> StoreError:
-    return StoreError("Vectors need a part of nexi that is not installed", cause="numpy is missing", fix=vectors_fix())
 
 
 def too_many_chunks(url: str, count: int, most: int) -> StoreError:

@@ -14,7 +14,7 @@ from nexi.stores import _faults
 from nexi.stores._scope import Condition, scope_condition
 from nexi.stores._words import Ranked
 from nexi.stores._writing import key_of
-from nexi.stores.schema import CHUNKS, every_meta, read_meta
+from nexi.stores.schema import CHUNKS, read_meta
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, VectorReader, choose_slots, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
@@ -45,12 +45,10 @@ def _query_sources(db: sqlite3.Connection, where: Condition, count: int, skip: i
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",
         (*where.values, count, skip),
     )
-    return [_parse_source(row) for row in rows]
-
-
-def _parse_source(row: Sequence[Any]) -> StoredSource:
-    url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates = row
-    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _parse_tags(tags), *dates)
+    return [
+        StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _parse_tags(tags), *dates)
+        for url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates in rows
+    ]
 
 
 def of_page(db: sqlite3.Connection, url: str, first: int, last: int | None) -> list[Passage]:
@@ -118,14 +116,12 @@ class Nearest:
     """Search by vectors. Keeps the slots of the last scopes, until the store has changed."""
 
     def __init__(self, vectors: VectorReader, first_pass: FirstPass = DEFAULT_FIRST_PASS) -> None:
-        self._vectors = vectors
-        self._first_pass = first_pass
-        self._generation = -1
+        self._vectors, self._first_pass, self._generation = vectors, first_pass, -1
         self._chosen: dict[Scope, Chosen] = {}
 
     def search(self, db: sqlite3.Connection, vector: Vector, embedder: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, cosine), best first. Slots that turn out to be free are replaced by the next best."""
-        about = every_meta(db)
+        about: dict[str, str | int] = dict(db.execute("SELECT key, value FROM meta"))
         dims, slots = int(about["dims"]), int(about["slots"])
         if not slots or count < 1:
             return []
@@ -155,10 +151,8 @@ def _select_slots(db: sqlite3.Connection, scope: Scope) -> Any:
     if scope.code is None:
         return slots_of(db, f"SELECT b.slot, b.chunks FROM bodies b WHERE b.slot >= 0 {within} ORDER BY b.slot", where.values)  # noqa: S608
     sign = "<>" if scope.code else "="
-    sql = (
-        f"SELECT b.slot + c.id % {CHUNKS}, 1 FROM chunks c JOIN bodies b ON b.id = c.id / {CHUNKS} "  # noqa: S608
-        f"WHERE b.slot >= 0 AND c.code {sign} '' {within} ORDER BY 1"
-    )
+    of_body = f"FROM chunks c JOIN bodies b ON b.id = c.id / {CHUNKS} WHERE b.slot >= 0"
+    sql = f"SELECT b.slot + c.id % {CHUNKS}, 1 {of_body} AND c.code {sign} '' {within} ORDER BY 1"
     return slots_of(db, sql, where.values)
 
 

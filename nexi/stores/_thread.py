@@ -1,7 +1,7 @@
 """One thread that owns one SQLite connection.
 
 The embedded store sends it work from the event loop; the work runs in order, in the thread that opened the connection.
-It knows SQLite's manners (waiting, journals, private files) and nothing of what is stored.
+It knows how SQLite waits, its journals and private files, and nothing of what is stored.
 """
 
 from __future__ import annotations
@@ -38,12 +38,9 @@ class SqliteThread:
         check_file: Callable[[], None] = lambda: None,
         only_reads: bool = False,
     ) -> None:
-        self._path = path
-        self._only_reads = only_reads
+        self._path, self._prepare, self._only_reads = path, prepare, only_reads
         self._check_file = check_file  # before the file is opened, which makes one where there is none
-        self._cache_kib = cache_kib
-        self._prepare = prepare
-        self._busy_s = busy_s
+        self._cache_kib, self._busy_s = cache_kib, busy_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="nexi-knowledge")
         self._connection: sqlite3.Connection | None = None
         self._file = (0, 0)
@@ -107,9 +104,8 @@ def open_database(
     try:
         files.check_writable(path)  # SQLite itself would open it for reading and fail later
         _use_write_ahead(connection, busy_s)
-        for pragma in ("synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
+        for pragma in ("synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON", f"cache_size=-{cache_kib}"):
             connection.execute(f"PRAGMA {pragma}")
-        connection.execute(f"PRAGMA cache_size=-{cache_kib}")
         prepare(connection)
     except BaseException:
         connection.close()

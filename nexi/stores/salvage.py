@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _faults, _header, _thread, schema
+from nexi.stores import _faults, _thread, schema
 from nexi.stores._scope import scope_condition
 from nexi.stores._words import Ranked
 from nexi.stores._writing import StoreTransaction, key_of
@@ -40,11 +41,9 @@ _SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
 _DATES = ", published, updated"  # none in the tables of a former version
 _FORGOTTEN: Row = (0, "", "", 0, 0, -1)  # a body of which only the chunks are left
 _CHUNK = "id, text, heading, context, code, start"
-
-
-def damage_in(error: sqlite3.DatabaseError) -> str:
-    """What is damaged, empty where the error says something else."""
-    return str(error) if _faults.is_damage(error) else ""
+_TABLES = {"meta", "bodies", "sources", "chunks"}
+_WAL = b"\x02\x02"  # the two bytes of the header that say how the file is written
+_MODE, _CHANGES, _PAGES, _VALID_FOR = 18, 24, 28, 92  # places in the header
 
 
 def size_of(path: Path) -> int:
@@ -71,9 +70,6 @@ def _size_of_file(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-# searching
 
 
 def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
@@ -104,10 +100,7 @@ def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ran
     return sorted(scores, key=lambda one: (-one[1], one[0]))[:count]
 
 
-# reading past damage
-
-
-def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[tuple[Any, ...]]:
+def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[Row]:
     first = body * CHUNKS
     try:
         sql = f"SELECT {_CHUNK} FROM chunks NOT INDEXED WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # names of ours
@@ -116,9 +109,9 @@ def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[tuple[Any,
         return [row for row in (_read_row(db, "chunks", _CHUNK, first + n) for n in range(count)) if row]
 
 
-def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[Row]:
     """Every row that can be read: from the front, from the back, and between the two one by one."""
-    low, high = 0, 0
+    low = 0
     for row in _until_damage(db, table, columns, "ASC"):
         if row is None:
             break
@@ -133,7 +126,7 @@ def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tup
     yield from reversed(tail)
 
 
-def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...] | None]:
+def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) -> Iterator[Row | None]:
     """Rows in order, and None in the place of the first that cannot be read."""
     try:
         yield from db.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id {order}")  # noqa: S608
@@ -141,17 +134,11 @@ def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) 
         yield None
 
 
-def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple[Any, ...] | None:
+def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> Row | None:
+    row: Row | None = None
     with suppress(sqlite3.DatabaseError):
-        row: tuple[Any, ...] | None = db.execute(
-            f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?",  # noqa: S608
-            (number,),
-        ).fetchone()
-        return row
-    return None
-
-
-# repairing
+        row = db.execute(f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?", (number,)).fetchone()  # noqa: S608
+    return row
 
 
 @dataclass
@@ -173,7 +160,7 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
-            saved_pages = _copy_pages(db, path, fresh, on_saved) if _header.is_readable(db) else None
+            saved_pages = _copy_pages(db, path, fresh, on_saved) if _names_tables(db) else None
         if saved_pages is None:  # its pages are copied outside SQLite, which must not have the file open then
             saved_pages = _save_headless(path, grafted, fresh, on_saved)
         check_alone(path)
@@ -189,13 +176,9 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
     finally:
         for leftover in (fresh, grafted):
             _remove_file(leftover)
-    lost_count = max(len(saved_pages.lost_sources), saved_pages.missing_bodies)
-    report = StoreRepair(
-        lost_sources=tuple(saved_pages.lost_sources),
-        lost_chunks=saved_pages.lost_chunks,
-        kept_aside=str(aside),
-        lost_count=lost_count,
-    )
+    lost_sources, lost_chunks = tuple(saved_pages.lost_sources), saved_pages.lost_chunks
+    lost_count = max(len(lost_sources), saved_pages.missing_bodies)
+    report = StoreRepair(lost_sources=lost_sources, lost_chunks=lost_chunks, kept_aside=str(aside), lost_count=lost_count)
     return _count_saved(path, report)
 
 
@@ -206,13 +189,46 @@ def _open_plain(path: Path) -> sqlite3.Connection:
 def _save_headless(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
     """What a file without its first page holds, now that its tables can be found again; often all of it as it was."""
     _remove_file(grafted)
-    is_grafted = _header.made_anew(path, grafted)
+    is_grafted = _graft_first_page(path, grafted)
     with closing(_open_plain(grafted if is_grafted else path)) as db:
         if not is_grafted or not _is_sound(db, path):
             return _copy_pages(db, path, fresh, on_saved)
         db.execute("PRAGMA journal_mode=DELETE")
     grafted.replace(fresh)
     return _SavedPages()
+
+
+def _names_tables(db: sqlite3.Connection) -> bool:
+    """Whether the list of tables, which is on the first page, can be read, and ours are in it."""
+    try:
+        return {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master")} >= _TABLES
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _graft_first_page(path: Path, copy: Path) -> bool:
+    """Write a copy of the file, with its journal, that has a first page again; False where that cannot help.
+
+    Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only the
+    counters in it are of the file at hand.
+    """
+    with closing(_thread.open_database(copy, lambda db: schema.prepare_tables(db, copy))) as new:
+        new.execute("PRAGMA journal_mode=DELETE")
+        size = int(new.execute("PRAGMA page_size").fetchone()[0])
+    with copy.open("rb") as file:
+        header = bytearray(file.read(size))
+    pages, rest = divmod(path.stat().st_size, size)
+    if pages < 2 or rest:
+        return False
+    shutil.copyfile(path, copy)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(path.with_name(path.name + "-wal"), copy.with_name(copy.name + "-wal"))
+    with copy.open("r+b") as file:
+        header[_MODE : _MODE + 2] = _WAL
+        header[_PAGES : _PAGES + 4] = pages.to_bytes(4, "big")
+        header[_VALID_FOR : _VALID_FOR + 4] = header[_CHANGES : _CHANGES + 4]
+        file.write(bytes(header))
+    return True
 
 
 def _remove_file(path: Path) -> None:
@@ -320,18 +336,9 @@ def _saved_pages(
             continue
         whole = body in bodies and len(rows) == count
         saved_pages.lost_chunks += max(0, count - len(rows))
-        source = StoredSource(
-            url,
-            title,
-            domain,
-            language,
-            fetched_at,
-            digest if whole else "",
-            len(rows),
-            words if whole else 0,
-            _parse_tags(tags),
-            *dates,
-        )
+        digest, words = (digest, words) if whole else ("", 0)
+        about = (domain, language, fetched_at, digest, len(rows), words, _parse_tags(tags), *dates)
+        source = StoredSource(url, title, *about)
         chunks = tuple(Chunk(*row[1:]) for row in rows)
         places = [slot + int(row[0]) % CHUNKS for row in rows]
         yield IndexedPage(source, chunks, read_sound_rows(old_vectors, places) if slot >= 0 else ())

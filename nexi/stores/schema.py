@@ -1,6 +1,6 @@
 """The tables of the embedded store, their version, and the way from each version to the next.
 
-Lanes prepare every new connection with it. `words` indexes chunks; what a question needs of whole pages is counted in it
+Its threads prepare every new connection with it. `words` indexes chunks; what a question needs of whole pages is counted in it
 (`word_places`), so that a text is indexed once. A chunk's id is the number of its body times CHUNKS plus its place, so that
 a body is a range of ids and no index is needed between the two. Vectors lie in files beside it (`vectors.py`): a body has a
 range of their slots, from `slot` on; `epoch` names the files, `slots` is how many are taken, `holes` how many of those are
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nexi.stores import _faults
+from nexi.errors import StoreError
 from nexi.stores._thread import in_transaction
 from nexi.text import stems, terms
 from nexi.types import Chunk
@@ -71,9 +71,18 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
     """The version of the tables, 0 for an empty file. Raises StoreError for a file that is newer or not ours."""
     version, application, tables = db.execute(_READ_HEADER).fetchone()
     if application != APPLICATION and (version or application or tables):
-        raise _faults.not_a_store(path)
+        raise StoreError(
+            "This file is no knowledge store",
+            cause=f"it is a database of something else ({path})",
+            fix="Move it away, or set NEXI_HOME to another folder.",
+        )
     if version > VERSION:
-        raise _faults.newer_schema(path, version, VERSION)
+        raise StoreError(
+            "The knowledge store was written by a newer nexi",
+            cause=f"its schema is {version}, this nexi knows up to {VERSION} ({path})",
+            fix="Update nexi, or set NEXI_HOME to another folder.",
+            code="store_newer",
+        )
     return int(version)
 
 
@@ -137,7 +146,6 @@ _TO_VERSION_5 = """
 ALTER TABLE bodies ADD COLUMN terms INTEGER NOT NULL DEFAULT 0;
 DROP TABLE IF EXISTS pages;
 """
-
 # Until then no page had a date.
 _TO_VERSION_6 = """
 ALTER TABLE sources ADD COLUMN published TEXT NOT NULL DEFAULT '';
@@ -210,10 +218,6 @@ def _run_script(db: sqlite3.Connection, script: str) -> None:
 def read_meta(db: sqlite3.Connection, key: str) -> str:
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return str(row[0]) if row else ""
-
-
-def every_meta(db: sqlite3.Connection) -> dict[str, str | int]:
-    return dict(db.execute("SELECT key, value FROM meta"))
 
 
 def set_meta(db: sqlite3.Connection, key: str, value: str | int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,16 +16,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _faults, _reading, salvage, schema
+from nexi.stores import _faults, _reading, salvage
 from nexi.stores._reading import Nearest
 from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
 from nexi.stores._words import MAX_SCORED, WordIndex
 from nexi.stores._writing import StoreTransaction
+from nexi.stores.schema import MIN_HOLES, prepare_tables
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 __all__ = ["SqliteStore"]
-
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ class StoreLimits(Struct, frozen=True):
     """How much a search compares exactly, and how many empty slots are worth closing."""
 
     max_scored: int = MAX_SCORED
-    min_holes: int = schema.MIN_HOLES
+    min_holes: int = MIN_HOLES
     first_pass: FirstPass = DEFAULT_FIRST_PASS
 
 
@@ -46,25 +47,16 @@ class SqliteStore:
     name = "sqlite"
 
     def __init__(self, path: Path, *, busy_s: float = BUSY_S, limits: StoreLimits = DEFAULT_LIMITS) -> None:
-        self._path = path
-        self._limits = limits
-        self._reader = SqliteThread(
-            path,
-            self._prepare_tables,
-            busy_s=busy_s,
-            cache_kib=READING_KIB,
-            check_file=self._refuse_lost_content,
-            only_reads=True,
+        self._path, self._limits = path, limits
+        open_thread = partial(
+            SqliteThread, path, lambda db: prepare_tables(db, path), busy_s=busy_s, check_file=self._refuse_lost_content
         )
-        self._writer = SqliteThread(path, self._prepare_tables, busy_s=busy_s, check_file=self._refuse_lost_content)
+        self._reader, self._writer = open_thread(cache_kib=READING_KIB, only_reads=True), open_thread()
         self._mapped = VectorReader(path)
         self._nearest = Nearest(self._mapped, limits.first_pass)
         self._words = WordIndex(limits.max_scored)
         self._vectors = VectorWriter(path)
         self._damage = ""
-
-    def _prepare_tables(self, db: sqlite3.Connection) -> None:
-        schema.prepare_tables(db, self._path)
 
     def _refuse_lost_content(self) -> None:
         """Raise StoreError for an emptied file: tables made in it would hide that something was stored here."""
@@ -113,7 +105,7 @@ class SqliteStore:
             try:
                 ranking = self._words.search(db, text, count, scope)
             except sqlite3.DatabaseError as error:
-                self._damage = salvage.damage_in(error)
+                self._damage = str(error) if _faults.is_damage(error) else ""
                 if not self._damage:
                     raise
                 # without the index of words, every text that is left is read

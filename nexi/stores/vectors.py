@@ -17,6 +17,8 @@ from typing import IO, Any
 from msgspec import Struct
 
 from nexi import files
+from nexi.errors import StoreError
+from nexi.install import install_command
 from nexi.stores import _faults
 from nexi.types import Vector
 
@@ -31,7 +33,8 @@ def load_numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
-        raise _faults.no_numpy() from None
+        fix = f"Install them with: {install_command('vectors')}"
+        raise StoreError("Vectors need a part of nexi that is not installed", cause="numpy is missing", fix=fix) from None
     return np
 
 
@@ -70,15 +73,13 @@ class VectorWriter:
     """Writes rows to their slots. One for each writing thread."""
 
     def __init__(self, store: Path) -> None:
-        self.store = store
-        self._directory = _vector_directory(store)
+        self.store, self._directory = store, _vector_directory(store)
         self._epoch = 0
         self._open: tuple[IO[bytes], IO[bytes]] | None = None
 
     @staticmethod
     def rows_of(data: bytes, dims: int) -> Any:
-        np = load_numpy()
-        return np.frombuffer(data, "<f4").reshape(-1, dims)
+        return load_numpy().frombuffer(data, "<f4").reshape(-1, dims)
 
     def write(self, epoch: int, slot: int, rows: Any) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
@@ -175,9 +176,9 @@ def newest_epoch(store: Path) -> int:
 
 def read_sound_rows(vectors: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
     """The rows of some slots if all of them are vectors of length one, else none: what is not can be made again."""
-    np = load_numpy() if vectors is not None else None
-    if vectors is None or np is None or not slots or max(slots) >= len(vectors.rows):
+    if vectors is None or not slots or max(slots) >= len(vectors.rows):
         return ()
+    np = load_numpy()
     rows = vectors.rows[np.array(slots)]
     lengths = np.linalg.norm(rows, axis=1)
     return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
@@ -197,9 +198,6 @@ class FirstPass(Struct, frozen=True):
     oversampling: int = 40
     share: int = 80  # one vector in so many is a candidate; with fewer, real texts lose more than two of a hundred
 
-    def count_candidates(self, total: int, count: int) -> int:
-        return max(self.min_candidates, count * self.oversampling, total // self.share)
-
 
 DEFAULT_FIRST_PASS = FirstPass()
 
@@ -217,7 +215,8 @@ def find_nearest(
     slots, copies = (None, None) if selection is None else (selection.slots, selection.rows)
     total = len(vectors.rows) if slots is None else len(slots)
     if total * len(query) > first_pass.min_numbers:
-        slots, copies = _likely_slots(vectors.bits, query, first_pass.count_candidates(total, count), slots), None
+        candidates = max(first_pass.min_candidates, count * first_pass.oversampling, total // first_pass.share)
+        slots, copies = _likely_slots(vectors.bits, query, candidates, slots), None
     scores = _score_rows(vectors.rows, query, slots) if copies is None else np.einsum("ij,j->i", copies, query)
     if np.isnan(scores.sum()):
         scores[np.isnan(scores)] = EMPTY
@@ -258,8 +257,7 @@ def _likely_slots(bits: Any, query: Any, count: int, slots: Any) -> Any:
     if slots is not None:
         distances = distances[slots]
     if len(distances) > count:
-        totals = np.bincount(distances)
-        limit = int(np.searchsorted(np.cumsum(totals), count))
+        limit = int(np.searchsorted(np.cumsum(np.bincount(distances)), count))
         places = np.flatnonzero(distances <= limit)
     else:
         places = np.arange(len(distances))

@@ -16,7 +16,6 @@ from typing import Any
 
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.stores import _faults
 from nexi.stores.embedders.pieces import Pieces
 from nexi.stores.vectors import load_numpy
 from nexi.types import Embedded, Vector
@@ -74,11 +73,8 @@ class StaticEmbedder:
             # it is looked up, not imported
             spec = find_spec(PACKAGE)
             if spec is None or not spec.submodule_search_locations:
-                raise StoreError(
-                    "Vectors need a part of nexi that is not installed",
-                    cause=f"{PACKAGE} is missing",
-                    fix=_faults.vectors_fix(),
-                )
+                fix = f"Install them with: {install_command('vectors')}"
+                raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=fix)
             self._folder = Path(spec.submodule_search_locations[0])
         return self._folder
 

@@ -16,12 +16,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
+from nexi.notices import Notice
 from nexi.stores import _faults
 from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
-from nexi.stores._writing import check_vectors, clean_text, count_words, domain_of, fingerprint_of, key_of, vector_length
+from nexi.stores._writing import (
+    check_vectors,
+    clean_text,
+    count_words,
+    digest_of,
+    domain_of,
+    fingerprint_of,
+    key_of,
+    vector_length,
+)
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
-from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector, content_digest
+from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 __all__ = ["PgvectorStore"]
 
@@ -67,8 +77,6 @@ class PgvectorStore:
     async def aclose(self) -> None:
         """The connections are the database's."""
 
-    # writing
-
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         for page in pages:
             if len(page.chunks) > CHUNKS:
@@ -99,23 +107,16 @@ class PgvectorStore:
         now = await self.stats()
         return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
 
-    # reading
-
     async def source(self, url: str) -> StoredSource | None:
         """One's own before the team's."""
-        rows = await self._fetch_readable(
-            f"select {_SOURCE} {_SOURCES} and s.key = %(key)s {_OWN_FIRST} limit 1", key=key_of(url)
-        )
+        sql = f"select {_SOURCE} {_SOURCES} and s.key = %(key)s {_OWN_FIRST} limit 1"
+        rows = await self._fetch_readable(sql, key=key_of(url))
         return _parse_source(rows[0]) if rows else None
 
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         condition, values = _source_condition(scope)
-        rows = await self._fetch_readable(
-            f"select {_SOURCE} {_SOURCES} {condition} order by s.fetched_at desc, s.id desc limit %(count)s offset %(skip)s",
-            count=count,
-            skip=skip,
-            **values,
-        )
+        sql = f"select {_SOURCE} {_SOURCES} {condition} order by s.fetched_at desc, s.id desc limit %(count)s offset %(skip)s"
+        rows = await self._fetch_readable(sql, count=count, skip=skip, **values)
         return [_parse_source(row) for row in rows]
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
@@ -170,15 +171,8 @@ class PgvectorStore:
         unembedded = 0
         if own and self._has_pgvector():
             unembedded = self._fetch("select count(*) from unembedded where collection = %(own)s", {"own": own[0]})[0][0]
-        return StoreStats(
-            pages,
-            sum(c.chunks for c in collections),
-            int(words),
-            unembedded,
-            embedding.embedder,
-            embedding.dims,
-            sum(c.bytes for c in collections if c.is_own),
-        )
+        chunks, size = sum(c.chunks for c in collections), sum(c.bytes for c in collections if c.is_own)
+        return StoreStats(pages, chunks, int(words), unembedded, embedding.embedder, embedding.dims, size)
 
     def _list_collections(self) -> list[ReadCollection]:
         """Those that this person reads, her own first: the team's, and what others share and she has accepted."""
@@ -280,7 +274,13 @@ class _Writing:
             )
             if rows and rows[0][1] > rows[0][0]:
                 most, used = rows[0]
-                raise _faults.storage_full(most, used - self._change["bytes"], self._change["bytes"])
+                size = self._change["bytes"]
+                raise StoreError(
+                    Notice("quota.reached", "you have reached your quota of {quota}", quota=Notice("quota.storage", "storage")),
+                    cause=f"{_show_size(used - size)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
+                    fix="delete runs or stored sources, or ask an administrator for more",
+                    code="quota_reached",
+                )
         self._switch_when_whole()
 
     def _count_body(self, sign: int, chunks: int, terms: int, size: int) -> None:
@@ -299,21 +299,15 @@ class _Writing:
             self._put_vectors(chunks, embeddings)
 
     def link(self, source: StoredSource) -> bool:
-        rows = self._run(
-            "select id from bodies where collection = %(collection)s and digest = %(digest)s",
-            collection=self._collection,
-            digest=_clean_text(source.digest),
-        )
+        sql = "select id from bodies where collection = %(collection)s and digest = %(digest)s"
+        rows = self._run(sql, collection=self._collection, digest=_clean_text(source.digest))
         if rows:
             self._put_source(source, rows[0][0])
         return bool(rows)
 
     def remove(self, urls: Sequence[str]) -> int:
-        rows = self._run(
-            "delete from sources where collection = %(collection)s and key = any(%(keys)s) returning body",
-            collection=self._collection,
-            keys=[key_of(url) for url in urls],
-        )
+        sql = "delete from sources where collection = %(collection)s and key = any(%(keys)s) returning body"
+        rows = self._run(sql, collection=self._collection, keys=[key_of(url) for url in urls])
         self._drop_unused([body for (body,) in rows])
         return len(rows)
 
@@ -325,11 +319,8 @@ class _Writing:
                 fix="install the extension vector for Postgres and restart nexi, or set QDRANT_URL",
             )
         embeddings = self._claim(embedder, dims)
-        rows = self._run(
-            "select id from chunks where collection = %(collection)s and id = any(%(ids)s) for key share",
-            collection=self._collection,
-            ids=[int(name) for name in vectors],
-        )
+        sql = "select id from chunks where collection = %(collection)s and id = any(%(ids)s) for key share"
+        rows = self._run(sql, collection=self._collection, ids=[int(name) for name in vectors])
         self._put_vectors({chunk: vectors[str(chunk)] for (chunk,) in rows}, embeddings)
 
     def forget_vectors(self) -> None:
@@ -394,24 +385,16 @@ class _Writing:
         if self._run(sql, collection=self._collection)[0][0]:
             return
         self._run("delete from embeddings where collection = %(id)s and state = 'former'", id=self._collection)
+        sql = "update embeddings set state = %(after)s where collection = %(id)s and state = %(before)s"
         for before, after in (("current", "former"), ("building", "current")):
-            self._run(
-                "update embeddings set state = %(after)s where collection = %(id)s and state = %(before)s",
-                id=self._collection,
-                before=before,
-                after=after,
-            )
+            self._run(sql, id=self._collection, before=before, after=after)
 
     def _put_body(self, page: IndexedPage) -> tuple[int, bool]:
         """The body of this content, and whether it is new: it is written where it is unknown or was cut another way."""
-        digest = _clean_text(page.source.digest) or content_digest("\n".join(chunk.text for chunk in page.chunks))
-        row = self._run(
-            "select id, fingerprint, chunks, length, bytes from bodies "
-            "where collection = %(collection)s and digest = %(digest)s",
-            collection=self._collection,
-            digest=digest,
-        )
-        fingerprint = fingerprint_of(page)
+        digest, fingerprint = _clean_text(digest_of(page)), fingerprint_of(page)
+        known = "from bodies where collection = %(collection)s and digest = %(digest)s"
+        sql = f"select id, fingerprint, chunks, length, bytes {known}"
+        row = self._run(sql, collection=self._collection, digest=digest)
         if row and row[0][1] == fingerprint:
             return int(row[0][0]), False
         contents = [
@@ -436,19 +419,11 @@ class _Writing:
         else:
             number = int(self._run(_insert("bodies", body) + " returning id", **body)[0][0])
         self._count_body(1, len(page.chunks), whole.length, body["bytes"])
-        rows = [
-            {
-                "id": number * CHUNKS + place,
-                "collection": self._collection,
-                "body": number,
-                "is_code": bool(chunk.code),
-                "content": content,
-                **count_terms(self._collection, f"{page.source.title}\n{chunk.heading}\n{chunk.context}", chunk.text).columns(
-                    "head_counts"
-                ),
-            }
-            for place, (chunk, content) in enumerate(zip(page.chunks, contents, strict=True))
-        ]
+        rows: list[dict[str, Any]] = []
+        for place, (chunk, content) in enumerate(zip(page.chunks, contents, strict=True), number * CHUNKS):
+            counts = count_terms(self._collection, f"{page.source.title}\n{chunk.heading}\n{chunk.context}", chunk.text)
+            row_head = {"id": place, "collection": self._collection, "body": number, "is_code": bool(chunk.code)}
+            rows.append({**row_head, "content": content, **counts.columns("head_counts")})
         if rows:
             self._connection.execute_many(_insert("chunks", rows[0]), rows)
         return number, True
@@ -469,11 +444,8 @@ class _Writing:
             "published": _clean_text(source.published),
             "updated": _clean_text(source.updated),
         }
-        before = self._run(
-            "select body from sources where collection = %(collection)s and key = %(key)s",
-            collection=self._collection,
-            key=row["key"],
-        )
+        sql = "select body from sources where collection = %(collection)s and key = %(key)s"
+        before = self._run(sql, collection=self._collection, key=row["key"])
         changes = ", ".join(f"{name} = excluded.{name}" for name in row)
         self._run(f"{_insert('sources', row)} on conflict (collection, key) do update set {changes}", **row)
         if before and before[0][0] != body:
@@ -503,6 +475,10 @@ class _Writing:
 
 _EMBEDDINGS = "select id, collection, embedder, dims, state from embeddings where collection"
 _OWN_FIRST = "order by s.collection <> %(own)s"
+
+
+def _show_size(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} kB"
 
 
 def _clean_text(text: str) -> str:

@@ -14,20 +14,22 @@ from nexi.types import EVERYTHING, Scope
 
 
 def for_sources(scope: Scope) -> models.Filter:
-    return models.Filter(must=[match_value(key="kind", value="source"), *_conditions(scope)], must_not=_must_not(scope) or None)
+    must, must_not = _conditions(scope)
+    return models.Filter(must=[match_value("kind", "source"), *must], must_not=must_not or None)
 
 
 def for_chunks(scope: Scope) -> models.Filter | None:
     """One and the same source of a chunk must meet every condition."""
     if scope == EVERYTHING:
         return None
-    must: list[Any] = []
-    inner = models.Filter(must=_conditions(scope) or None, must_not=_must_not(scope) or None)
-    if inner.must or inner.must_not:
-        must.append(models.NestedCondition(nested=models.Nested(key="sources", filter=inner)))
+    conditions: list[Any] = []
+    must, must_not = _conditions(scope)
+    if must or must_not:
+        inner = models.Filter(must=must or None, must_not=must_not or None)
+        conditions.append(models.NestedCondition(nested=models.Nested(key="sources", filter=inner)))
     if scope.code is not None:
-        must.append(match_value(key="is_code", value=scope.code))
-    return models.Filter(must=must)
+        conditions.append(match_value("is_code", scope.code))
+    return models.Filter(must=conditions)
 
 
 def match_value(key: str, value: str | bool) -> models.FieldCondition:
@@ -38,26 +40,22 @@ def _match_any(key: str, values: list[str]) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchAny(any=values))
 
 
-def _conditions(scope: Scope) -> list[Any]:
-    conditions: list[Any] = []
+def _conditions(scope: Scope) -> tuple[list[Any], list[Any]]:
+    """What must hold for a source in scope, and what must not."""
+    must: list[Any] = []
     if scope.urls:
-        conditions.append(_match_any("key", [key_of(url) for url in scope.urls]))
+        must.append(_match_any("key", [key_of(url) for url in scope.urls]))
     if scope.domains:
-        conditions.append(_match_any("within", [_normalise_domain(domain) for domain in scope.domains]))
+        must.append(_match_any("within", [_normalise_domain(domain) for domain in scope.domains]))
     if scope.languages:
-        conditions.append(_match_any("languages", [language.lower() for language in scope.languages]))
-    conditions.extend(match_value("tags", tag) for tag in scope.tags)
+        must.append(_match_any("languages", [language.lower() for language in scope.languages]))
+    must.extend(match_value("tags", tag) for tag in scope.tags)
     if scope.since:
-        conditions.append(models.FieldCondition(key="fetched", range=models.Range(gte=to_seconds(normalise_time(scope.since)))))
+        must.append(models.FieldCondition(key="fetched", range=models.Range(gte=to_seconds(normalise_time(scope.since)))))
     if scope.until:
-        conditions.append(models.FieldCondition(key="fetched", range=models.Range(lte=to_seconds(end_of(scope.until)))))
-    return conditions
-
-
-def _must_not(scope: Scope) -> list[Any]:
-    if not scope.excluded_domains:
-        return []
-    return [_match_any("within", [_normalise_domain(domain) for domain in scope.excluded_domains])]
+        must.append(models.FieldCondition(key="fetched", range=models.Range(lte=to_seconds(end_of(scope.until)))))
+    excluded = [_normalise_domain(domain) for domain in scope.excluded_domains]
+    return must, [_match_any("within", excluded)] if excluded else []
 
 
 def _normalise_domain(domain: str) -> str:

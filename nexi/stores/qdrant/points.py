@@ -24,6 +24,7 @@ TYPICAL = 150  # terms in a chunk; BM25 wants the mean, which no server tells
 SATURATION, LENGTH = 1.2, 0.75
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the numbers of the words; another is no longer found by ours
 
+_OF_BODY = ("kind", "digest", "fingerprint", "chunks", "words", "person")
 Payload = dict[str, Any]
 
 
@@ -84,6 +85,11 @@ def about_source(page: IndexedPage) -> Payload:
     }
 
 
+def strip_body(payload: Mapping[str, Any]) -> Payload:
+    """What `about_source` gave, of a source that is stored."""
+    return {key: value for key, value in payload.items() if key not in _OF_BODY} | _dates_of(payload)
+
+
 def source_payload(page: IndexedPage) -> Payload:
     return {
         **about_source(page),
@@ -101,10 +107,7 @@ def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[
         "owner": owner,
         "digest": digest_of(page),
         "number": number,
-        "text": clean_text(chunk.text),
-        "heading": clean_text(chunk.heading),
-        "context": clean_text(chunk.context),
-        "code": clean_text(chunk.code),
+        **{name: clean_text(getattr(chunk, name)) for name in ("text", "heading", "context", "code")},
         "is_code": bool(chunk.code),
         "start": chunk.start,
         "embedded": bool(page.vectors),
@@ -112,48 +115,19 @@ def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[
     }
 
 
-def indexed_texts(payload: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """What `sparse` takes, of a chunk that is stored."""
-    return payload["sources"][0]["title"], payload["heading"], payload["context"], payload["text"]
-
-
 def stored_source(payload: Mapping[str, Any], owner: str = "") -> StoredSource:
-    return StoredSource(
-        payload["url"],
-        payload["title"],
-        payload["domain"],
-        payload["language"],
-        payload["fetched_at"],
-        payload["digest"],
-        payload["chunks"],
-        payload["words"],
-        tuple(payload["tags"]),
-        payload.get("published", ""),  # older points have no dates
-        payload.get("updated", ""),
-        owner,
-    )
+    about = {name: payload[name] for name in ("url", "title", "domain", "language", "fetched_at", "digest", "words")}
+    return StoredSource(**about, **_dates_of(payload), chunk_count=payload["chunks"], tags=tuple(payload["tags"]), owner=owner)
+
+
+def _dates_of(source: Mapping[str, Any]) -> Payload:
+    return {name: source.get(name, "") for name in ("published", "updated")}  # older points have none
 
 
 def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], score: float, owner: str = "") -> Passage:
-    return Passage(
-        id=point,
-        url=source["url"],
-        number=payload["number"],
-        text=payload["text"],
-        score=score,
-        title=source["title"],
-        domain=source["domain"],
-        heading=payload["heading"],
-        context=payload["context"],
-        code=payload["code"],
-        language=source["language"],
-        fetched_at=source["fetched_at"],
-        tags=tuple(source["tags"]),
-        start=payload["start"],
-        published=source.get("published", ""),
-        updated=source.get("updated", ""),
-        owner=owner,
-    )
+    of_source = {name: source[name] for name in ("url", "title", "domain", "language", "fetched_at")} | _dates_of(source)
+    of_chunk = {name: payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
+    return Passage(id=point, score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)
 
 
 def to_seconds(when: str) -> float:

@@ -76,9 +76,8 @@ class QdrantStore:
         self._person, self._list_owners = person, list_owners
         self._names: Mapping[str, str] = {}
         self._others: tuple[str, ...] = (TEAM,)
-        prefix = prefix or ("nexi_team" if person else "nexi")
-        self._sources = f"{prefix}_sources"
-        self._prefix = prefix
+        self._prefix = prefix or ("nexi_team" if person else "nexi")
+        self._sources = f"{self._prefix}_sources"
         self._cluster: dict[str, Any] = {"shard_number": shards, "replication_factor": replicas}
         self._ready = False
 
@@ -91,8 +90,6 @@ class QdrantStore:
 
     async def aclose(self) -> None:
         await self._client.close()
-
-    # writing
 
     @_translate_errors
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
@@ -154,14 +151,19 @@ class QdrantStore:
                 await self._make_chunks(coming)
                 await self._copy_changed(state["collection"], name)
                 await self._save_state({**state, "next": coming})
-            await self._write_vectors(coming["collection"], vectors)
+            await self._write_vectors(coming["collection"], await self._keep_stored(coming["collection"], vectors))
             return await self._switch_when_whole({**state, "next": coming}, coming)
         state = await self._claim_embedder(state, embedder, dims)
-        return await self._write_vectors(state["collection"], vectors)
+        return await self._write_vectors(state["collection"], await self._keep_stored(state["collection"], vectors))
+
+    async def _keep_stored(self, collection: str, vectors: Mapping[str, Vector]) -> dict[str, Vector]:
+        """Those whose chunks are still there."""
+        there = await self._client.retrieve(collection, list(vectors), with_payload=False)
+        return {str(point.id): vectors[str(point.id)] for point in there}
 
     async def _write_vectors(self, collection: str, vectors: Mapping[str, Vector]) -> None:
-        there = await self._client.retrieve(collection, list(vectors), with_payload=False)
-        ids: list[Any] = [str(point.id) for point in there]
+        """The vectors of points by their ids, which must be there."""
+        ids: list[Any] = list(vectors)
         if ids:
             rows = [models.PointVectors(id=i, vector={DENSE: list(vectors[i])}) for i in ids]
             await self._client.update_vectors(collection, rows, wait=True)
@@ -192,9 +194,9 @@ class QdrantStore:
             there: list[Any] = list(await self._client.retrieve(new, [p.id for p in originals]))
             copies = {p.id: {**p.payload, "embedded": False} for p in there}
             rows = [
-                models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
-                for p in originals
-                if p.id not in copies or (not only_missing and copies[p.id] != {**p.payload, "embedded": False})
+                row
+                for row in map(_without_vector, originals)
+                if row.id not in copies or (not only_missing and row.payload != copies[row.id])
             ]
             if rows:
                 await self._client.upsert(new, rows, wait=True)
@@ -217,8 +219,6 @@ class QdrantStore:
         """The server keeps its own files in order."""
         now = await self.stats()
         return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
-
-    # reading
 
     @_translate_errors
     async def source(self, url: str) -> StoredSource | None:
@@ -256,9 +256,10 @@ class QdrantStore:
     @_translate_errors
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         state = await self._load_state()
-        query = _sparse_query(text)
-        if query is None or count < 1:
+        words = points.asked_words(text)
+        if not words or count < 1:
             return []
+        query = models.SparseVector(indices=words, values=[1.0] * len(words))
         return await self._search_points(state, scope, query=query, using=WORDS, limit=count)
 
     @_translate_errors
@@ -289,8 +290,6 @@ class QdrantStore:
         words = {page.payload["digest"]: page.payload["words"] for page in pages}
         return StoreStats(len(pages), chunks, sum(words.values()), unembedded, state["embedder"], state["dims"])
 
-    # whose points
-
     def _name(self, key: str) -> str:
         return f"{self._person} {key}" if self._person else key
 
@@ -311,8 +310,6 @@ class QdrantStore:
         must: Any = (within.must if within else None) or []
         return models.Filter(must=[people, *must], must_not=within.must_not if within else None)
 
-    # one page
-
     async def _put_page(self, collection: str, page: IndexedPage) -> None:
         payload = points.source_payload(page)
         twin = await self._first_point(self._sources, self._own(digest=payload["digest"]))
@@ -320,10 +317,7 @@ class QdrantStore:
             await self._attach_url(collection, payload)
             if page.vectors:
                 records = await self._all_points(collection, self._own(digest=payload["digest"]))
-                rows = [models.PointVectors(id=p.id, vector={DENSE: list(page.vectors[p.payload["number"]])}) for p in records]
-                if rows:
-                    await self._client.update_vectors(collection, rows, wait=True)
-                    await self._client.set_payload(collection, {"embedded": True}, points=[p.id for p in records], wait=True)
+                await self._write_vectors(collection, {str(p.id): page.vectors[p.payload["number"]] for p in records})
             return
         sharing = await self._sources_sharing(payload["digest"], but=payload["key"])
         await self._write_chunks(collection, page, payload, sharing)
@@ -341,7 +335,7 @@ class QdrantStore:
         before = await self._find_source(key)
         if before is not None and before["digest"] != digest:
             await self._hand_over(collection, before)
-        about = [points.about_source(page), *(_source_payload(other) for other in sharing)]
+        about = [points.about_source(page), *(points.strip_body(other) for other in sharing)]
         rows = []
         for n, chunk in enumerate(page.chunks):
             vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
@@ -349,8 +343,7 @@ class QdrantStore:
                 vectors[DENSE] = list(page.vectors[n])
             body = self._marked(points.chunk_payload(page, n, key, about))
             rows.append(models.PointStruct(id=chunk_id(self._name(key), n), vector=vectors, payload=body))
-        for start in range(0, len(rows), PAGE):
-            await self._client.upsert(collection, rows[start : start + PAGE], wait=True)
+        await self._upsert(collection, rows)
         stale = models.Filter(
             must=self._own(digest=digest).must, must_not=[models.HasIdCondition(has_id=[row.id for row in rows])]
         )
@@ -360,10 +353,8 @@ class QdrantStore:
         """Lead one more URL to content that is there, or say something new of a URL that leads there already."""
         before = await self._find_source(payload["key"])
         await self._put_source(payload)
-        sources = [
-            _source_payload(payload),
-            *(_source_payload(other) for other in await self._sources_sharing(payload["digest"], but=payload["key"])),
-        ]
+        sharing = await self._sources_sharing(payload["digest"], but=payload["key"])
+        sources = [points.strip_body(source) for source in (payload, *sharing)]
         sources.sort(key=lambda source: source["key"] != (before or {}).get("key"))
         await self._client.set_payload(collection, {"sources": sources}, points=self._own(digest=payload["digest"]), wait=True)
         if before is not None and before["digest"] != payload["digest"]:
@@ -379,22 +370,18 @@ class QdrantStore:
         others = await self._sources_sharing(source["digest"], but=source["key"])
         if not others:
             return
-        heir, about = others[0]["key"], [_source_payload(other) for other in others]
-        mine = await self._all_points(collection, self._own(digest=source["digest"]), vectors=True)
-        for start in range(0, len(mine), PAGE):
-            rows = [
-                models.PointStruct(
-                    id=chunk_id(self._name(heir), p.payload["number"]) if p.payload["owner"] == source["key"] else p.id,
-                    vector=p.vector,
-                    payload={
-                        **p.payload,
-                        "sources": about,
-                        "owner": heir if p.payload["owner"] == source["key"] else p.payload["owner"],
-                    },
-                )
-                for p in mine[start : start + PAGE]
-            ]
-            await self._client.upsert(collection, rows, wait=True)
+        heir, about = others[0]["key"], [points.strip_body(other) for other in others]
+        rows = []
+        for p in await self._all_points(collection, self._own(digest=source["digest"]), vectors=True):
+            is_handed = p.payload["owner"] == source["key"]
+            name = chunk_id(self._name(heir), p.payload["number"]) if is_handed else p.id
+            payload = {**p.payload, "sources": about, "owner": heir if is_handed else p.payload["owner"]}
+            rows.append(models.PointStruct(id=name, vector=p.vector, payload=payload))
+        await self._upsert(collection, rows)
+
+    async def _upsert(self, collection: str, rows: Sequence[models.PointStruct]) -> None:
+        for start in range(0, len(rows), PAGE):
+            await self._client.upsert(collection, list(rows[start : start + PAGE]), wait=True)
 
     async def _drop_body(self, collection: str, digest: str, owner: str) -> None:
         within = self._own(digest=digest, owner=owner)
@@ -403,8 +390,6 @@ class QdrantStore:
     async def _put_source(self, payload: Payload) -> None:
         point = models.PointStruct(id=source_id(self._name(payload["key"])), vector={}, payload=self._marked(payload))
         await self._client.upsert(self._sources, [point], wait=True)
-
-    # collections
 
     async def _load_state(self) -> Payload:
         """Which collection is in use and which model made its vectors; the collections are there after this."""
@@ -428,15 +413,16 @@ class QdrantStore:
 
     async def _renumber(self, state: Payload) -> Payload:
         """Write the words of every chunk anew, after a version of nexi that cut words into terms in another way."""
-        records = await self._all_points(state["collection"], models.Filter())
-        for start in range(0, len(records), PAGE):
-            rows = [
-                models.PointVectors(id=p.id, vector={WORDS: _words(*points.indexed_texts(p.payload))})
-                for p in records[start : start + PAGE]
-            ]
-            await self._client.update_vectors(state["collection"], rows, wait=True)
-        await self._save_state({**state, "terms": points.TERMS})
-        return {**state, "terms": points.TERMS}
+        async for records in self._scroll_batches(state["collection"]):
+            rows = []
+            for p in records:
+                above = (p.payload["sources"][0]["title"], p.payload["heading"], p.payload["context"])
+                rows.append(models.PointVectors(id=p.id, vector={WORDS: _words(*above, p.payload["text"])}))
+            if rows:
+                await self._client.update_vectors(state["collection"], rows, wait=True)
+        state = {**state, "terms": points.TERMS}
+        await self._save_state(state)
+        return state
 
     async def _save_state(self, state: Payload) -> None:
         point = models.PointStruct(id=source_id("state"), vector={}, payload=state)
@@ -454,12 +440,8 @@ class QdrantStore:
         new = {**state, **changes}
         await self._make_chunks(new)
         async for records in self._scroll_batches(state["collection"], with_vectors=[WORDS]):
-            rows = [
-                models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
-                for p in records
-            ]
-            if rows:
-                await self._client.upsert(new["collection"], rows, wait=True)
+            if records:
+                await self._client.upsert(new["collection"], [*map(_without_vector, records)], wait=True)
         await self._save_state(new)
         await self._client.delete_collection(state["collection"])
         return new
@@ -489,8 +471,6 @@ class QdrantStore:
         if self._person:  # a tenant of the collection: its points are stored together
             tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
             await self._client.create_payload_index(collection, "person", field_schema=tenant, wait=True)
-
-    # small things
 
     async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
         response: Any = await self._client.query_points(
@@ -539,54 +519,27 @@ class QdrantStore:
                 return
 
 
+_KEYWORDS = ("digest", "owner", "sources[].key", "sources[].within", "sources[].languages", "sources[].tags")
 _CHUNK_INDEXES = {
-    "digest": "keyword",
-    "owner": "keyword",
+    **dict.fromkeys(_KEYWORDS, "keyword"),
     "number": "integer",
     "embedded": "bool",
     "is_code": "bool",
-    "sources[].key": "keyword",
-    "sources[].within": "keyword",
-    "sources[].languages": "keyword",
-    "sources[].tags": "keyword",
     "sources[].fetched": "float",
 }
 _SOURCE_INDEXES = {
-    "kind": "keyword",
-    "key": "keyword",
-    "digest": "keyword",
-    "within": "keyword",
-    "languages": "keyword",
-    "tags": "keyword",
+    **dict.fromkeys(("kind", "key", "digest", "within", "languages", "tags"), "keyword"),
     "fetched": "float",
 }
-_ABOUT = (
-    "key",
-    "url",
-    "title",
-    "domain",
-    "within",
-    "language",
-    "languages",
-    "fetched_at",
-    "fetched",
-    "tags",
-    "published",
-    "updated",
-)
 
 
-def _source_payload(payload: Mapping[str, Any]) -> Payload:
-    return {key: payload.get(key, "") for key in _ABOUT}  # older points have no dates
+def _without_vector(point: Any) -> models.PointStruct:
+    """A chunk as it is before its vector is made."""
+    return models.PointStruct(id=point.id, vector={WORDS: point.vector[WORDS]}, payload={**point.payload, "embedded": False})
 
 
 def _filter_by(**values: str | bool) -> models.Filter:
     return models.Filter(must=[filters.match_value(key, value) for key, value in values.items()])
-
-
-def _sparse_query(text: str) -> models.SparseVector | None:
-    words = points.asked_words(text)
-    return models.SparseVector(indices=words, values=[1.0] * len(words)) if words else None
 
 
 def _words(*texts: str) -> models.SparseVector:
