@@ -12,12 +12,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
 from nexi.install import import_silenced
+from nexi.stores.embedders import find_package
 
 MODEL, VOCABULARY = "e5-small-int8.onnx", "vocab.txt"
 SHA256 = "d54d1c152ccc45f401fb31b123ef4c698ae9129751da3ebab8c9909bc5154768"
@@ -115,6 +115,4 @@ def _split_word(word: str, vocabulary: Mapping[str, int]) -> Iterable[str]:
 
 
 def find_folder() -> Path | None:
-    """Where the data package is installed; None where it is not."""
-    spec = find_spec("nexi_reader")
-    return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
+    return find_package("nexi_reader")

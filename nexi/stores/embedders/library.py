@@ -18,6 +18,7 @@ from typing import Any
 
 from nexi.errors import LLMError, StoreError
 from nexi.install import import_silenced, install_command
+from nexi.stores.embedders import find_package
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further
@@ -35,9 +36,8 @@ class LibraryEmbedder:
 
     def __init__(self, address: str, cache: Path) -> None:
         self._library, _, self._model = address.partition(":")
-        self._cache = cache
+        self._cache, self._dims = cache, 0
         self._encode: Encode | None = None
-        self._dims = 0
 
     @property
     def name(self) -> str:
@@ -135,11 +135,9 @@ def has_minilm() -> bool:
 
 
 def _package_file(package: str, name: str) -> Path:
-    """A file of an installed package, found without running the package."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
+    if (folder := find_package(package)) is None:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    return Path(next(iter(spec.submodule_search_locations))) / name
+    return folder / name
 
 
 LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {
