@@ -17,18 +17,7 @@ from nexi.web.problems import Shape, own_shape
 
 __all__ = ["CONTRACTS", "ERROR_SHAPES"]
 
-CONTRACTS: tuple[ModuleType, ...] = (
-    chat,
-    responses,
-    stored,
-    legacy,
-    routes,
-    searxng,
-    search,
-    crawl,
-    research,
-    openwebui,
-)
+CONTRACTS: tuple[ModuleType, ...] = (chat, responses, stored, legacy, routes, searxng, search, crawl, research, openwebui)
 ERROR_SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there
     "/v1/search": own_shape,

@@ -95,14 +95,7 @@ def describe_operation(tag: str, summary: str, outcomes: Mapping[int, Any], **mo
 
 
 def build_operation(
-    summary: str,
-    tag: str,
-    *,
-    body: Schema | None = None,
-    ok: Schema,
-    error: Schema,
-    streams: bool = False,
-    **more: Any,
+    summary: str, tag: str, *, body: Schema | None = None, ok: Schema, error: Schema, streams: bool = False, **more: Any
 ) -> dict[str, Any]:
     """One operation of an OpenAPI document: what is sent, and what comes back, which may also be a stream of events."""
     request_body = {"requestBody": {"required": True, "content": json_content(body)}} if body else {}

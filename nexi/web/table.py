@@ -22,11 +22,7 @@ from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
 __all__ = ["routes"]
 
 MAX_DOCUMENTS = 100
-FORMS = {
-    "md": "text/markdown",
-    "csv": "text/csv",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
+FORMS = {"md": "text/markdown", "csv": "text/csv", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 
 
 class TableBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=True):

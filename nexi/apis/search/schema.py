@@ -48,8 +48,7 @@ class QueryObject(Struct, frozen=True):
 
 
 QueryField = Annotated[
-    QueryText | QueryObject,
-    Meta(description="The query, as text or as an object; `query.lang` wins over `constraints.lang`."),
+    QueryText | QueryObject, Meta(description="The query, as text or as an object; `query.lang` wins over `constraints.lang`.")
 ]
 
 

@@ -527,10 +527,7 @@ _CHUNK_INDEXES = {
     "is_code": "bool",
     "sources[].fetched": "float",
 }
-_SOURCE_INDEXES = {
-    **dict.fromkeys(("kind", "key", "digest", "within", "languages", "tags"), "keyword"),
-    "fetched": "float",
-}
+_SOURCE_INDEXES = {**dict.fromkeys(("kind", "key", "digest", "within", "languages", "tags"), "keyword"), "fetched": "float"}
 
 
 def _without_vector(point: Any) -> models.PointStruct:

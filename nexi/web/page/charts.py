@@ -19,15 +19,7 @@ __all__ = ["with_charts"]
 WIDTH, ROW, TOP, BAR, LABEL_CHARS, VALUE_CHARS = 420, 34, 4, 11, 42, 22
 FEWEST_ROWS, MOST_ROWS, MOST_CHARTS = 2, 30, 3
 YEARS = range(1000, 2200)
-SCALES = {
-    "thousand": 1e3,
-    "million": 1e6,
-    "mn": 1e6,
-    "billion": 1e9,
-    "bn": 1e9,
-    "trillion": 1e12,
-    "tn": 1e12,
-}
+SCALES = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12, "tn": 1e12}
 ABSENT = ("", "-", "–", "—", "n/a", "na", "none", "unknown", "?")
 
 _TABLE = re.compile(r"<table\b[^>]*>.*?</table>", re.DOTALL)

@@ -32,10 +32,7 @@ UNTESTED = Notice("part.untested", "tested with its first use")
 
 
 def routes() -> list[Route]:
-    return [
-        Route("/page/setup", _show_setup, methods=["GET"]),
-        Route("/page/doctor", _run_doctor, methods=["POST"]),
-    ]
+    return [Route("/page/setup", _show_setup, methods=["GET"]), Route("/page/doctor", _run_doctor, methods=["POST"])]
 
 
 async def _show_setup(request: Request) -> Response:
