@@ -6,7 +6,7 @@ Above, `runs` and `openai` make the frames; below is the web server. What the fr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from starlette.responses import Response
@@ -41,6 +41,12 @@ class EventStream(Response):
                     if frame:  # one that its reader has seen is empty
                         await send({"type": "http.response.body", "body": frame, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+
+async def send_frames(frames: Iterable[bytes]) -> AsyncGenerator[bytes, None]:
+    """Frames that are all there, for a stream."""
+    for frame in frames:
+        yield frame
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

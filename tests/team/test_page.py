@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from nexi.team.web import page
-from nexi.web.page.assets import static_bytes
-from nexi.web.page.localization import LANGUAGES
+from nexi.web.page.assets import LANGUAGES, static_bytes
 from tests.team.world import ServedTeam, serving_team
 
 MAX_COMPRESSED_BYTES = 8_000

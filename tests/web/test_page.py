@@ -20,8 +20,7 @@ from nexi.events import (
 )
 from nexi.types import Claim, Evidence, Failure, Source, Usage, Verdict, content_digest
 from nexi.web.page import FILES
-from nexi.web.page.assets import compact_source, index_bytes, static_bytes
-from nexi.web.page.localization import LANGUAGES
+from nexi.web.page.assets import LANGUAGES, compact_source, index_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answer_html, draft_html, view_of
 from tests.web import samples

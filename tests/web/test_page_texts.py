@@ -13,7 +13,7 @@ import pytest
 from nexi.app.mark_figures import MEANINGS, rule_figures
 from nexi.notices import list_notices
 from nexi.types import StopReason, Verdict
-from nexi.web.page.localization import LANGUAGES, choose_language, render_index
+from nexi.web.page.assets import LANGUAGES, choose_language, render_index
 from tests.wording import ROOT, find_old_words, strip_comments
 
 FOLDER = ROOT / "nexi" / "web" / "page"

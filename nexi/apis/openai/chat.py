@@ -28,9 +28,11 @@ from nexi.web.fences import rename_fences
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.schemas import build_parameters
-from nexi.web.streams import EventStream, wait_for_disconnect
+from nexi.web.streams import EventStream, send_frames, wait_for_disconnect
 
-__all__ = ["wait_while_connected"]
+__all__ = ["DONE", "ChatBody", "finish_reason", "openapi", "parse_chat_request", "routes", "wait_while_connected"]
+
+DONE = b"data: [DONE]\n\n"  # the last frame of every stream
 
 
 class ChatMessage(Struct, frozen=True):
@@ -192,7 +194,11 @@ def _reply_at_once(reply: Reply, chat: _ChatRequest, created: int) -> Response:
     """The completion of a message that needed no run."""
     name, answer = uuid.uuid4().hex[:12], Answer(rename_fences(reply.text))
     if chat.streams:
-        return EventStream(_stream_reply(_ChunkWriter(name, chat, created), answer.text, reply.usage, chat))
+        stream = _ChunkWriter(name, chat, created)
+        begin, text = stream.chunk({"role": "assistant", "content": ""}), stream.chunk({"content": answer.text})
+        end = stream.chunk({"annotations": []}, "stop", citations=[])
+        usage = [stream.closing_chunk(usage=shapes.usage_of(reply.usage))] if chat.includes_usage else []
+        return EventStream(send_frames([begin, text, end, *usage, DONE]))
     return json_reply(_completion_body(name, chat, created, answer.text, [], answer, reply.usage))
 
 
@@ -209,15 +215,6 @@ class _ChunkWriter:
 
     def closing_chunk(self, **more: Any) -> bytes:
         return shapes.format_event({**self._head, "choices": [], **more})
-
-
-async def _stream_reply(stream: _ChunkWriter, text: str, usage: Usage, chat: _ChatRequest) -> AsyncGenerator[bytes, None]:
-    yield stream.chunk({"role": "assistant", "content": ""})
-    yield stream.chunk({"content": text})
-    yield stream.chunk({"annotations": []}, "stop", citations=[])
-    if chat.includes_usage:
-        yield stream.closing_chunk(usage=shapes.usage_of(usage))
-    yield b"data: [DONE]\n\n"
 
 
 async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
@@ -238,7 +235,7 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
                     yield shapes.format_event(shapes.openai_error(shapes.problem_of_run(hosted)))
                 case event if line := shapes.progress_line(event):
                     yield stream.chunk({"reasoning_content": f"{line}\n"}) if is_research else shapes.format_comment(line)
-        yield b"data: [DONE]\n\n"
+        yield DONE
     finally:
         await hosted.cancel()
 

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.apis.openai import shapes
-from nexi.apis.openai.chat import finish_reason, wait_while_connected
+from nexi.apis.openai.chat import DONE, finish_reason, wait_while_connected
 from nexi.app import Session
 from nexi.app.hosting import HostedRun, RunHost
 from nexi.events import RunFailed, RunFinished
@@ -26,7 +26,7 @@ from nexi.types import Source, StopReason, Usage
 from nexi.web.fences import rename_fences
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.streams import EventStream
+from nexi.web.streams import EventStream, send_frames
 
 __all__ = ["openapi", "routes"]
 
@@ -74,7 +74,11 @@ async def create_completion(request: Request) -> Response:
         writer = _TextWriter(uuid.uuid4().hex[:12], question, created)
         text = rename_fences(reply.text)
         whole = writer.body(text, (), StopReason.PLAIN_ANSWER, reply.usage)
-        return EventStream(_stream_reply(writer, text)) if body.stream else json_reply(whole)
+        return (
+            EventStream(send_frames([writer.chunk(text), writer.chunk("", "stop", citations=[]), DONE]))
+            if body.stream
+            else json_reply(whole)
+        )
     hosted = await host.start(question.run, question.session)
     writer = _TextWriter(hosted.id, question, created)
     if body.stream:
@@ -104,12 +108,6 @@ class _TextWriter:
         return [{"index": 0, "text": text, "logprobs": None, "finish_reason": finish}]
 
 
-async def _stream_reply(writer: _TextWriter, text: str) -> AsyncGenerator[bytes, None]:
-    yield writer.chunk(text)
-    yield writer.chunk("", "stop", citations=[])
-    yield b"data: [DONE]\n\n"
-
-
 async def _stream_texts(hosted: HostedRun, question: shapes.ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
     text = shapes.AnswerText(question)
     try:
@@ -126,7 +124,7 @@ async def _stream_texts(hosted: HostedRun, question: shapes.ModelRequest, writer
                     yield writer.chunk("", finish, citations=shapes.citation_urls(sources))
                 case RunFailed():
                     yield shapes.format_event(shapes.openai_error(shapes.problem_of_run(hosted)))
-        yield b"data: [DONE]\n\n"
+        yield DONE
     finally:
         await hosted.cancel()
 

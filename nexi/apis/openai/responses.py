@@ -29,7 +29,7 @@ from nexi.types import Reply, Source, StopReason, Usage
 from nexi.web.payload import json_reply, parse_body, read_json
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
-from nexi.web.streams import EventStream
+from nexi.web.streams import EventStream, send_frames
 
 PREFIX = "resp_"
 NO_RUN = "none"  # in the id of a response that no run gave and that followed none
@@ -306,10 +306,6 @@ class ResponseOutput:
             index = self._index_of(self._reasoning)
             yield self.event("response.output_item.done", output_index=index, item=self._reasoning)
 
-    def _reasoning_place(self) -> dict[str, Any]:
-        item = self._reasoning
-        return {"item_id": item["id"], "output_index": self._index_of(item), "summary_index": 0}
-
     def _show_text(self, text: str) -> Iterator[bytes]:
         if text:
             yield from self._open_message()
@@ -376,9 +372,11 @@ class ResponseOutput:
         """The id of the next item: the same one whenever the response is given again."""
         return f"{kind}_{self._run_id}_{len(self.items)}"
 
+    def _reasoning_place(self) -> dict[str, Any]:
+        return {"item_id": self._reasoning["id"], "output_index": self._index_of(self._reasoning), "summary_index": 0}
+
     def _text_place(self) -> dict[str, Any]:
-        item = self._message
-        return {"item_id": item["id"], "output_index": self._index_of(item), "content_index": 0}
+        return {"item_id": self._message["id"], "output_index": self._index_of(self._message), "content_index": 0}
 
     def _index_of(self, item: Mapping[str, Any]) -> int:
         return next((index for index, other in enumerate(self.items) if other is item), 0)
@@ -404,12 +402,7 @@ def _reply_at_once(reply: Reply, question: ResponseRequest, created: int) -> Res
     """The response to a message that needed no run; its id leads to the conversation before it."""
     output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
     frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
-    return EventStream(_send_frames(frames)) if question.streams else json_reply(output.final)
-
-
-async def _send_frames(frames: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
-    for frame in frames:
-        yield frame
+    return EventStream(send_frames(frames)) if question.streams else json_reply(output.final)
 
 
 async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:

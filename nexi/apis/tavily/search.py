@@ -100,7 +100,10 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
 async def search_web(request: Request) -> Response:
     body = await read_body(request, TavilySearch)
     started = monotonic(request)
-    query, days = _parse_query(body), _day_range(body)
+    query, first, last = _parse_query(body), _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
+    if first and last and first > last:
+        raise bad_request("start_date must not be after end_date")
+    days = (first or "0001-01-01", last or "9999-12-31")  # of a result whose day is known
     async with asyncio.TaskGroup() as tasks:
         answering = tasks.create_task(_answer_question(request, query.text, body.include_answer))
         searching = tasks.create_task(_find_results(request, query, body, days))
@@ -204,14 +207,6 @@ def _parse_query(body: TavilySearch) -> Query:
         excluded_sites=body.exclude_domains or (),
         time_range=body.time_range[:1] if body.time_range else shortest,
     )
-
-
-def _day_range(body: TavilySearch) -> tuple[str, str]:
-    """The first and the last day a result may be of, where its day is known."""
-    first, last = _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
-    if first and last and first > last:
-        raise bad_request("start_date must not be after end_date")
-    return first or "0001-01-01", last or "9999-12-31"
 
 
 def _parse_day(text: str | None, name: str) -> str:

@@ -28,8 +28,7 @@ from nexi.events import SentenceMark
 from nexi.web.exports import export_response
 from nexi.web.guard import PANELS
 from nexi.web.page import asking, checking, completions, history, knowledge, pictures, settings, setup, sharing
-from nexi.web.page.assets import index_bytes, sentences_bytes, static_bytes
-from nexi.web.page.localization import choose_language, read_texts
+from nexi.web.page.assets import choose_language, index_bytes, read_texts, sentences_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_body, told_reply

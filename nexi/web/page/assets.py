@@ -1,20 +1,25 @@
-"""The files of the page as they are sent: without comments and indentation, and compressed for a client that takes them so.
+"""The files of the page as they are sent: in the language of the reader, without comments, compressed where a client takes it.
 
-Above, the routes of the page; below, the files of the package. There is no build step: what is sent has the code of its file.
+Above, the routes of the page; below, `index.html`, which names its texts, and a file of texts for each language: those of the
+page itself, those of its scripts, which travel inside the page, and the sentences that the server says in English. There is no
+build step: what is sent has the code of its file.
 """
 
 from __future__ import annotations
 
 import functools
 import gzip
+import html
 import json
 import re
 from importlib import resources
+from typing import Any
 
-from nexi.web.page.localization import read_texts, render_index
+__all__ = ["LANGUAGES", "choose_language", "index_bytes", "pack_bytes", "read_texts", "sentences_bytes", "static_bytes"]
 
-__all__ = ["compact_source", "index_bytes", "pack_bytes", "sentences_bytes", "static_bytes"]
-
+LANGUAGES = ("en", "de", "es", "fr", "zh", "ar")
+RIGHT_TO_LEFT = ("ar",)
+_TEXT_NAME = re.compile(r"\{\{(\w+)\}\}")
 _JS_COMMENT = re.compile(r"(?m)^[ \t]*//.*\n")
 _JS_END_COMMENT = re.compile(r"""(?m)(?<=\S)[ \t]+// [^"'`\n]*$""")  # without a quote, so that it cannot be within a text
 _JS_SPACE = re.compile(r""" *([=(){};,?:<>&|!]) *|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
@@ -52,3 +57,35 @@ def sentences_bytes(language: str, compressed: bool) -> bytes:
 
 def pack_bytes(body: bytes, compressed: bool) -> bytes:
     return gzip.compress(body, mtime=0) if compressed else body
+
+
+def choose_language(choice: str, accepted: str) -> str:
+    """The language that the reader chose, else the first that the browser asks for and the page has, else English."""
+    codes = [choice, *(code for _, code in sorted(map(_parse_range, accepted.split(",")), key=lambda pair: -pair[0]))]
+    return next((code for code in (name.partition("-")[0] for name in codes) if code in LANGUAGES), LANGUAGES[0])
+
+
+def _parse_range(item: str) -> tuple[float, str]:
+    """The weight and the code of one range of Accept-Language; one that cannot be read has no weight."""
+    code, _, weight = item.strip().lower().partition(";q=")
+    try:
+        return float(weight or 1), code.strip()
+    except ValueError:
+        return 0.0, ""
+
+
+def render_index(language: str) -> str:
+    """The page with its texts, and those of its scripts as data that a script can read and a browser does not run."""
+    texts = read_texts(language)
+    scripts = json.dumps(texts["scripts"], ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    values = {**{name: html.escape(text) for name, text in texts["page"].items()}, "language": language, "texts": scripts}
+    values["direction"] = "rtl" if language in RIGHT_TO_LEFT else "ltr"
+    page = (resources.files(__package__) / "index.html").read_text(encoding="utf-8")
+    return _TEXT_NAME.sub(lambda match: values[match[1]], page)
+
+
+def read_texts(language: str) -> dict[str, dict[str, Any]]:
+    """The texts of a language: `page`, `scripts`, and `sentences` by what the server says."""
+    file = resources.files(__package__) / "texts" / f"{language}.json"
+    texts: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return texts

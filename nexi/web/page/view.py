@@ -249,23 +249,12 @@ def plain_claim(claim: Claim) -> str:
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
-    evidence = [
-        {
-            "n": e.number,
-            "verdict": e.verdict.value,
-            "said": WORDS[e.verdict],
-            "reason": e.reason,
-            "missing": list(e.missing),
-            "other": e.other,
-            "start": e.start,
-            "end": e.end,
-            "page": e.page,
-            "quote": e.span[:MAX_QUOTE_CHARS],
-            "places": [list(place) for place in e.places],
-            "standing": e.standing,
-        }
-        for e in claim.evidence
-    ]
+    evidence = []
+    for e in claim.evidence:
+        verdict = {"n": e.number, "verdict": e.verdict.value, "said": WORDS[e.verdict], "reason": e.reason, "other": e.other}
+        place = {"start": e.start, "end": e.end, "page": e.page, "places": [list(place) for place in e.places]}
+        quote = e.span[:MAX_QUOTE_CHARS]
+        evidence.append({**verdict, **place, "missing": list(e.missing), "standing": e.standing, "quote": quote})
     view = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
     is_checked = bool(claim.needs_citation or claim.evidence)
     return {**view, "standing": claim.standing, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
@@ -310,20 +299,10 @@ def is_web(url: str) -> bool:
 
 
 def _conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
-    readings = [
-        {
-            "value": r.value,
-            "sources": list(r.numbers),
-            "independent": r.origins,
-            "quote": r.quote,
-            "note": ", ".join(filter(None, (r.standing, r.day))),
-        }
-        for r in conflict.readings
-    ]
-    return {
-        "kind": conflict.kind,
-        "subject": conflict.subject,
-        "sentence": conflict.sentence(),
-        "settled": conflict.is_settled,
-        "readings": readings,
-    }
+    readings = []
+    for r in conflict.readings:
+        note = ", ".join(filter(None, (r.standing, r.day)))
+        reading = {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote, "note": note}
+        readings.append(reading)
+    about = {"kind": conflict.kind, "subject": conflict.subject, "sentence": conflict.sentence()}
+    return {**about, "settled": conflict.is_settled, "readings": readings}
