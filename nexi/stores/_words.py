@@ -27,6 +27,7 @@ PAGE_TITLE, PAGE_TEXT = 2.0, 0.4  # a weight below 1 lets a word count longer th
 MAX_TERMS = 64
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # k1 and b of BM25, as SQLite has them for chunks
 
+_BM25 = f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}, {HEAD_WEIGHT}) AS cost FROM words"  # noqa: S608  # ours
 Ranked = list[tuple[int, float]]
 
 
@@ -34,8 +35,7 @@ class WordIndex:
     """Remembers how common words are, until the store has changed."""
 
     def __init__(self, max_scored: int = MAX_SCORED) -> None:
-        self._max_scored = max_scored
-        self._generation = ""
+        self._max_scored, self._generation = max_scored, ""
         self._common: dict[str, int] = {}
         self._pages_having: dict[str, int] = {}
 
@@ -136,10 +136,7 @@ def _is_prefix(term: str) -> bool:
 
 
 def _score_matches(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:
-    sql = (
-        f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}, {HEAD_WEIGHT}) AS cost FROM words "  # noqa: S608
-        f"WHERE words MATCH ?{_and_clause(where)} ORDER BY cost, rowid LIMIT ?"
-    )
+    sql = f"{_BM25} WHERE words MATCH ?{_and_clause(where)} ORDER BY cost, rowid LIMIT ?"
     return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *where.values, count))]
 
 
@@ -154,9 +151,6 @@ def _score_chosen(db: sqlite3.Connection, match: str, chunks: Sequence[int]) -> 
     statement a chunk.
     """
     marks = ",".join("?" * len(chunks))
-    sql = (
-        f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}, {HEAD_WEIGHT}) FROM words "  # noqa: S608
-        f"WHERE words MATCH ? AND +rowid IN ({marks})"
-    )
+    sql = f"{_BM25} WHERE words MATCH ? AND +rowid IN ({marks})"
     scores = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chunks))]
     return sorted(scores, key=lambda one: (-one[1], one[0]))

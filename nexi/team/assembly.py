@@ -11,6 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nexi.app.assembly import Nexi
@@ -81,14 +82,8 @@ class Team:
         from nexi.stores.pgvector import PgvectorStore
 
         knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
-        return PostgresState(
-            self.database,
-            owner,
-            self.clock,
-            knowledge,
-            self._local_embedders,
-            open_knowledge=lambda person: PgvectorStore(self.database, person),
-        )
+        open_knowledge = partial(PgvectorStore, self.database)  # of another person
+        return PostgresState(self.database, owner, self.clock, knowledge, self._local_embedders, open_knowledge)
 
     def remove_person(self, person: str) -> None:
         """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""

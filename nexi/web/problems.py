@@ -15,23 +15,12 @@ from nexi import errors
 from nexi.notices import add_notices
 
 STATUSES: Mapping[str, int] = {
-    "no_such_run": 404,
-    "bad_run_id": 404,
-    "not_found": 404,
-    "no_such_space": 404,
-    "space_exists": 409,
-    "bad_space": 400,
-    "not_yours": 403,
-    "run_locked": 409,
-    "complete": 409,
-    "cancelled": 409,
-    "no_plan": 409,
-    "bad_plan": 400,
-    "quota_reached": 429,
-    "model_refused": 403,
-    "budget_spent": 429,
-    "database": 503,
-    "busy": 503,
+    **dict.fromkeys(("bad_space", "bad_plan"), 400),
+    **dict.fromkeys(("not_yours", "model_refused"), 403),
+    **dict.fromkeys(("no_such_run", "bad_run_id", "not_found", "no_such_space"), 404),
+    **dict.fromkeys(("space_exists", "run_locked", "complete", "cancelled", "no_plan"), 409),
+    **dict.fromkeys(("quota_reached", "budget_spent"), 429),
+    **dict.fromkeys(("database", "busy"), 503),
 }
 STATUSES_OF_KINDS = (
     (errors.QuestionError, 400),

@@ -76,23 +76,17 @@ def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunR
     if (file := next((address for address in options.attachments if not is_web_url(address)), None)) is not None:
         fix = "name pages with http:// or https://; put files into a space"
         raise bad_request(f"{file[:200]!r} is not the address of a web page", parameter="attachments", fix=fix)
+    focus = "" if options.focus in ("web", "local") else options.focus
+    query = Query("", options.count, options.sites, options.excluded_sites, options.time_range, options.language, focus)
+    time_s, answer_tokens = options.time_target, options.max_output_tokens
+    limits = RunLimits(options.max_iterations, time_s, answer_tokens, options.max_cost, options.max_tokens)
     settings = {name: value for name in AGENTIC if (value := getattr(options, name)) is not None}
     return RunRequest(
         body.question,
         mode=mode,
         effort=options.effort or "",
-        limits=RunLimits(
-            options.max_iterations, options.time_target, options.max_output_tokens, options.max_cost, options.max_tokens
-        ),
-        query=Query(
-            "",
-            options.count,
-            options.sites,
-            options.excluded_sites,
-            options.time_range,
-            options.language,
-            "" if options.focus in ("web", "local") else options.focus,
-        ),
+        limits=limits,
+        query=query,
         model=model,
         scope="local" if is_local else options.scope,
         system_prompt=options.system_prompt,

@@ -73,12 +73,9 @@ async def create_completion(request: Request) -> Response:
     if reply := await question.reply_without_search(host.nexi):
         writer = _TextWriter(uuid.uuid4().hex[:12], question, created)
         text = rename_fences(reply.text)
-        whole = writer.body(text, (), StopReason.PLAIN_ANSWER, reply.usage)
-        return (
-            EventStream(send_frames([writer.chunk(text), writer.chunk("", "stop", citations=[]), DONE]))
-            if body.stream
-            else json_reply(whole)
-        )
+        if body.stream:
+            return EventStream(send_frames([writer.chunk(text), writer.chunk("", "stop", citations=[]), DONE]))
+        return json_reply(writer.body(text, (), StopReason.PLAIN_ANSWER, reply.usage))
     hosted = await host.start(question.run, question.session)
     writer = _TextWriter(hosted.id, question, created)
     if body.stream:

@@ -129,13 +129,8 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     turns = parse_input(body.input)
     instructions = "\n\n".join(part for part in (body.instructions or "", shapes.join_instructions(turns)) if part.strip())
     talk = [turn for turn in turns if turn[0] in ("user", "assistant")]
-    run = shapes.build_run(
-        body.model,
-        talk[-1][1] if talk else "",
-        instructions=instructions,
-        max_output_tokens=body.max_output_tokens,
-        sites=_parse_sites(body.tools),
-    )
+    question, most, sites = talk[-1][1] if talk else "", body.max_output_tokens, _parse_sites(body.tools)
+    run = shapes.build_run(body.model, question, instructions=instructions, max_output_tokens=most, sites=sites)
     if not talk or talk[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
     function, parameters = shapes.parse_forced_function(body.tools, body.tool_choice)

@@ -17,7 +17,7 @@ from nexi import __version__
 from nexi.apis.search.relevance import Relevance
 from nexi.apis.search.render import RenderedItem, render_items
 from nexi.apis.search.schema import SearchRequest
-from nexi.errors import FetchError, FetchReason
+from nexi.errors import FetchError
 from nexi.types import Failure, Hit, Page
 from nexi.urls import page_id
 
@@ -26,14 +26,7 @@ __all__ = ["SEEDS", "Outcome", "RankedHit", "build_response", "format_utc"]
 SCHEMA = "ucp-1"
 PRODUCER = "searcher-service"
 SEEDS = "seed_items"
-REASONS: Mapping[FetchReason, str] = {
-    "content_type": "content_type",
-    "too_large": "too_large",
-    "timeout": "timeout",
-    "blocked": "error",
-    "robots": "error",
-    "error": "error",
-}
+REASONS = ("content_type", "too_large", "timeout")  # what the seed calls an error is any other
 NOT_TRIED = ("content_type", "too_large")  # the service would not read it; every other reason is a failure
 
 
@@ -63,7 +56,7 @@ class Outcome(Struct, frozen=True):
 
 def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
     """The whole pack; `items` and `rendered_text` as far as they are wanted."""
-    text = ""
+    times, text = {"search": outcome.search_s, "fetch": outcome.fetch_s, "total": outcome.total_s}, ""
     if request.wants_text:
         items = [RenderedItem(_title_of(r), r.hit.url, r.hit.snippet, _content_of(r)) for r in outcome.results]
         room = request.limits.context_chars
@@ -79,11 +72,7 @@ def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Out
             "pick_applied": outcome.picks is not None,
             "pick_ids": list(outcome.picks or ()),
             "mode_used": request.mode,
-            "timing_ms": {
-                "search": round(outcome.search_s * 1000),
-                "fetch": round(outcome.fetch_s * 1000),
-                "total": round(outcome.total_s * 1000),
-            },
+            "timing_ms": {name: round(seconds * 1000) for name, seconds in times.items()},
             "failures": [
                 {"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures
             ],
@@ -131,26 +120,15 @@ def _build_item(result: RankedHit, relevance: Relevance, backend: str) -> dict[s
 
 
 def _describe_fetch(page: Page | FetchError | None) -> dict[str, Any]:
+    content_type = (page.content_type if page else "") or None
     if isinstance(page, Page):
-        return {
-            "status": "fetched",
-            "skip_reason": None,
-            "content_type": page.content_type or None,
-            "downloaded_bytes": page.downloaded_bytes,
-            "truncated": page.truncated,
-            "extracted_chars": len(page.text),
-        }
-    reason = REASONS[page.reason] if page else None
+        sizes = {"downloaded_bytes": page.downloaded_bytes, "truncated": page.truncated, "extracted_chars": len(page.text)}
+        return {"status": "fetched", "skip_reason": None, "content_type": content_type, **sizes}
+    reason = (page.reason if page.reason in REASONS else "error") if page else None
     status = "failed" if reason and reason not in NOT_TRIED else "skipped"
-    return {
-        "status": status,
-        "skip_reason": reason,
-        "content_type": (page.content_type if page else "") or None,
-        "downloaded_bytes": 0,
-        "truncated": False,
-        "extracted_chars": 0,
-        **({"message": str(page)} if page else {}),
-    }
+    message = {"message": str(page)} if page else {}
+    sizes = {"downloaded_bytes": 0, "truncated": False, "extracted_chars": 0}
+    return {"status": status, "skip_reason": reason, "content_type": content_type, **sizes, **message}
 
 
 def _title_of(result: RankedHit) -> str:

@@ -17,18 +17,8 @@ from msgspec.structs import replace
 
 from nexi.errors import StoreError
 from nexi.notices import Notice
-from nexi.stores import _faults
+from nexi.stores import _faults, _writing
 from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
-from nexi.stores._writing import (
-    check_vectors,
-    clean_text,
-    count_words,
-    digest_of,
-    domain_of,
-    fingerprint_of,
-    key_of,
-    vector_length,
-)
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
@@ -81,7 +71,7 @@ class PgvectorStore:
         for page in pages:
             if len(page.chunks) > CHUNKS:
                 raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
-        dims = vector_length(pages)
+        dims = _writing.vector_length(pages)
         await self._write(lambda writing: writing.put(pages, embedder, dims))
 
     async def link(self, source: StoredSource) -> bool:
@@ -93,7 +83,7 @@ class PgvectorStore:
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         dims = next((len(vector) for vector in vectors.values()), 0)
         if dims:
-            check_vectors(list(vectors.values()), dims)
+            _writing.check_vectors(list(vectors.values()), dims)
             await self._write(lambda writing: writing.add_vectors(vectors, embedder, dims))
 
     async def forget_vectors(self) -> None:
@@ -110,7 +100,7 @@ class PgvectorStore:
     async def source(self, url: str) -> StoredSource | None:
         """One's own before the team's."""
         sql = f"select {_SOURCE} {_SOURCES} and s.key = %(key)s {_OWN_FIRST} limit 1"
-        rows = await self._fetch_readable(sql, key=key_of(url))
+        rows = await self._fetch_readable(sql, key=_writing.key_of(url))
         return _parse_source(rows[0]) if rows else None
 
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
@@ -124,7 +114,7 @@ class PgvectorStore:
             f"select {_PASSAGE} from (select * from sources s where s.collection = any(%(collections)s) and s.key = %(key)s "  # noqa: S608
             f"{_OWN_FIRST} limit 1) s join chunks c on c.body = s.body "
             f"where c.id between s.body * {CHUNKS} + %(first)s and s.body * {CHUNKS} + %(last)s order by c.id",
-            key=key_of(url),
+            key=_writing.key_of(url),
             first=max(0, first),
             last=CHUNKS - 1 if last is None else min(last, CHUNKS - 1),
         )
@@ -307,7 +297,7 @@ class _Writing:
 
     def remove(self, urls: Sequence[str]) -> int:
         sql = "delete from sources where collection = %(collection)s and key = any(%(keys)s) returning body"
-        rows = self._run(sql, collection=self._collection, keys=[key_of(url) for url in urls])
+        rows = self._run(sql, collection=self._collection, keys=[_writing.key_of(url) for url in urls])
         self._drop_unused([body for (body,) in rows])
         return len(rows)
 
@@ -391,24 +381,25 @@ class _Writing:
 
     def _put_body(self, page: IndexedPage) -> tuple[int, bool]:
         """The body of this content, and whether it is new: it is written where it is unknown or was cut another way."""
-        digest, fingerprint = _clean_text(digest_of(page)), fingerprint_of(page)
+        digest, fingerprint = _clean_text(_writing.digest_of(page)), _writing.fingerprint_of(page)
         known = "from bodies where collection = %(collection)s and digest = %(digest)s"
         sql = f"select id, fingerprint, chunks, length, bytes {known}"
         row = self._run(sql, collection=self._collection, digest=digest)
         if row and row[0][1] == fingerprint:
             return int(row[0][0]), False
-        contents = [
-            msgspec.json.encode((*map(clean_text, (c.text, c.heading, c.context, c.code)), c.start)) for c in page.chunks
-        ]
-        whole = count_terms(self._collection, page.source.title, "\n".join(chunk.text for chunk in page.chunks))
+        contents = []
+        for c in page.chunks:
+            texts = map(_writing.clean_text, (c.text, c.heading, c.context, c.code))
+            contents.append(msgspec.json.encode((*texts, c.start)))
+        text = "\n".join(chunk.text for chunk in page.chunks)
         body = {
             "collection": self._collection,
             "digest": digest,
             "fingerprint": fingerprint,
             "chunks": len(page.chunks),
-            "words": count_words(page),
+            "words": _writing.count_words(page),
             "bytes": sum(map(len, contents)),
-            **whole.columns("title_counts"),
+            **count_terms(self._collection, page.source.title, text, "title_counts"),
         }
         if row:
             number = int(row[0][0])
@@ -418,21 +409,21 @@ class _Writing:
             self._run(f"update bodies set {changes} where id = %(id)s", **body, id=number)  # noqa: S608
         else:
             number = int(self._run(_insert("bodies", body) + " returning id", **body)[0][0])
-        self._count_body(1, len(page.chunks), whole.length, body["bytes"])
+        self._count_body(1, len(page.chunks), body["length"], body["bytes"])
         rows: list[dict[str, Any]] = []
         for place, (chunk, content) in enumerate(zip(page.chunks, contents, strict=True), number * CHUNKS):
-            counts = count_terms(self._collection, f"{page.source.title}\n{chunk.heading}\n{chunk.context}", chunk.text)
-            row_head = {"id": place, "collection": self._collection, "body": number, "is_code": bool(chunk.code)}
-            rows.append({**row_head, "content": content, **counts.columns("head_counts")})
+            above = f"{page.source.title}\n{chunk.heading}\n{chunk.context}"
+            head = {"id": place, "collection": self._collection, "body": number, "is_code": bool(chunk.code)}
+            rows.append({**head, "content": content, **count_terms(self._collection, above, chunk.text, "head_counts")})
         if rows:
             self._connection.execute_many(_insert("chunks", rows[0]), rows)
         return number, True
 
     def _put_source(self, source: StoredSource, body: int) -> None:
-        domain = _clean_text(source.domain or domain_of(source.url))
+        domain = _clean_text(source.domain or _writing.domain_of(source.url))
         row = {
             "collection": self._collection,
-            "key": _clean_text(key_of(source.url)),
+            "key": _clean_text(_writing.key_of(source.url)),
             "body": body,
             "url": _clean_text(source.url),
             "title": _clean_text(source.title),
@@ -483,7 +474,7 @@ def _show_size(size: int) -> str:
 
 def _clean_text(text: str) -> str:
     """A text as a column takes it: no NUL, no half of a surrogate pair."""
-    return clean_text(text.replace("\x00", ""))
+    return _writing.clean_text(text.replace("\x00", ""))
 
 
 def _insert(table: str, row: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from nexi.stores._words import HEAD_WEIGHT, MAX_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
 from nexi.text import terms
 
-__all__ = ["ARRAY_COLUMNS", "CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
+__all__ = ["ARRAY_COLUMNS", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
 
 MAX_SCORED = 2_000
 MAX_COUNTED = 5_000  # a word that more chunks have says little, however many they are
@@ -84,24 +84,6 @@ class StatementRunner(Protocol):
     async def in_thread(self, work: Callable[..., T], *values: Any) -> T: ...
 
 
-class CountedTerms(Struct, frozen=True):
-    """The terms of a text, each once, with how often it is above the text and in it."""
-
-    names: list[str]
-    above: list[int]
-    within: list[int]
-    length: int
-
-    def columns(self, above: str) -> dict[str, Any]:
-        """Values for a row, in the form of ARRAY_COLUMNS."""
-        return {
-            "length": self.length,
-            "terms": "\n".join(self.names),
-            above: " ".join(map(str, self.above)),
-            "text_counts": " ".join(map(str, self.within)),
-        }
-
-
 class ReadCollection(Struct, frozen=True):
     """A collection that a search reads, with its sizes."""
 
@@ -114,15 +96,17 @@ class ReadCollection(Struct, frozen=True):
     bytes: int
 
 
-def count_terms(collection: int, above: str, within: str) -> CountedTerms:
+def count_terms(collection: int, above: str, within: str, column: str) -> dict[str, Any]:
+    """Values for a row, in the form of ARRAY_COLUMNS: the terms of a text, each once, with how often it is above the text,
+    which is kept in `column`, and in it."""
     heads, texts = _roots(above), _roots(within)
     names = list(dict.fromkeys((*texts, *heads)))
-    return CountedTerms(
-        [f"{collection} {name}" for name in names],
-        [heads[name] for name in names],
-        [texts[name] for name in names],
-        heads.total() + texts.total(),
-    )
+    return {
+        "length": heads.total() + texts.total(),
+        "terms": "\n".join(f"{collection} {name}" for name in names),
+        column: " ".join(str(heads[name]) for name in names),
+        "text_counts": " ".join(str(texts[name]) for name in names),
+    }
 
 
 def _roots(text: str) -> Counter[str]:

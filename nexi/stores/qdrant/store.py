@@ -230,12 +230,8 @@ class QdrantStore:
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
-        records, _ = await self._client.scroll(
-            self._sources,
-            scroll_filter=self._readable(filters.for_sources(scope)),
-            limit=min(count + skip, MOST),
-            order_by=newest,
-        )
+        within, limit = self._readable(filters.for_sources(scope)), min(count + skip, MOST)
+        records, _ = await self._client.scroll(self._sources, scroll_filter=within, limit=limit, order_by=newest)
         return [points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in records[skip:]]
 
     @_translate_errors

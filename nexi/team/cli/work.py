@@ -42,14 +42,11 @@ def work_command(max_runs: int, drain: float, host: str, port: int | None, log_l
     """
     with report_errors():
         import asyncio
+        from functools import partial
 
         from nexi.config import load_config
         from nexi.output import print_note
         from nexi.team.web.work import run_worker
 
-        address = (host, port) if port else None
-        asyncio.run(
-            run_worker(
-                load_config(), max_runs, drain, log_level, address=address, on_ready=lambda: print_note("Waiting for runs")
-            )
-        )
+        address, on_ready = (host, port) if port else None, partial(print_note, "Waiting for runs")
+        asyncio.run(run_worker(load_config(), max_runs, drain, log_level, address=address, on_ready=on_ready))

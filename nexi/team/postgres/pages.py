@@ -31,11 +31,7 @@ class PostgresPages:
 
     async def get(self, digest: str) -> str | None:
         """The text, or None when it is absent or no longer what its name says."""
-        rows = await self._database.in_thread(
-            self._database.fetch_as,
-            self._owner,
-            "select body from pages where digest = %(digest)s",
-            {"digest": clean_text(digest)},
-        )
+        sql, values = "select body from pages where digest = %(digest)s", {"digest": clean_text(digest)}
+        rows = await self._database.in_thread(self._database.fetch_as, self._owner, sql, values)
         text = bytes(rows[0][0]).decode("utf-8", "surrogatepass") if rows else None
         return text if text is not None and content_digest(text) == digest else None

@@ -70,9 +70,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
 
     async def show_readiness(request: Request) -> Response:
         """It takes work: not while it shuts down, nor without its database, nor with the schema of another version."""
-        if apps.draining:
-            return PlainTextResponse("draining\n", 503, {"retry-after": "5"})
-        if trouble := await team.find_trouble():
+        if trouble := "draining" if apps.draining else await team.find_trouble():
             return PlainTextResponse(f"{trouble}\n", 503, {"retry-after": "5"})
         return PlainTextResponse("ready\n")
 

@@ -57,16 +57,8 @@ async def list_sources(request: Request) -> Response:
 
 
 def _source_to_dict(source: StoredSource) -> dict[str, Any]:
-    return {
-        "url": source.url,
-        "title": source.title,
-        "owner": source.owner,
-        "domain": source.domain,
-        "fetched": source.fetched_at[:10],
-        "passages": source.chunk_count,
-        "words": source.words,
-        "tags": list(source.tags),
-    }
+    about = {name: getattr(source, name) for name in ("url", "title", "owner", "domain", "words")}
+    return {**about, "fetched": source.fetched_at[:10], "passages": source.chunk_count, "tags": list(source.tags)}
 
 
 async def _search_passages(request: Request) -> Response:

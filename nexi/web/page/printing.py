@@ -50,19 +50,9 @@ async def print_to_pdf(document: str, *, patience_s: float = PRINT_S) -> bytes:
     with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
         page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
         page.write_text(document, "utf-8", errors="replace")
-        complaint = await _run_program(
-            "Chromium",
-            [
-                browser,
-                *SWITCHES,
-                *(["--no-sandbox"] if os.geteuid() == 0 else []),
-                f"--user-data-dir={folder}/profile",
-                f"--print-to-pdf={out}",
-                page.as_uri(),
-            ],
-            folder,
-            patience_s,
-        )
+        switches = [*SWITCHES, *(["--no-sandbox"] if os.geteuid() == 0 else [])]  # as root Chromium starts without it only
+        command = [browser, *switches, f"--user-data-dir={folder}/profile", f"--print-to-pdf={out}", page.as_uri()]
+        complaint = await _run_program("Chromium", command, folder, patience_s)
         body = out.read_bytes() if out.is_file() else b""
     if not body.startswith(b"%PDF-"):
         raise NexiError("the PDF was not made", cause=complaint, fix="export html and print that", code="not_printed")
