@@ -19,10 +19,10 @@ from nexi.apis.search.pack import Outcome
 from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import Limits, QueryText, SearchRequest, clean_query
 from nexi.errors import BackendError
+from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import Problem, build_refusal
-from nexi.web.schemas import object_schema
 
 __all__ = ["openwebui_error", "require_answer"]
 

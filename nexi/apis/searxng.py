@@ -23,10 +23,10 @@ from nexi.apis.search.pack import RankedHit
 from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits, SearchRequest, clean_query, read_language
 from nexi.structured.bodies import schema_of
+from nexi.structured.schema_check import object_schema
 from nexi.types import Query
 from nexi.web.payload import build_operation, json_reply
 from nexi.web.problems import Problem, bad_request
-from nexi.web.schemas import object_schema
 
 __all__ = ["searxng_error"]
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from nexi.errors import StoreError
 
+__all__ = ["check_alone", "check_journal"]
+
 PROCESSES = Path("/proc")
 
 

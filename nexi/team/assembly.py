@@ -44,7 +44,6 @@ __all__ = [
     "Quotas",
     "Schedules",
     "Team",
-    "TeamRunQueue",
     "describe_limits",
     "list_limits",
     "name_interval",

@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 from nexi.app import RunLimits
 from nexi.app.request import RunMode, RunScope
 from nexi.structured.bodies import schema_of
-from nexi.structured.schema_check import object_schema as object_schema
 
 State = Literal["running", "finished", "stopped", "failed", "unfinished", "damaged"]
 Focus = Literal["web", "docs", "discussions", "papers", "code", "news", "places", "local"]

@@ -38,7 +38,7 @@ from nexi.net.causes import plain_cause
 from nexi.web import logs
 from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
 
-__all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutProtocol", "serve"]
+__all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "serve"]
 
 log = logging.getLogger("nexi.web")
 HEAD_TIMEOUT_S = 20.0

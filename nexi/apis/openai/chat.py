@@ -30,7 +30,7 @@ from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.schemas import build_parameters
 from nexi.web.streams import EventStream, send_frames, wait_for_disconnect
 
-__all__ = ["DONE", "ChatBody", "finish_reason", "openapi", "parse_chat_request", "routes", "wait_while_connected"]
+__all__ = ["DONE", "finish_reason", "openapi", "routes", "wait_while_connected"]
 
 DONE = b"data: [DONE]\n\n"  # the last frame of every stream
 

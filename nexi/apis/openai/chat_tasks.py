@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from nexi.app import Nexi
 from nexi.types import Message, Reply
 
+__all__ = ["reply_without_search"]
+
 MAX_TASK_TOKENS = 1000
 MAX_TITLE_WORDS = 6
 SMALL_TALK_REPLY = "I answer questions from pages that I read, and name them as sources. What would you like to know?"

@@ -31,6 +31,17 @@ from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
 from nexi.web.streams import EventStream, send_frames
 
+__all__ = [
+    "PREFIX",
+    "RESPONSE",
+    "ResponseOutput",
+    "ResponseRequest",
+    "format_frames",
+    "openapi",
+    "parse_response_request",
+    "routes",
+]
+
 PREFIX = "resp_"
 NO_RUN = "none"  # in the id of a response that no run gave and that followed none
 LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")

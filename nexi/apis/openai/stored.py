@@ -31,6 +31,8 @@ from nexi.web.runs import cancel_run, delete_run, follow_log
 from nexi.web.schemas import Named, build_parameters
 from nexi.web.streams import EventStream
 
+__all__ = ["openapi", "routes"]
+
 MAX_ITEMS = 100
 USUAL_ITEMS = 20
 

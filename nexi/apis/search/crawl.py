@@ -15,6 +15,8 @@ from nexi.errors import FetchError, QuestionError
 from nexi.types import Page
 from nexi.urls import hit_key, host_of, is_web_url, parse
 
+__all__ = ["CrawlRequest", "ReadPages", "crawl_site", "map_site"]
+
 MAX_PATTERN_CHARS = 200
 MAX_MATCHED_CHARS = 300
 MAX_REPETITIONS = 2

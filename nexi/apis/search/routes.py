@@ -19,7 +19,7 @@ from nexi.apis.search.schema import SearchBody
 from nexi.apis.search.snippets import RankBody
 from nexi.errors import ConfigError
 from nexi.events import Delta, Fact, Judged
-from nexi.web import schemas
+from nexi.structured.schema_check import object_schema
 from nexi.web.metrics import Metrics
 from nexi.web.payload import build_operation, json_reply, read_json
 
@@ -81,11 +81,11 @@ def routes() -> list[Route]:
 
 
 def openapi() -> dict[str, Any]:
-    error = schemas.object_schema({"error": {"type": "object"}})
+    error = object_schema({"error": {"type": "object"}})
     describe = partial(build_operation, tag="Search API", error=error)
     search = "Search, and read pages in full mode; the response is a context pack (ucp-1)."
     rank, clear = "Pick the most relevant results with one model call.", "Forget the kept page texts."
-    cleared = schemas.object_schema({"cleared": _WHOLE})
+    cleared = object_schema({"cleared": _WHOLE})
     return {
         "/v1/search": {"post": describe(search, body=SearchBody, ok=_PACK, operationId="search")},
         "/v1/snippet_rank": {"post": describe(rank, body=RankBody, ok=_RANKED, operationId="snippet_rank")},
@@ -94,7 +94,7 @@ def openapi() -> dict[str, Any]:
 
 
 def _all_of(**properties: Any) -> dict[str, Any]:
-    return schemas.object_schema(properties)
+    return object_schema(properties)
 
 
 _TEXT, _WHOLE, _FLAG = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}

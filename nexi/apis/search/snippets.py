@@ -22,6 +22,8 @@ from nexi.structured import ranking
 from nexi.structured.ranking import Pick
 from nexi.types import Message
 
+__all__ = ["RankBody", "rank_snippets", "rewrite_query"]
+
 TOP_K = 10
 WANT_N = 3
 MAX_TOP_K = 50

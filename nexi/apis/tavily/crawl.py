@@ -22,11 +22,11 @@ from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import MAX_QUERY_CHARS
 from nexi.apis.tavily import search
 from nexi.errors import FetchError
+from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits
 from nexi.urls import is_web_url
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request
-from nexi.web.schemas import object_schema
 
 __all__ = ["openapi", "routes"]
 

@@ -21,10 +21,11 @@ from nexi.apis.tavily.search import describe, monotonic, tavily_error
 from nexi.app import RunRequest, check_run_id
 from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.events import RunFailed, RunFinished, TextDelta
+from nexi.structured.schema_check import object_schema
 from nexi.types import Source
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request
-from nexi.web.schemas import ID, build_parameters, object_schema
+from nexi.web.schemas import ID, build_parameters
 from nexi.web.streams import EventStream
 
 __all__ = ["openapi", "routes"]

@@ -32,10 +32,10 @@ from nexi.apis.search.schema import MAX_QUERY_CHARS, Limits, QueryText, SearchRe
 from nexi.app import RunLimits, RunRequest
 from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
+from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import build_operation, json_reply, read_body
 from nexi.web.problems import Problem, bad_request
-from nexi.web.schemas import object_schema
 
 __all__ = ["closing_fields", "describe", "extract_text", "monotonic", "tavily_error"]
 

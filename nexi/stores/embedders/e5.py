@@ -19,6 +19,8 @@ from nexi.errors import StoreError
 from nexi.install import import_silenced
 from nexi.stores.embedders import find_package
 
+__all__ = ["E5Encoder"]
+
 MODEL, VOCABULARY = "e5-small-int8.onnx", "vocab.txt"
 SHA256 = "d54d1c152ccc45f401fb31b123ef4c698ae9129751da3ebab8c9909bc5154768"
 MAX_TOKENS = 512

@@ -21,6 +21,8 @@ from nexi.stores.embedders import find_package
 from nexi.stores.vectors import load_numpy
 from nexi.types import Embedded, Vector
 
+__all__ = ["StaticEmbedder"]
+
 PACKAGE = "wordllama"
 FEW = 4  # texts that are embedded at once: a thread costs more
 LONGEST = 200_000

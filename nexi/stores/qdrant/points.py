@@ -36,7 +36,7 @@ def chunk_id(key: str, number: int) -> str:
     return str(uuid.uuid5(SPACE, f"{key}#{number}"))
 
 
-def words_of(text: str) -> Counter[int]:
+def _count_terms(text: str) -> Counter[int]:
     """Numbers of the terms of a text, by their roots; of an unspaced script, every character too."""
     counts: Counter[int] = Counter()
     for term in terms.extract_terms(clean_text(text)):
@@ -55,7 +55,7 @@ def _term_number(term: str) -> int:
 
 def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
     """Terms and weights of a chunk with what stands above it."""
-    counts = words_of("\n".join((title, heading, context, text)))
+    counts = _count_terms("\n".join((title, heading, context, text)))
     norm = SATURATION * (1 - LENGTH + LENGTH * counts.total() / TYPICAL)
     weights = {term: times * (SATURATION + 1) / (times + norm) for term, times in counts.items()}
     return list(weights), list(weights.values())

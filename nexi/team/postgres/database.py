@@ -26,7 +26,7 @@ from nexi.net.limits import WaitingLine
 from nexi.notices import Notice
 from nexi.team import limits
 
-__all__ = ["MAX_ROWS", "UNLIMITED", "Database", "HeldRun", "clean_text", "list_migrations"]
+__all__ = ["MAX_ROWS", "UNLIMITED", "Database", "clean_text"]
 
 T = TypeVar("T")
 WATCH_EVERY_S = 0.25

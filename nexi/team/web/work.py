@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nexi.team.assembly import Team
     from nexi.team.worker import TeamWorker
 
-__all__ = ["run_worker", "worker_app"]
+__all__ = ["run_worker"]
 
 
 async def run_worker(

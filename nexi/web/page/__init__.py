@@ -34,6 +34,8 @@ from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, vie
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
+__all__ = ["respond_compressed", "respond_in_language", "routes", "show_index"]
+
 FILES = {
     "style.css": "text/css",
     "icon.svg": "image/svg+xml",

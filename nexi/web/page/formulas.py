@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["add_formulas", "to_mathml"]
+__all__ = ["add_formulas"]
 
 MAX_CHARS = 2_000
 MAX_DEPTH = 30

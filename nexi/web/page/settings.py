@@ -22,6 +22,8 @@ from nexi.errors import ConfigError
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
+__all__ = ["is_editable", "routes"]
+
 TEXTS = ("base_url", "model", "searxng_url", "default_effort")
 SECRETS = ("api_key", "jina_key")
 LIMITS = ("max_cost", "max_tokens", "time_target")

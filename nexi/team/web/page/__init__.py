@@ -18,7 +18,7 @@ from nexi.web.page import respond_compressed, respond_in_language, show_index
 from nexi.web.page.assets import pack_bytes, static_bytes
 from nexi.web.problems import build_refusal
 
-__all__ = ["ACCOUNT_PATH", "SCRIPTS", "routes", "texts_bytes"]
+__all__ = ["ACCOUNT_PATH", "SCRIPTS", "routes"]
 
 ACCOUNT_PATH = "/profile"  # /account is for programs
 SCRIPTS = ("access.js", "account.js", "sharing.js", "start.js", "texts.js")
