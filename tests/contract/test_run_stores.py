@@ -85,6 +85,21 @@ async def test_runs_are_listed_newest_first_with_their_states(store: RunStore) -
     await log.close()
 
 
+async def test_runs_are_found_by_the_words_of_their_questions_and_by_their_ids(store: RunStore) -> None:
+    ids = []
+    for question in ("Why is the sky blue?", "Is the Moon far?", "why is the SEA salty?"):
+        log = store.create()
+        await log.append(RunStarted(question, "m", "scripted"))
+        await log.close()
+        ids.append(log.run_id)
+    sky, moon, sea = ids
+    finds = [{run.id for run in store.find_runs(text, 9)} for text in (" WHY  the ", "moon", "moon sky", "")]
+    assert finds == [{sky, sea}, {moon}, set(), set(ids)]
+    assert len(store.find_runs("why", 1)) == 1
+    reads = [{run.id for run in store.read_summaries(named)} for named in ([sky, sea, "0" * len(sky)], [])]
+    assert reads == [{sky, sea}, set()]
+
+
 async def test_a_run_that_was_removed_is_unknown(store: RunStore) -> None:
     log = store.create()
     await log.append(STARTED)

@@ -105,7 +105,7 @@ class Database:
         self._max_connections = max_connections
         self._held: dict[str, HeldRun] = {}
         self._renewed = 0.0
-        self._notices: dict[str, int] = {}
+        self._notices: set[str] = set()
         self._waiters: dict[str, set[Callable[[], None]]] = {}
         self.lines: dict[str, WaitingLine] = {}  # of everybody in this process who waits for the pace of a host
         self._guard = threading.Lock()
@@ -347,10 +347,10 @@ class Database:
             if self._held.get(run.run_id) is run:
                 del self._held[run.run_id]
 
-    def announce(self, run_id: str, number: int) -> None:
-        """Tell followers on every server, soon, that a run has so many facts."""
+    def announce(self, run_id: str) -> None:
+        """Tell followers on every server, soon, that a run has new facts."""
         with self._guard:
-            self._notices[run_id] = number
+            self._notices.add(run_id)
             self._start_keeper()
 
     def _start_keeper(self) -> None:
@@ -362,11 +362,10 @@ class Database:
         while not self._closing.wait(_NOTICE_EVERY_S):
             with suppress(self._driver.Error, self._pool_module.PoolTimeout):  # the next turn tries again
                 with self._guard:
-                    notices, self._notices = self._notices, {}
+                    notices, self._notices = self._notices, set()
                 if notices:
-                    payloads = [f"{run} {number}" for run, number in notices.items()]
                     with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
-                        connection.execute("select pg_notify(%s, p) from unnest(%s::text[]) p", (CHANNEL, payloads))
+                        connection.execute("select pg_notify(%s, p) from unnest(%s::text[]) p", (CHANNEL, list(notices)))
                 if time.monotonic() - self._renewed >= self.lease_s / _RENEWALS_PER_LEASE:
                     self._renew_leases()
                     self._renewed = time.monotonic()
@@ -425,7 +424,7 @@ class Database:
                                 connection.execute(f"listen {CHANNEL}")
                             last_check = time.monotonic()
                         for notice in connection.notifies(timeout=0.5):
-                            self.wake_waiters(notice.payload.partition(" ")[0])
+                            self.wake_waiters(notice.payload)
             except self._driver.Error:
                 self._closing.wait(0.5)  # followers look by themselves meanwhile
 

@@ -47,7 +47,7 @@ class RunPicker:
 
     def announce(self) -> None:
         """Tell the workers that there is something to pick."""
-        self._database.announce(NOTICE, 0)
+        self._database.announce(NOTICE)
 
     async def wait(self, timeout_s: float) -> None:
         """Return when there may be something to pick, or when the time is over."""

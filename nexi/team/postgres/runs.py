@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -28,6 +27,7 @@ from nexi.runs.log_format import (
     encode_fact,
     encode_header,
     locked_error,
+    new_long_id,
     no_such_run,
     parse_log,
     refuse_ended,
@@ -115,7 +115,7 @@ class PostgresRunLog:
             raise self._trouble
         self._count += 1
         number, self._ended = self._count, isinstance(fact, events.TERMINAL)
-        elapsed = max(0.0, self._clock.monotonic() - self._began)
+        elapsed = self._clock.monotonic() - self._began
         self._pending.append(FactRow(number, fact, encode_fact(number, self._clock.now(), elapsed, fact).decode("ascii")))
         if self._next is None:
             self._next = asyncio.ensure_future(self._commit_after(self._current))
@@ -148,9 +148,7 @@ class PostgresRunLog:
         if self._owner:
             self._owner = ""
             self._database.hold(self)
-        self._database.announce(self.run_id, rows[-1].number)
-        if batch.ended_state:
-            self._database.release(self)
+        self._database.announce(self.run_id)
 
     def stop_requested(self) -> bool:
         return self._stop or self._is_over_quota
@@ -167,13 +165,11 @@ class PostgresRunLog:
 
     async def close(self) -> None:
         """Give the lease back. Closing twice is harmless."""
-        while commit := self._next or self._current:
-            if commit.done() and self._next is None:
-                break
+        was_closed, self._closed = self._closed, True
+        if commit := self._next or self._current:  # the next one waits for the one before it
             await asyncio.wait([commit])
-        if self._closed:
+        if was_closed:
             return
-        self._closed = True
         self._database.release(self)
         if not (self._ended or self.is_taken or self._owner):
             await self._database.in_thread(
@@ -193,11 +189,11 @@ class PostgresRuns:
 
     def create(self) -> PostgresRunLog:
         """A new run; its row is made with its first fact."""
-        return PostgresRunLog(self._database, self._clock, os.urandom(16).hex(), epoch=1, owner=self._owner)
+        return PostgresRunLog(self._database, self._clock, new_long_id(), epoch=1, owner=self._owner)
 
     def submit(self, question: str, mode: str, request: dict[str, Any]) -> str:
         """A new run for the workers, by its id."""
-        run_id = os.urandom(16).hex()
+        run_id = new_long_id()
         self._database.fetch_as(
             self._owner,
             "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
@@ -232,21 +228,21 @@ class PostgresRuns:
             "and coalesce((select running from quotas where person = owner), 1000) > running_count(owner) "
             "returning epoch, question, mode, request",
             run_id,
+            {"holder": self._database.holder, "lease": self._database.lease_s},
             is_alone=True,
-            holder=self._database.holder,
-            lease=self._database.lease_s,
         )
         read = self.open_log(run_id)
         if not rows:
             refuse_ended(run_id, read)
             raise locked_error(run_id)
-        epoch, question, mode, request = rows[0]
+        ((epoch, question, mode, request),) = rows
         log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), work_s=read.seconds)
         return ClaimedRun(log, read, question, mode, request or {})
 
     def count_losses(self, run_id: str) -> int:
         """How many writers of a run were lost since it last got further; one that gave it back was not."""
-        return int(self._ask("select losses + (holder is not null)::int from runs where {mine}", run_id)[0])
+        (losses,) = self._ask("select losses + (holder is not null)::int from runs where {mine}", run_id)
+        return int(losses)
 
     def open_log(self, run_id: str) -> ReadLog:
         header, lines = self._ask(
@@ -257,7 +253,7 @@ class PostgresRuns:
         return parse_log(run_id, "".join([header, *(lines or ())]).encode("ascii"))
 
     async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
-        await self._database.wait_for_notice(run_id, min(timeout_s, 1.0))
+        await self._database.wait_for_notice(run_id, timeout_s)
 
     def list_runs(self, newest: int = 0, *, state: str = "") -> list[RunSummary]:
         return self._summarise(_IN_STATE[state], newest)
@@ -292,8 +288,7 @@ class PostgresRuns:
         return bool(RUN_ID.fullmatch(run_id)) and bool(self._fetch_mine("select 1 from runs where {readable}", run_id))
 
     def is_running(self, run_id: str) -> bool:
-        rows = self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id)  # noqa: S608
-        return bool(rows and rows[0][0])
+        return self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id) == [(True,)]  # noqa: S608
 
     def request_stop(self, run_id: str) -> bool:
         self._ask("update runs set stop_requested = true where {mine} returning run", run_id)
@@ -303,8 +298,7 @@ class PostgresRuns:
         self._ask("update runs set cancel_requested = true where {mine} returning run", run_id)
 
     def is_cancel_requested(self, run_id: str) -> bool:
-        rows = self._fetch_mine("select cancel_requested from runs where {mine}", run_id)
-        return bool(rows and rows[0][0])
+        return self._fetch_mine("select cancel_requested from runs where {mine}", run_id) == [(True,)]
 
     def remove(self, run_id: str) -> None:
         rows = self._fetch_mine(
@@ -319,12 +313,15 @@ class PostgresRuns:
         rows = self._fetch_mine(statement, run_id)
         if not rows:
             raise no_such_run(run_id)
-        return rows[0]
+        (row,) = rows
+        return row
 
-    def _fetch_mine(self, statement: str, run_id: str, *, is_alone: bool = False, **more: Any) -> list[tuple[Any, ...]]:
+    def _fetch_mine(
+        self, statement: str, run_id: str, values: Mapping[str, Any] | None = None, **options: bool
+    ) -> list[tuple[Any, ...]]:
         mine = statement.format(mine=_MINE, readable=_READABLE)
-        values = {"run": check_run_id(run_id), "owner": self._owner, **more}
-        return self._database.fetch_as(self._owner, mine, values, is_alone=is_alone)
+        bound_values = {"run": check_run_id(run_id), "owner": self._owner, **(values or {})}
+        return self._database.fetch_as(self._owner, mine, bound_values, **options)
 
 
 def _fact_of(line: str | None) -> dict[str, Any]:
