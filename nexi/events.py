@@ -479,6 +479,7 @@ Event: TypeAlias = Fact | Delta
 
 TERMINAL = (RunFinished, RunFailed)
 PROGRESS = (ModelReplied, SearchFinished, PageFetched)  # what a run has gained from the world
+MAX_LOSSES = 8  # of its process without progress: a run that ends it each time is given up
 DURABLE = (ModelAsked, ModelReplied, RunFinished, RunFailed)  # they cost money or end a run: fsync before anyone sees them
 KINDS: Mapping[str, type[Any]] = {cls.kind: cls for cls in typing.get_args(Fact) + typing.get_args(Delta)}
 

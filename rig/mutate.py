@@ -81,7 +81,7 @@ CORES = (
     Core("guard", "nexi/fetchers/guard.py", ("tests/fetchers/test_guard.py",), is_strict=True),
     Core("resume", "nexi/app/resume.py", ("tests/app/test_resume.py",), is_strict=True),
     Core("log", "nexi/runs/log.py", ("tests/test_runlog.py", "tests/faults/test_disk_faults.py"), is_strict=True),
-    Core("log_format", "nexi/runs/log_format.py", ("tests/test_log_format.py", "tests/test_runlog.py")),
+    Core("log_format", "nexi/runs/log_format.py", ("tests/test_log_format.py", "tests/test_runlog.py"), is_strict=True),
     Core(
         "store",
         "nexi/stores/_writing.py",

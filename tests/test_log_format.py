@@ -58,6 +58,10 @@ def read_log(*lines: tuple[Fact, str, float | None]) -> ReadLog:
     return ReadLog(HEADER, facts, moments=[stamp for _, stamp, _ in lines], elapsed=[seconds for _, _, seconds in lines])
 
 
+def begin_researcher(name: str) -> ResearcherStarted:
+    return ResearcherStarted(name, 1, "one")
+
+
 def at(seconds: float) -> str:
     return (NOON + timedelta(seconds=seconds)).isoformat()
 
@@ -107,7 +111,7 @@ def test_a_log_of_an_older_nexi_has_no_seconds() -> None:
     log = parse_log("aaaaaa", b"".join(lines))
     header = LogHeader(1, "aaaaaa", "2026-03-01T12:00:00.000+00:00", __version__)
     assert log == ReadLog(header, [(1, WARNED)])
-    assert (log.moments, log.elapsed, log.seconds) == ([at(4)], [None], 4.0)
+    assert (log.bare_facts, log.moments, log.elapsed, log.seconds) == ((WARNED,), [at(4)], [None], 4.0)
 
 
 # a log as read
@@ -120,25 +124,32 @@ def test_the_seconds_of_work_are_those_that_were_counted() -> None:
 
 def test_without_a_count_the_clock_says_how_long_a_run_worked_but_not_the_time_until_it_was_resumed() -> None:
     log = read_log(
-        (STARTED, at(1.2345), None),
-        (WARNED, at(3), None),
-        (WARNED, at(2), None),  # the clock was set back
-        (WARNED, "no time", None),
-        (WARNED, at(6), None),
+        (begin_researcher("1"), at(1.2345), None),
+        (begin_researcher("2"), at(3), None),
+        (begin_researcher("3"), at(2), None),  # the clock was set back
+        (begin_researcher("4"), "no time", None),
+        (begin_researcher("5"), at(6), None),
         (RESUMED, at(90_000), None),
-        (WARNED, at(90_001), None),
+        (begin_researcher("6"), at(90_001), None),
     )
-    assert log._work_seconds() == [1.234, 3.0, 3.0, 3.0, 7.0, 7.0, 8.0]
+    assert log.beginnings == {"1": 1.234, "2": 3.0, "3": 3.0, "4": 3.0, "5": 7.0, "6": 8.0}
     assert log.seconds == 8.0
 
 
 def test_a_header_without_a_time_counts_nothing_before_the_first_fact() -> None:
-    log = ReadLog(LogHeader(1, "aaaaaa", "", ""), [(1, STARTED), (2, WARNED)], moments=[at(5), at(7)], elapsed=[None, None])
-    assert log._work_seconds() == [0.0, 2.0]
+    facts = [(1, begin_researcher("1")), (2, begin_researcher("2"))]
+    log = ReadLog(LogHeader(1, "aaaaaa", "", ""), facts, moments=[at(5), at(7)], elapsed=[None, None])
+    assert log.beginnings == {"1": 0.0, "2": 2.0}
+
+
+def test_a_log_without_its_times_does_not_say_how_long_a_run_worked() -> None:
+    log = ReadLog(HEADER, [(1, STARTED)])
+    with pytest.raises(ValueError, match="shorter"):
+        _ = log.seconds
 
 
 def test_each_researcher_began_when_its_fact_was_written() -> None:
-    first, second = ResearcherStarted("1", 1, "one"), ResearcherStarted("2", 1, "two")
+    first, second = begin_researcher("1"), begin_researcher("2")
     log = read_log((STARTED, at(1), 1.0), (first, at(2), 2.0), (WARNED, at(3), 3.0), (second, at(4), 4.0))
     assert log.beginnings == {"1": 2.0, "2": 4.0}
 

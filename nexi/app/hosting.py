@@ -20,9 +20,9 @@ from nexi.app.feeds import Feed
 from nexi.app.request import RunRequest
 from nexi.app.run import Run, RunOpening, RunResult, error_of, result_of
 from nexi.errors import NexiError
-from nexi.events import Event, Fact, RunFailed, RunStarted, find_end
+from nexi.events import MAX_LOSSES, Event, Fact, RunFailed, RunStarted, find_end
 from nexi.ports import RunStore
-from nexi.runs.log_format import MAX_LOSSES, SCHEMA, DamagedLogError, LogHeader, LogState, ReadLog, state_of
+from nexi.runs.log_format import SCHEMA, DamagedLogError, LogHeader, LogState, ReadLog, state_of
 from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.types import StopReason

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -24,7 +24,6 @@ from nexi.notices import Notice
 from nexi.types import StopReason
 
 SCHEMA = 1
-MAX_LOSSES = 8  # without progress: a run that ends its process each time is given up
 RUN_ID = re.compile(r"[0-9a-f]{6}|[0-9a-f]{32}")  # the long ones where several people share a server
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 
@@ -115,7 +114,7 @@ class ReadLog:
     @property
     def seconds(self) -> float:
         """How long the run has worked; the time between an interruption and its end does not count."""
-        return max(self._work_seconds(), default=0.0)
+        return max((seconds for _, seconds in self._timed_facts()), default=0.0)
 
     @property
     def has_ended(self) -> bool:
@@ -130,12 +129,11 @@ class ReadLog:
     @property
     def beginnings(self) -> dict[str, float]:
         """When each researcher began, in seconds of work."""
-        starts = zip(self.facts, self._work_seconds(), strict=True)
-        return {fact.researcher: seconds for (_, fact), seconds in starts if isinstance(fact, events.ResearcherStarted)}
+        return {fact.researcher: seconds for fact, seconds in self._timed_facts() if isinstance(fact, events.ResearcherStarted)}
 
-    def _work_seconds(self) -> list[float]:
-        """Seconds of work at each fact: as the writer counted them, since clocks jump; by the clock in older logs."""
-        total, before, seconds = 0.0, _parse_moment(self.header.created), []
+    def _timed_facts(self) -> Iterator[tuple[Fact, float]]:
+        """Each fact with the seconds of work until it: as its writer counted, since clocks jump; by the clock in older logs."""
+        total, before = 0.0, _parse_moment(self.header.created)
         for (_, fact), stamp, count in zip(self.facts, self.moments, self.elapsed, strict=True):
             now = _parse_moment(stamp)
             if count is not None:
@@ -143,8 +141,7 @@ class ReadLog:
             elif now and before and not isinstance(fact, events.RunResumed):
                 total += max(0.0, (now - before).total_seconds())
             before = now or before
-            seconds.append(round(total, 3))
-        return seconds
+            yield fact, round(total, 3)
 
 
 class DamagedLogError(StoreError):
@@ -260,10 +257,9 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
     if not lines:
         raise _damaged_error(run_id, 1, "the header is missing or torn", None)
     log = ReadLog(_parse_header(run_id, lines[0]))
+    if not tail and not _is_json(lines[-1]):
+        tail = lines.pop()
     for index, line in enumerate(lines[1:], 1):
-        if index == len(lines) - 1 and not tail and not _is_json(line):
-            tail = line
-            break
         try:
             fact, stamp, elapsed = _parse_fact(line, index)
             log.facts.append((index, fact))

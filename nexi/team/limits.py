@@ -5,7 +5,7 @@ Quotas of a person are not here: an administrator sets them, and they are in the
 
 from __future__ import annotations
 
-from nexi.runs import log_format
+from nexi import events
 
 # one person
 MAX_OPEN_REQUESTS = 64  # at one server, streams among them
@@ -35,7 +35,7 @@ MAX_REQUEST_S = 2.0  # a request waits no longer for a database that is away; ru
 DEFAULT_WORKER_RUNS = 4
 DEFAULT_DRAIN_S = 10
 MAX_LOST_FACTOR = 3  # so that runs of several workers that are lost at once find room
-MAX_LOSSES = log_format.MAX_LOSSES
+MAX_LOSSES = events.MAX_LOSSES
 MAX_RESERVED_S = 5.0
 MAX_DUE_SCHEDULES = 20
 DELETION_NOTICE_DAYS = 7

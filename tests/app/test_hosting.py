@@ -16,8 +16,8 @@ from nexi.app.research_state import fold
 from nexi.app.run import Run, RunOpening
 from nexi.config import Config
 from nexi.errors import LLMError, NexiError, QuestionError, StoreError
-from nexi.events import AgendaSet, Event, Fact, RunFailed, RunFinished, RunResumed, RunStarted, Warned
-from nexi.runs.log_format import MAX_LOSSES, LogHeader, ReadLog
+from nexi.events import MAX_LOSSES, AgendaSet, Event, Fact, RunFailed, RunFinished, RunResumed, RunStarted, Warned
+from nexi.runs.log_format import LogHeader, ReadLog
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM, answering, reading, searching
 from nexi.types import Message, Reply, StopReason, Usage
 from tests.raising import has_code

@@ -13,8 +13,7 @@ import pytest
 from nexi.app import Nexi
 from nexi.app.run import Run
 from nexi.config import Config
-from nexi.events import RunResumed, SearchFinished
-from nexi.runs.log_format import MAX_LOSSES
+from nexi.events import MAX_LOSSES, RunResumed, SearchFinished
 from nexi.testing import ScriptedLLM
 from nexi.types import FetchLimits, Page, Reply, Usage
 from tests.web.world import MANY, MOON, QUESTION, GatedWeb, read_events, serving
