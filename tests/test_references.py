@@ -39,6 +39,7 @@ def test_a_question_with_the_whole_name_of_one_means_that_one() -> None:
         ("When was Patrick Regan born?", ["Patrick M. Regan", "Patrick Regan (sailor)"]),
         ("When was Judge Howe born?", ["James Henry Howe", "Harland Bradley Howe"]),
         ("When was the Orsa Satellite launched?", ["Orsa Satellite 2", "Orsa Satellite 3"]),
+        ("Who won the Orsa Cup?", ["1998 Orsa Cup", "2018 Orsa Cup"]),
         ("Who made the album Giant Steps?", ["Giant Steps", "Giant Steps (The Orsas album)"]),
         ("Who owned the Short House?", ["George Short House", "William A. Short House"]),
         ("When was Orsa Counts released?", ["Orsa Counts (album)", "Orsa Counts 2012"]),
@@ -107,6 +108,13 @@ def test_a_text_without_a_title_is_about_what_it_begins_with(text: str, subject:
         ("what is the largest city in germany", ""),
         ("who directed the movie jaws", ""),
         ("what does this library do", "library"),
+        ("How wealthy is this county of California?", "county"),
+        ("Does this clinic treat veterans in Minneapolis?", "clinic"),
+        ("What are the best practices for using the SDK?", "sdk"),
+        ("Who wrote the book that the TV series is based on?", "book"),
+        ("Who invented this camera?", "camera"),
+        ("Who invented the camera?", ""),
+        ("Who sings this song, Yesterday?", ""),
     ],
 )
 def test_a_thing_that_was_never_named_is_open(question: str, kind: str) -> None:

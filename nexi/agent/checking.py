@@ -40,6 +40,7 @@ from nexi.urls import is_web_url
 JUDGE_PATIENCE_S = 60.0  # of a run without a time target
 MAX_NAMED = 3  # sentences that a warning repeats
 MAX_NAMED_CHARS = 160
+MAX_EARLIER_QUESTIONS = 3  # that a question is understood by
 STOPPED = "the run was stopped"
 
 
@@ -223,19 +224,25 @@ class AnswerChecker:
             pages = await self.verifier.snapshots.of([source.number for source in sources])
             sources = await asyncio.to_thread(with_links, sources, review.proof.claims, pages)
         rating = await self._rate_answer(review)
-        if rating and self._find_open_reference():
-            rating = "depends"
         # the text is what the reader sees; a report may say it further down
         if rating and (text.startswith(NOTHING_ANSWERS) or (self._drops_repeats and NOTHING_ANSWERS in text)):
             rating = "no"
+        if rating and self._find_open_reference():  # a page about the thing that is meant may answer
+            rating = "depends"
         return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, rating)
+
+    def _list_earlier_turns(self) -> list[Message]:
+        """What was asked and answered in the conversation before this question."""
+        turns = [m for m in self.context.session.messages if m.role in ("user", "assistant")]
+        return turns[: max((i for i, m in enumerate(turns) if self.context.question in m.content), default=0)]
+
+    def _join_earlier_questions(self) -> str:
+        questions = [m.content for m in self._list_earlier_turns() if m.role == "user"]
+        return " ".join(questions[-MAX_EARLIER_QUESTIONS:])
 
     def _find_open_reference(self) -> str:
         """The kind of thing that the question speaks of and that nothing in the conversation has named."""
-        context = self.context
-        earlier = [m.content for m in context.session.messages if m.role in ("user", "assistant")]
-        last = max((i for i, text in enumerate(earlier) if context.question in text), default=0)
-        return find_open_reference(context.question, " ".join(earlier[:last]))
+        return find_open_reference(self.context.question, " ".join(m.content for m in self._list_earlier_turns()))
 
     def _list_notes(self, text: str) -> list[str]:
         """What the question leaves open, with what the cited pages are about; and their newest day, if it asks about now."""
@@ -284,16 +291,19 @@ class AnswerChecker:
         views, rate = self.context.read_pages(), self.context.rate_pages
         if rate is None or not rating or self.verifier is None or not self.verifier.rewrites:
             return rating
+        earlier = self._join_earlier_questions()
         claims = review.proof.checked if review else ()
         sentences = [claim.text for claim in claims if claim.verdict in PASSING]
         answer = PageView("", 0, "", "\n\n".join(sentences))  # a model has words of its own; quotations have not
         is_judged_true = bool(claims) and all(claim.verdict is Verdict.SUPPORTED for claim in claims)
         if rating != "yes":
-            rating = await asyncio.to_thread(rate, self.context.question, [*views, answer])
+            rating = await asyncio.to_thread(rate, self.context.question, [*views, answer], earlier)
             return "yes" if rating == "likely" and is_judged_true else rating  # a judge has read it all: words stop counting
         spans = [e.span for claim in claims if claim.verdict in PASSING for e in claim.evidence]
         with_spans = replace(answer, text="\n\n".join((answer.text, *spans)))  # "it" in a sentence has a name in its passage
-        own = rating if is_judged_true or not sentences else await asyncio.to_thread(rate, self.context.question, [with_spans])
+        own: Answered = rating
+        if sentences and not is_judged_true:
+            own = await asyncio.to_thread(rate, self.context.question, [with_spans], earlier)
         return "likely" if own == "no" else rating
 
     async def _rate_read_pages(self) -> Answered:
@@ -306,7 +316,8 @@ class AnswerChecker:
         if rate is None or not views or not self.context.question:
             return ""
         if self._rated[0] != views:
-            self._rated = views, await asyncio.to_thread(rate, self.context.question, views)
+            earlier = self._join_earlier_questions()
+            self._rated = views, await asyncio.to_thread(rate, self.context.question, views, earlier)
         return self._rated[1]
 
     async def warn_if_cut_off(self, reply: Reply, *, is_broken: bool, is_unfinished: bool) -> None:

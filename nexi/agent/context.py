@@ -27,7 +27,8 @@ from nexi.token_counter import TokenCounter
 from nexi.types import Answered, Approach, Message, PageView, Reply, StopReason, ToolResult
 
 T = TypeVar("T")
-RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
+# whether pages answer a question, the last argument being what was asked before it
+RatePages: TypeAlias = Callable[[str, Sequence[PageView], str], Answered]
 ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of the pages a small model is given; "" for nothing
 
 AddsAnswer: TypeAlias = Callable[[str, str, str, str], bool]  # whether a text adds to its question what a quotation says

@@ -674,22 +674,22 @@ def find_reading_problem() -> StoreError | None:
     return None
 
 
-def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
-    """Whether pages answer a question."""
+def rate_pages(question: str, pages: Sequence[PageView], earlier: str = "") -> Answered:
+    """Whether pages answer a question that was asked after earlier ones."""
     from nexi.llm.extractive.composition import rate_pages as rate
 
-    return rate(question, pages, compare_texts)
+    return rate(question, pages, compare_texts, earlier)
 
 
-def rate_report(question: str, pages: Sequence[PageView]) -> Answered:
+def rate_report(question: str, pages: Sequence[PageView], earlier: str = "") -> Answered:
     """Whether pages answer the parts of a question: all of them, some, or none; where none, its words as a whole decide."""
     from nexi.research.planner import split_question
 
-    ratings = {rate_pages(part, pages) for part in split_question(question)}
+    ratings = {rate_pages(part, pages, earlier) for part in split_question(question)}
     if "depends" in ratings:
         return "depends"
     if ratings == {"no"}:
-        return rate_pages(question, pages)
+        return rate_pages(question, pages, earlier)
     return ratings.pop() if len(ratings) == 1 else "likely"
 
 

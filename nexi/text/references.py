@@ -34,7 +34,8 @@ _HONORIFICS = frozenset(
 _IS = re.compile(r"\s(?:is|was|are|were)\s+(?:an?|the|one)\s")
 _BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
-_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$")
+# What tells one of a series from the others: "Mahmud II", "Satellite 3", "2018 World Cup".
+_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$|^(?:1[89]|20)\d\d\s+")
 # Kinds of things that have names of their own, so that "the library" without one may be any.
 _KINDS = re.findall(
     r"\w+",
@@ -49,21 +50,33 @@ _KINDS = re.findall(
     volcano war website writer
 """,
 )
-_KIND = "|".join(sorted(_KINDS, key=len, reverse=True))
+# Kinds of which "the" means any or all ("who invented the camera"), so that only "this camera" is one of them.
+_POINTED_AT = re.findall(
+    r"\w+",
+    """
+    app bird brand breed burger cake camera castle cheese device dish dog drink engine farm flower instrument laptop machine
+    monument opera painting phone plane plant poem printer recipe robot rocket sauce sculpture ship soup statue sword temple
+    tool tower toy train tree tunnel vehicle weapon wine
+""",
+)
+_KIND = "|".join(sorted((*_KINDS, *_POINTED_AT), key=len, reverse=True))
 # "The car industry" is no car.
 _COMPOUND = (
     r"(?:industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|scene|world)"
 )
 # "The longest river" and "the first president" are told from others by their rank; "the origin of species" is no species.
 _RANKED = r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|world['’]s|of|in|for|on|and)"
+_ACRONYM = re.compile(r"\b(?:AI|API|CD|DVD|GPS|PC|SDK|TV|USB)\b")  # a word like any other, and no name
 _OPEN = re.compile(
-    rf"\b(?P<lead>this|these|those|the)\s+(?:(?!{_RANKED}\b)[a-z][a-z-]+\s+){{0,2}}?(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
+    rf"\b(?P<lead>this|these|those|the)\s+(?:(?!{_RANKED}\b)(?-i:[a-z][a-z-]+)\s+){{0,2}}?"
+    rf"(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
     rf"(?!\s+{_COMPOUND}\b)(?=(?P<rest>[^?.!]*))",
     re.IGNORECASE,
 )
 _NAMED_BY = re.compile(
     r"\s*(?:of|in|for|by|from|at|on|called|named|that|which|who|where|to|with)\s+(?:the\s+)?[\"“A-Z\d]|\s+[\"“A-Z\d]|\s+of\s"
 )
+_CALLED = re.compile(r"\s*,?\s*(?:called|named)\s|\s*,?\s+[\"“A-Z]")  # "this song, Yesterday"
 _OF_PEOPLE = re.compile(r"\w+(?:ish|ese|ian|an|ic|i)")  # an adjective: "Jewish" names no thing
 _NAME_BEFORE = re.compile(r"[A-Z][\w'’-]*\s+$")
 
@@ -190,18 +203,19 @@ def _words(text: str) -> frozenset[str]:
 def find_open_reference(question: str, earlier: str = "") -> str:
     """The kind of thing that a question speaks of as known, but that neither it nor the conversation has named; "" for none.
 
-    A question with the name of anything is not open: what it speaks of belongs to that. In one without a capital letter no name
-    can be seen ("the largest city in germany"), so there only "this", "these" and "those" leave something open.
+    "This library" points at one, whatever else is named. "The library" of a question with the name of anything belongs to that,
+    and in one without a capital letter no name can be seen ("the largest city in germany").
     """
-    if any(not _OF_PEOPLE.fullmatch(name) for name in find_names(question)):
-        return ""
+    question = _ACRONYM.sub(lambda match: match[0].lower(), question)
+    names = [name for name in find_names(question) if not _OF_PEOPLE.fullmatch(name)]
     before = earlier.lower()
     for match in _OPEN.finditer(question):
         kind = match["kind"].lower()
-        is_named = _NAME_BEFORE.search(question[: match.start("kind")]) or (
-            match["lead"].lower() == "the" and _NAMED_BY.match(match["rest"])
-        )
-        is_unseen = match["lead"] == "the" and question.islower()
-        if not is_named and not is_unseen and not re.search(rf"\b{kind.removesuffix('y')}(?:y|ies|s|es)?\b", before):
+        if match["lead"].lower() == "the":
+            is_named = bool(names) or kind in _POINTED_AT or question.islower() or _NAMED_BY.match(match["rest"])
+        else:
+            is_named = _CALLED.match(match["rest"])
+        is_named = is_named or _NAME_BEFORE.search(question[: match.start("kind")])
+        if not is_named and not re.search(rf"\b{kind.removesuffix('y')}(?:y|ies|s|es)?\b", before):
             return kind
     return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from nexi.llm.extractive.composition import rate_pages
@@ -52,3 +54,21 @@ def test_a_question_without_content_words_is_never_refused() -> None:
 def test_a_question_of_two_parts_is_likely_answered_where_one_of_them_is() -> None:
     assert rate_pages("how far is the moon from earth and what makes it glow red in the evening sky?", [MOON]) == "likely"
     assert rate_pages("what makes it glow red in the evening sky?", [MOON]) == "no"
+
+
+def nearer_together(asked: str, texts: Sequence[str]) -> list[float]:
+    """A reading model for which a text is near to a question only with what was asked before it."""
+    return [0.9 if "conversation" in asked else 0.7 for _ in texts]
+
+
+def test_a_question_in_a_conversation_is_rated_with_what_was_asked_before() -> None:
+    question = "is it safe to breathe there without a suit and helmet?"
+    assert rate_pages(question, [MOON], nearer_together) == "no"
+    assert rate_pages(question, [MOON], nearer_together, "a conversation about the Moon") == "likely"
+    assert rate_pages(question, [BAND], lambda asked, texts: [0.7] * len(texts), "a conversation about bands") == "no"
+
+
+def test_a_date_or_a_number_is_not_near_to_a_conversation_because_its_subject_is() -> None:
+    earlier = "a conversation about the Moon"
+    assert rate_pages("when did Armstrong first breathe without a suit?", [MOON], nearer_together, earlier) == "no"
+    assert rate_pages("when did he first breathe without a suit?", [MOON], nearer_together, earlier) == "likely"

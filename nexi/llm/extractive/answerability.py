@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.llm.extractive._choice import Candidate
+from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._evidence import SentenceRanking, holds_wanted, is_named, weigh_words
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MIN_SENTENCE_WORDS
 from nexi.llm.extractive._weights import load_weights, sum_points
@@ -27,10 +27,12 @@ from nexi.types import Answered
 __all__ = ["answer_score", "are_missed", "asks_briefly", "describe_rating", "rate_answer", "rate_words"]
 
 
+FACTS = ("person", "date", "number", "place")  # kinds of things that a question wants and any sentence may have
 MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
 # The weights of the five figures, and of an answer that a reading model has chosen; both files have the points or the chance
 # from which an answer is "likely" and "yes".
 WORDS_RATING, RATING = "words-rating.json", "rating.json"
+_REFERS_BACK = re.compile(r"\b(?:it|its|he|him|his|she|her|they|them|their|this|that|these|those|there|one|ones)\b", re.I)
 _MEASURE = re.compile(r"\bhow (\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
@@ -43,13 +45,22 @@ _SAYS_WHAT = re.compile(
 )
 
 
-def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
+def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str], compare: Compare | None = None) -> Answered:
     """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages.
+
+    A question in a conversation leaves out what was said before. Where its own words are too few to tell, an answer is likely
+    that is near to the conversation as a whole. A question for a date, a number, a person or a place must refer back to it: the
+    page of its subject has many of them, so that one that names its subject is rated by its own words.
 
     A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at most
     likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
     """
     rating = _rate_reading(ranking, best, lines)
+    question = ranking.question
+    is_follow_up = question.context and (question.wants not in FACTS or _REFERS_BACK.search(question.text))
+    if rating == "no" and compare and is_follow_up and not question.language:
+        nearness = compare(f"{question.context} {question.text}", lines)
+        return "likely" if nearness and max(nearness) >= load_weights(RATING)["near to conversation"] else "no"
     thing = ranking.question.thing
     if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
         return rating
@@ -119,7 +130,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
         "nearness": best.nearness,
         "chance": best.chance,
         "score": answer_score(question, ranking),
-        "wanted": float(has_wanted or ranking.wants not in ("person", "date", "number", "place")),
+        "wanted": float(has_wanted or ranking.wants not in FACTS),
         "unsaid": sum(unsaid.values()) - measures,
         "few": float(asks_briefly(question)),
         "unit": is_unit,
@@ -134,8 +145,8 @@ def are_missed(question: Question, ranking: SentenceRanking) -> bool:
 
 
 def asks_briefly(question: Question) -> bool:
-    """Whether a question has few words, so that many sentences have them all."""
-    return len(question.weights) < MIN_SENTENCE_WORDS
+    """Whether a question has few words of its own, so that many sentences have them all."""
+    return len(set(question.stems)) < MIN_SENTENCE_WORDS
 
 
 def _is_short(question: Question) -> bool:

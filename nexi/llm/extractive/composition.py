@@ -98,7 +98,7 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     texts = [text for text, _ in draft.lines]
     # two pages answer a question that says much of what it wants; of one in few words, any two pages have the words
     by_words = draft.is_pair and not asks_briefly(question)
-    rating = rate_words(question, evidence) if by_words else rate_answer(evidence, draft.best, texts)
+    rating = rate_words(question, evidence) if by_words else rate_answer(evidence, draft.best, texts, compare)
     if rating != "no" or by_words:
         return ExtractiveAnswer(draft.lines, draft.short, rating)
     if draft.best.scored.last:
@@ -153,14 +153,14 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
     return AnswerDraft(best, _quote_lines(evidence, sentences))
 
 
-def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None) -> Answered:
-    """Whether pages answer a question: as they answer it without a model."""
+def rate_pages(question: str, pages: Sequence[PageView], compare: Compare | None = None, earlier: str = "") -> Answered:
+    """Whether pages answer a question that was asked after earlier ones: as they answer it without a model."""
     readable = [page for page in pages if page.text and not page.error]
     if not readable:
         return "no"
     if is_about_pages(question, readable):
         return "yes"
-    return compose_answer(read_question(question), readable, compare).answered
+    return compose_answer(read_question(question, earlier), readable, compare).answered
 
 
 def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple[Scored, str] | None:

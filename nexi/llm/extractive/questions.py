@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
-from nexi.llm.extractive._limits import MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
+from nexi.llm.extractive._limits import MAX_HEAD_WORDS, MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
 from nexi.llm.extractive._related import general_rarity
 from nexi.llm.extractive._weights import load_weights
 from nexi.llm.extractive.passages import ContentWords
@@ -117,7 +117,10 @@ _WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place
 
 
 class Question(Struct, frozen=True):
-    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or ""."""
+    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or "".
+
+    `context` is what was asked before it in the conversation.
+    """
 
     text: str
     stems: tuple[str, ...]
@@ -125,6 +128,7 @@ class Question(Struct, frozen=True):
     choices: tuple[str, ...]
     wants: Wants
     language: str = ""
+    context: str = ""
 
     def __hash__(self) -> int:  # a mapping has none
         return hash((self.text, self.language))
@@ -179,7 +183,7 @@ def read_question(text: str, context: str = "") -> Question:
     for stem in words.stems(context[:MAX_QUESTION_CHARS]):
         weights.setdefault(stem, little)
     wants = _WANTS_ABROAD[find_asked_kind(text, language)] if language else what_is_wanted(text)
-    return Question(text, tuple(stems), weights, _find_choices(text), wants, language)
+    return Question(text, tuple(stems), weights, _find_choices(text), wants, language, context[:MAX_QUESTION_CHARS])
 
 
 def _strip_talk(text: str) -> str:
@@ -219,7 +223,7 @@ def what_is_wanted(text: str) -> Wants:
     if nouns & CODE_NOUNS and (_CODE_HINT.search(text) or nouns & _PLAINLY_CODE):
         return "code"
     matches = [(match.start(), order, kind) for order, (kind, sign) in enumerate(_SIGNS) if (match := sign.search(text))]
-    if matches or _QUESTION_WORD.search(text):
+    if matches or _QUESTION_WORD.search(text) or len(text.split()) > MAX_HEAD_WORDS:
         return min(matches)[2] if matches else ""
     return next((kind for kind, sign in _TOPICS if sign.search(text)), "")
 
