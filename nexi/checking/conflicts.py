@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
-from nexi.checking.origins import are_copies, group_origins, merge_copies
+from nexi.checking.origins import are_altered, are_copies, group_origins, merge_copies, shingles
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
@@ -95,10 +95,12 @@ def find_conflicts(
     leads = {n: (titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers}
     namesakes = merge_copies(find_namesakes(question, list(leads.values())), [pages[n].text for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
+    prints = {n: shingles(pages[n].text) for n in numbers}
+    copies = {n: frozenset(m for m in numbers if m != n and are_altered(prints[n], prints[m])) for n in numbers}
     groups = [
         group
         for claim in claims[:MAX_CLAIMS]
-        for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads)
+        for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads, copies)
     ]
     groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
     if not groups:
@@ -141,6 +143,7 @@ def _find_disagreements(
     question_terms: frozenset[str],
     scopes: Mapping[int, DocumentScope],
     leads: Mapping[int, tuple[str, str]],
+    copies: Mapping[int, frozenset[int]],
 ) -> Iterator[Group]:
     supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
     behind = [e.number for e in supports if e.number in pages]
@@ -161,9 +164,11 @@ def _find_disagreements(
         counts: Counter[int] = Counter()
         for term in sentence.terms:
             counts.update(pages[n].places.get(term, ()))
-        places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1]
+        is_copy = n in copies[behind[0]]  # there a sentence of two words that say something is the same sentence
+        places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1 or is_copy]
         near += (Statement(n, pages[n].parse_between(at, at), about[n]) for at in places)
-    for value in [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal), None]:
+    values: list[Value] = [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal)]
+    for value in (*(v for v in values if not _is_in_name(sentence.text, v)), None):
         mine = replace(ours, value=value)
         group: Group = [[replace(mine, number=number) for number in behind]]
         counterparts = [statement for theirs in near if (statement := _find_counterpart(mine, theirs))]
@@ -182,14 +187,21 @@ def _find_disagreements(
     if not exchanges:
         pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
         same = {n for _, theirs in pairs if may_be_same(leads[behind[0]], leads[n := theirs.number])}
-        copies = {n for n in same if are_copies(pages[behind[0]].text, pages[n].text)}
-        exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in copies]
+        same = {n for n in same if are_copies(pages[behind[0]].text, pages[n].text)}
+        exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in same]
     for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
         by_name: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
         for names, theirs in exchanges:
             if names[0] == own_name:
                 _add(by_name, replace(theirs, name=names[1]))
         yield by_name
+
+
+def _is_in_name(text: str, value: Value) -> bool:
+    """Whether a year belongs to the name of a thing that there is in other years too: "the 1978 Orsa Cup"."""
+    before, after = text[: value.start].rstrip(), text[value.end :]
+    is_led = not before or re.search(r"\b(?:the|an?)$", before, re.IGNORECASE) is not None
+    return is_led and value.text.strip().isdecimal() and re.match(r"\s+[A-ZÀ-Þ]", after) is not None
 
 
 def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations, takewhile
 from types import MappingProxyType
 
@@ -35,6 +36,7 @@ def registrable_domain(host: str) -> str:
     return ".".join(labels[-1 - (shared or 1 + in_country) :])
 
 
+@lru_cache(maxsize=16)  # the pages of a question, which are compared when it is answered and when the answer is checked
 def shingles(text: str) -> frozenset[int]:
     """Every run of five words of a text, as numbers."""
     words = _WORD.findall(text[:MAX_CHARS].casefold())
@@ -51,6 +53,12 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
 def are_copies(one: str, other: str) -> bool:
     """Whether two texts are one, whatever somebody has changed in a part of it."""
     return is_copy(shingles(one), shingles(other))
+
+
+def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether the shorter of two texts stands nearly whole in the longer, and not as it is."""
+    shorter = min(len(one), len(other))
+    return shorter >= MIN_SHINGLES and ALTERED_SHARE * shorter <= len(one & other) < shorter
 
 
 def merge_copies(about: Mapping[int, str], texts: Sequence[str]) -> dict[int, str]:

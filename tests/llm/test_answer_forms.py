@@ -253,3 +253,27 @@ def test_with_a_model_file_that_is_cut_off_words_decide(tmp_path: Path, monkeypa
     monkeypatch.setattr(factory, "reading_model", lambda: E5Encoder(tmp_path))
     question = "how long is the rhine"
     assert draft(question, RHINE, compare=factory.compare_texts) == draft(question, RHINE)
+
+
+SATELLITE = (
+    "Orsa 3 was a satellite that looked for sources of light in the northern sky. It functioned from {} to April 1979. "
+    "It covered the whole range of light with four experiments on board. Orsa 3 was launched in 1975 from the sea."
+)
+
+
+@pytest.mark.parametrize(("nearness", "shown"), [(0.92, True), (0.8, False)])
+def test_a_sentence_in_which_copies_of_a_text_differ_comes_first_where_it_is_about_as_near(
+    nearness: float, shown: bool
+) -> None:
+    pages = [
+        PageView("https://one.example/", 1, "Orsa 3", SATELLITE.format("May 7, 1975")),
+        PageView("https://two.example/", 2, "Orsa 3", SATELLITE.format("January 1, 1970")),
+    ]
+    text = answer(
+        "When was Orsa 3 launched?",
+        *pages,
+        compare=lambda asked, texts: [0.94 if "launched" in text else nearness for text in texts],
+    )
+    expected = "Sources disagree: It functioned from May 7, 1975 to April 1979. [1] It functioned from January 1, 1970"
+    assert text.startswith(expected) is shown
+    assert text.startswith("Orsa 3 was launched in 1975 from the sea. [1]") is not shown

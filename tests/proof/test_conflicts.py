@@ -139,6 +139,7 @@ def test_a_denial_is_a_disagreement() -> None:
             "The 51st Golden Globe Awards, honoring the best in film for 1993, were held on January 22, 1994.",
             "The 61st Golden Globe Awards, honoring the best in film for 2003, were held on January 25, 2004.",
         ),
+        ("The 1978 Orsa Cup had teams of four northern towns.", "The 1979 Orsa Cup had teams of four northern towns."),
     ],
 )
 def test_what_only_seems_to_disagree_is_not_shown(sentence: str, other: str) -> None:
@@ -246,3 +247,19 @@ def test_stubs_about_two_places_in_the_same_words_do_not_disagree() -> None:
     titles = {1: "Aetna, Zorbia", 2: "Bijou, Zorbia", 3: "Aetna, Zorbia"}
     conflicts = find_conflicts("", [claim("The population was 146 at the year 2000 census. [1]")], pages, titles)
     assert [[r.value for r in conflict.readings] for conflict in conflicts] == [["146", "150"]]
+
+
+SATELLITE = (
+    "Orsa 3 was a satellite that looked for sources of light in the northern sky. It functioned from {} to April 1979. "
+    "It covered the whole range of light with four experiments on board. It was launched from a platform in the sea."
+)
+
+
+def test_of_copies_of_one_text_a_sentence_of_few_words_is_compared_too() -> None:
+    pages: dict[int, Snapshot | None] = {
+        1: prepare(SATELLITE.format("May 7, 1975"), "https://one.example/"),
+        2: prepare(SATELLITE.format("January 1, 1970"), "https://two.example/"),
+        3: prepare("Orsa 4 is another satellite. It functioned from June 2, 1990 to April 1999.", "https://three.example/"),
+    }
+    conflicts = find_conflicts("", [claim("It functioned from May 7, 1975 to April 1979. [1]")], pages)
+    assert [[r.value for r in conflict.readings] for conflict in conflicts] == [["May 7, 1975", "January 1, 1970"]]

@@ -7,17 +7,20 @@ other, all of them are quoted, because nothing here can tell which is right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby, permutations
 
 from msgspec import Struct
 
 from nexi.checking.conflicts import find_difference
-from nexi.checking.origins import are_copies
+from nexi.checking.origins import are_altered, are_copies, shingles
+from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
-from nexi.llm.extractive._limits import MAX_ALTERNATIVES
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES
 from nexi.llm.extractive._outdated import has_same_subject
 from nexi.llm.extractive._quotation import quote_sentence
+from nexi.llm.extractive._weights import load_weights
 from nexi.text.references import may_be_same
 
 __all__ = ["Settled", "settle_values"]
@@ -34,11 +37,57 @@ class Settled(Struct, frozen=True):
         return len(self.chosen) > 1
 
 
+@lru_cache(maxsize=2)
+def find_altered(ranking: SentenceRanking) -> list[Scored]:
+    """The sentences in which a page differs from a copy of it, in the order of the pages.
+
+    Texts that differ in many sentences are versions of each other and no copies that somebody has altered.
+    """
+    prints = [shingles(page.text) for page in ranking.pages]
+    altered: dict[tuple[int, int], Scored] = {}
+    for one, other in permutations(range(len(prints)), 2):
+        if not are_altered(prints[one], prints[other]):
+            continue
+        same = {s.text for s in ranking.sentences[one]} & {s.text for s in ranking.sentences[other]}
+        ours, theirs = (
+            [(place, s) for place, s in enumerate(ranking.sentences[page]) if s.text not in same] for page in (one, other)
+        )
+        if max(len(ours), len(theirs)) <= MAX_CANDIDATES:
+            altered |= {
+                (one, place): Scored(0.0, one, place, sentence, frozenset())
+                for place, sentence in ours
+                for at, text in theirs
+                if 2 * len(ranking.stems_of(one, place) & ranking.stems_of(other, at)) >= len(ranking.stems_of(one, place))
+                and find_difference(sentence.text, text.text, ranking.subjects[one], is_same_text=True)
+            }
+    scored_sentences = {(s.page, s.place): s for s in ranking.ranked}
+    return [scored_sentences.get(place, s) for place, s in sorted(altered.items())]
+
+
+def put_altered_first(
+    ranking: SentenceRanking, candidates: list[Candidate], pages: Collection[int], compare: Compare | None
+) -> list[Candidate]:
+    """The candidates, after the altered sentence of these pages that is nearest to the question, where it is about as near."""
+    altered = [s for s in find_altered(ranking) if s.page in pages]
+    if not altered or compare is None or ranking.question.language:
+        return candidates
+    nearness = compare(ranking.question.text, [describe_text(ranking, s) for s in altered])
+    if nearness is None or max(nearness) < candidates[0].nearness - load_weights(READING)["altered"]:
+        return candidates
+    near = max(nearness)
+    s = altered[list(nearness).index(near)]
+    rest = [c for c in candidates if (c.scored.page, c.scored.place) != (s.page, s.place)]
+    return [Candidate(s, candidates[0].chance, near, candidates[0].features), *rest]
+
+
 def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored], about: str = "") -> Settled:
     """A sentence beside those of other pages that say the same thing with another value.
 
-    `usable` are the sentences that hold for the time asked for and are not about another thing of the name.
+    `usable` are the sentences that hold for the time asked for and are not about another thing of the name. What differs in a
+    copy need not have a word of the question.
     """
+    places = {(u.page, u.place) for u in usable}
+    usable = [*usable, *(a for a in find_altered(ranking) if (a.page, a.place) not in places)]
     subject = about or ranking.subjects[s.page] or ranking.question.text
     own = quote_sentence(ranking, s)
     support: dict[str, int] = {}

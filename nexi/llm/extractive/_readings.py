@@ -14,7 +14,7 @@ from msgspec import Struct
 from nexi.checking.origins import merge_copies
 from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
 from nexi.llm.extractive._comparison import tells_life_day
-from nexi.llm.extractive._disputes import settle_values
+from nexi.llm.extractive._disputes import put_altered_first, settle_values
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
@@ -59,14 +59,18 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
         own = _list_candidates(ranking, usable, [page for page, thing in about.items() if thing == label])
         if own:
             rest = [s for s in usable if about.get(s.page, label) == label]
-            readings.append(_answer_reading(ranking, rest, rate_candidates(ranking, own, compare), label))
+            pages = [page for page, thing in about.items() if thing == label]
+            candidates = put_altered_first(ranking, rate_candidates(ranking, own, compare), pages, compare)
+            readings.append(_answer_reading(ranking, rest, candidates, label))
     rest = [s for s in leave_out_outdated(ranking, usable) if s.page not in about]
     rest = rest if readings and not ranking.is_technical else []
     for page in range(len(ranking.pages)):
         quoted_pages = {s.page for reading in readings for s in reading.sentences}
         own = [s for s in rest if s.page == page and page not in quoted_pages]
-        if own and (other := _answer_otherwise(ranking, rest, rate_candidates(ranking, own, compare), readings)):
-            readings.append(other)
+        if own:
+            candidates = put_altered_first(ranking, rate_candidates(ranking, own, compare), [page], compare)
+            other = _answer_otherwise(ranking, rest, candidates, readings)
+            readings += [other] if other else []
     return readings
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.checking.conflicts import DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
-from nexi.llm.extractive._disputes import settle_values
+from nexi.llm.extractive._disputes import put_altered_first, settle_values
 from nexi.llm.extractive._evidence import (
     Scored,
     SentenceRanking,
@@ -126,6 +126,8 @@ class AnswerDraft(Struct, frozen=True):
 def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> AnswerDraft:
     """The answer that the pages give to a question that no two sentences settle."""
     question, candidates = evidence.question, rate_choices(evidence, compare)
+    if not candidates[0].scored.last:
+        candidates = put_altered_first(evidence, candidates, range(len(evidence.pages)), compare)
     best, is_unit = candidates[0], candidates[0].scored.last > 0
     if not is_unit:
         values = settle_values(evidence, best.scored, usable)
