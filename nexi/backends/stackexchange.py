@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +42,7 @@ class StackExchange(Struct, frozen=True):
         return self.build_request("/search/advanced", about, query)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
-        return [_parse_hit(item) for item in self.parse_items(status, headers, body) if _link_of(item)]
+        return [_parse_hit(item) for item in self.parse_items(status, headers, body, "link")]
 
     def build_request(self, path: str, params: Mapping[str, str], query: Query) -> BackendRequest:
         key = {"key": self.api_key} if self.api_key else {}
@@ -51,7 +52,7 @@ class StackExchange(Struct, frozen=True):
         params = {**params, "site": site, "filter": "withbody", **key}
         return BackendRequest(url=f"{self.base_url}{path}", params=tuple(params.items()), timeout_s=self.timeout_s)
 
-    def parse_items(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Mapping[str, object]]:
+    def parse_items(self, status: int, headers: Mapping[str, str], body: bytes, text_field: str = "") -> list[dict[str, Any]]:
         if status == 400 and b"throttle_violation" in body:
             raise BackendError(
                 "Stack Exchange limits how often it may be asked",
@@ -59,7 +60,7 @@ class StackExchange(Struct, frozen=True):
                 cause="its quota for this address or key is used up",
                 fix="set STACKEXCHANGE_API_KEY, or wait",
             )
-        return list(read_rows(read_answer("Stack Exchange", status, headers, body).get("items")))
+        return read_rows(read_answer("Stack Exchange", status, headers, body).get("items"), text_field)
 
 
 class StackExchangeBackend(HttpBackend):
@@ -68,7 +69,7 @@ class StackExchangeBackend(HttpBackend):
     async def _ask_dialect(self, dialect: BackendDialect, query: Query) -> list[Hit]:
         assert isinstance(dialect, StackExchange)  # noqa: S101 - the only dialect it is built with
         reply = await self._sender.send(self.name, dialect.request(query))
-        items = [item for item in dialect.parse_items(reply.status, reply.headers, reply.body) if _link_of(item)][: query.count]
+        items = dialect.parse_items(reply.status, reply.headers, reply.body, "link")[: query.count]
         hits = [_parse_hit(item) for item in items]
         answers = [item.get("accepted_answer_id") for item in items]
         ids = [str(answer) for answer in answers if isinstance(answer, int)]
@@ -86,11 +87,6 @@ class StackExchangeBackend(HttpBackend):
             replace(hit, snippet=f"{hit.snippet}\nAccepted answer: {text}") if text else hit
             for hit, text in zip(hits, accepted_texts, strict=True)
         ]
-
-
-def _link_of(item: Mapping[str, object]) -> str:
-    link = item.get("link")
-    return link if isinstance(link, str) else ""
 
 
 def _parse_hit(item: Mapping[str, object]) -> Hit:

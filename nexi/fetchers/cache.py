@@ -119,7 +119,10 @@ class CachedFetcher:
             cached = None
         if cached and cached.fresh:
             return replace(cached.page, url=url)
-        page = await self._fetch_fresh(url, limits, cached.page if cached else None)
+        # A copy past its time is shown to a fetcher that can ask the site whether it still holds.
+        can_ask = cached and (cached.page.etag or cached.page.modified) and getattr(self._inner, "conditional", False)
+        old_copy = (replace(cached.page, url=url),) if cached and can_ask else ()
+        page: Page = await self._inner.fetch(url, limits, *old_copy)
         # A page cut by limits smaller than usual would disappoint the next reader.
         usual = FetchLimits()
         is_whole = not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
@@ -130,12 +133,6 @@ class CachedFetcher:
     async def aclose(self) -> None:
         if close := getattr(self._inner, "aclose", None):
             await close()
-
-    async def _fetch_fresh(self, url: str, limits: FetchLimits, old_copy: Page | None) -> Page:
-        can_ask = old_copy and (old_copy.etag or old_copy.modified) and getattr(self._inner, "conditional", False)
-        more = (replace(old_copy, url=url),) if old_copy and can_ask else ()
-        page: Page = await self._inner.fetch(url, limits, *more)
-        return page
 
 
 def cache_key(fetcher: str, url: str) -> str:

@@ -36,10 +36,9 @@ def describe_error(error: Exception) -> str:
     if not installed:
         return ""
     event = error.args[0] if error.args else None
-    if isinstance(event, StreamReset):
-        return f"the site broke the answer off (HTTP/2 {_error_name(event.error_code)})"
-    if isinstance(event, ConnectionTerminated):
-        return f"the site ended the connection (HTTP/2 {_error_name(event.error_code)})"
+    if isinstance(event, StreamReset | ConnectionTerminated):
+        deed = "broke the answer off" if isinstance(event, StreamReset) else "ended the connection"
+        return f"the site {deed} (HTTP/2 {getattr(event.error_code, 'name', event.error_code)})"
     if isinstance(error, FAILURES) or isinstance(event, H2Error):
         return f"the site does not keep to HTTP/2 ({type(event if isinstance(event, H2Error) else error).__name__})"
     return ""
@@ -67,7 +66,3 @@ async def _reset_stream(response: httpcore2.Response) -> None:
     except FAILURES:
         return  # it has ended, or the connection has
     await connection._write_outgoing_data(body._request)
-
-
-def _error_name(code: Any) -> str:
-    return str(getattr(code, "name", code))

@@ -192,15 +192,12 @@ def proxy_of(proxy: str) -> httpcore2.Proxy:
     text = proxy if "://" in proxy else f"http://{proxy}"
     try:
         url, login = urls.parse(text), urlsplit(text)
-    except ValueError as error:
-        raise _bad_proxy() from error
-    if url.scheme not in urls.DEFAULT_PORTS:
-        raise _bad_proxy()
+        is_web_url = url.scheme in urls.DEFAULT_PORTS
+    except ValueError:
+        is_web_url = False
+    if not is_web_url:
+        raise ConfigError(
+            "the proxy cannot be used", cause="it is no http or https URL", fix="write it like http://proxy.example:3128"
+        )
     auth = (unquote(login.username or ""), unquote(login.password or "")) if url.userinfo else None
     return httpcore2.Proxy(httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target="/"), auth=auth)
-
-
-def _bad_proxy() -> ConfigError:
-    return ConfigError(
-        "the proxy cannot be used", cause="it is no http or https URL", fix="write it like http://proxy.example:3128"
-    )
