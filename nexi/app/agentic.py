@@ -9,31 +9,29 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge, settings_of
+from nexi.app.run import RunEngine
 from nexi.config import Config
-from nexi.errors import ConfigError, NexiError
-from nexi.events import Fact
+from nexi.errors import ConfigError
+from nexi.knowledge.agentic import Web
+from nexi.knowledge.agentic import agentic_search as search
+from nexi.knowledge.judge import AgenticJudge
+from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM
 from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer, Query, SearchOutcome, StopReason
-
-if TYPE_CHECKING:
-    from nexi.knowledge.agentic import Web
-    from nexi.knowledge.settings import KnowledgeSettings
 
 ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
 async def _search_with_web(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
     """The four stages; every model call, search and page is metered, logged and not paid for twice."""
-    from nexi.knowledge.agentic import Web
-
     ports = components.ports
     if ports.is_offline:
         return await _search_store_alone(components, options)
@@ -44,7 +42,6 @@ async def _search_with_web(components: RunComponents, options: Mapping[str, Any]
 
 async def _search_store_alone(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
     """What the store holds now, at once: nothing is fetched, and no model is waited for."""
-    from nexi.knowledge.agentic import Web
 
     async def find(query: Query) -> SearchOutcome:
         return SearchOutcome(query.text)
@@ -53,9 +50,6 @@ async def _search_store_alone(components: RunComponents, options: Mapping[str, A
 
 
 async def _run_search(components: RunComponents, options: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
-    from nexi.knowledge.agentic import agentic_search as search
-    from nexi.knowledge.judge import AgenticJudge
-
     config = components.ports.config
     settings = replace(_agentic_settings(config, options), follows_pages=_has_details(components.environment))
     async with _open_knowledge(components) as knowledge:
@@ -110,10 +104,8 @@ def _has_details(environment: RunEnvironment) -> bool:
     return bool(past.settings.get("agentic_details")) if past.facts else True
 
 
-class AgenticEngine:
+class AgenticEngine(RunEngine):
     """An agentic search: its answer is the seed's response, as JSON. Stopped, it gives what the store holds by then."""
-
-    gate = None
 
     def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
@@ -122,15 +114,6 @@ class AgenticEngine:
 
     def settings(self) -> dict[str, Any]:
         return {"agentic": self._asked, **({"agentic_details": True} if _has_details(self._environment) else {})}
-
-    def open_conversation(self) -> None:
-        return None  # passages are found and judged; there is no conversation
-
-    def close_conversation(self, answer: Answer) -> None:
-        return None
-
-    def observe(self, fact: Fact) -> None:
-        return None
 
     async def answer(self) -> Answer:
         return await run_in_group(self._answer)
@@ -151,24 +134,20 @@ class AgenticEngine:
             outcome = await catch_error(_search_store_alone(components, self._asked))
         else:
             outcome = searching.result()
-        if not isinstance(outcome, NexiError):
-            self._add_details(components, outcome)
         components.reader.cancel()
         stopping.cancel()
-        return Answer(json.dumps(raise_error(outcome), ensure_ascii=False), stop=reason)
-
-    def _add_details(self, components: RunComponents, response: dict[str, Any]) -> None:
-        """Add what the search took, beside the keys of the seed."""
-        if not _has_details(self._environment):
+        response = raise_error(outcome)
+        if _has_details(environment):
+            meter, steps = components.meter, response["search_history"]
+            response["usage"] = {
+                "model_calls": meter.model_calls,
+                "input_tokens": meter.usage.input_tokens,
+                "output_tokens": meter.usage.output_tokens,
+                "cost": meter.usage.cost,
+                "searches": sum(step["action"] == "web_search" for step in steps),
+                "pages_read": sum(len(step["urls"]) for step in steps if step["action"] == "crawl"),
+            }
+        else:
             for step in response["search_history"]:
                 step.pop("pages", None)
-            return
-        meter = components.meter
-        response["usage"] = {
-            "model_calls": meter.model_calls,
-            "input_tokens": meter.usage.input_tokens,
-            "output_tokens": meter.usage.output_tokens,
-            "cost": meter.usage.cost,
-            "searches": sum(step["action"] == "web_search" for step in response["search_history"]),
-            "pages_read": sum(len(step["urls"]) for step in response["search_history"] if step["action"] == "crawl"),
-        }
+        return Answer(json.dumps(response, ensure_ascii=False), stop=reason)

@@ -11,18 +11,15 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nexi.config import get_system_prompt
+from nexi.config import Config, get_system_prompt
 from nexi.errors import StoreError
 from nexi.files import read_json_object, write_json_object
+from nexi.llm.local import LocalModel
+from nexi.ports import LLM
 from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.types import Approach, Message, ToolCall, ToolSpec
-
-if TYPE_CHECKING:
-    from nexi.config import Config
-    from nexi.llm.local import LocalModel
-    from nexi.ports import LLM
 
 __all__ = ["choose_approach", "is_small_model", "keep_approach", "kept_approach", "probe_tool_use"]
 

@@ -14,15 +14,33 @@ from msgspec.structs import replace
 
 from nexi.app.clock import SystemClock
 from nexi.app.components import RunComponents
+from nexi.app.conversation import load_conversation_after, load_last_conversation
 from nexi.app.emit import QuietEmit
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
 from nexi.app.gate import ModelGate, open_gate
+from nexi.app.local import LocalBackend
+from nexi.app.local_scope import restrict_to_local
+from nexi.app.open_question import OpenQuestion, find_open_question
 from nexi.app.pages import long_page_limits, read_page
+from nexi.app.pair_models import judge_of_run
+from nexi.app.plain_model import PlainModel, open_plain_model
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
+from nexi.app.resume import (
+    RecordedLLM,
+    Replay,
+    config_of_run,
+    read_finished_run,
+    refuse_damaged_replay,
+    reopen_run,
+    request_to_resume,
+    resolve_replay,
+    session_of,
+)
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
+from nexi.app.search_engine import SearchEngine
 from nexi.app.spaces import enter_space, open_space_knowledge
 from nexi.budget import Budget, Meter
 from nexi.config import Config
@@ -46,22 +64,19 @@ from nexi.ports import (
 )
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
-from nexi.types import Page, PictureFile, Query, SearchOutcome, ToolCall, ToolResult
+from nexi.searcher import Searcher
+from nexi.tools.specs import WEB_GET, parse_arguments
+from nexi.types import Page, PictureFile, Query, Scope, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
     from nexi.apis.search import SearchService
     from nexi.app.intake import Step
     from nexi.app.knowledge import Knowledge
-    from nexi.app.open_question import OpenQuestion
-    from nexi.app.plain_model import PlainModel
-    from nexi.app.resume import Replay
     from nexi.app.value_table import TableRequest
     from nexi.app.verification import Target, VerifyRequest
     from nexi.checking.recheck import Verification
     from nexi.tables.cells import ValueTable
-
-__all__ = ["Nexi"]
 
 
 class Nexi:
@@ -143,20 +158,17 @@ class Nexi:
     @property
     def sharing(self) -> RunSharing | None:
         """Who else reads the runs of this person; None where there is nobody else."""
-        state = self.ports.shared.state
-        return state.sharing if state else None
+        return state.sharing if (state := self.ports.shared.state) else None
 
     @property
     def knowledge_sharing(self) -> KnowledgeSharing | None:
         """Who else reads the knowledge base of this person; None where there is nobody else."""
-        state = self.ports.shared.state
-        return state.knowledge_sharing if state else None
+        return state.knowledge_sharing if (state := self.ports.shared.state) else None
 
     @property
     def schedules(self) -> ScheduleStore | None:
         """What this person has asked again and again; None where no worker would ask it."""
-        state = self.ports.shared.state
-        return state.schedules if state else None
+        return state.schedules if (state := self.ports.shared.state) else None
 
     def spaces(self) -> SpaceStore:
         return self.ports.spaces()
@@ -164,8 +176,7 @@ class Nexi:
     @property
     def space_sharing(self) -> SpaceSharing | None:
         """Who else asks in the spaces of this person; None where there is nobody else."""
-        state = self.ports.shared.state
-        return state.space_sharing if state else None
+        return state.space_sharing if (state := self.ports.shared.state) else None
 
     def pages(self) -> PageStore:
         return self.ports.pages()
@@ -193,7 +204,7 @@ class Nexi:
             attached = await self._attach(resolved.request, ports, closing)
             return Run(ports, resolved, build_engine, session=conversation, recorded=RecordedRun(), attached=attached, log=log)
 
-        return RunOpening(prepare, closing.aclose)
+        return RunOpening(prepare, closing)
 
     def check_request(self, request: RunRequest) -> None:
         """Refuse a request that cannot become a run. Raises QuestionError or ConfigError."""
@@ -248,10 +259,13 @@ class Nexi:
     def _ports_for(self, resolved: ResolvedRun) -> PortFactory:
         return self.ports.with_config(resolved.config, is_offline=resolved.request.is_local)
 
+    def _ports_within(self, is_local: bool) -> PortFactory:
+        """The ports for work outside a run, under the scope `local` if it is asked for. Raises ConfigError."""
+        config = restrict_to_local(self.config)[0] if is_local else self.config
+        return self.ports.with_config(config, is_offline=is_local)
+
     async def _session_for(self, request: RunRequest) -> Session:
         """The conversation a request continues. Raises StoreError when its run is not there."""
-        from nexi.app.conversation import load_conversation_after, load_last_conversation
-
         if not request.continues:
             return Session()
         if request.continues == LAST_RUN:
@@ -281,8 +295,6 @@ class Nexi:
         What its log holds is not asked for again. `changes` may name another model and other limits; `pace` lets recorded
         waits take their time.
         """
-        from nexi.app.resume import reopen_run, request_to_resume, session_of
-
         closing = AsyncExitStack()
 
         async def prepare() -> Run:
@@ -294,21 +306,10 @@ class Nexi:
             attached = await self._attach(resolved.request, ports, closing)
             return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached)
 
-        return RunOpening(prepare, closing.aclose)
+        return RunOpening(prepare, closing)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
-        from nexi.app.pair_models import judge_of_run
-        from nexi.app.resume import (
-            RecordedLLM,
-            Replay,
-            config_of_run,
-            read_finished_run,
-            refuse_damaged_replay,
-            resolve_replay,
-            session_of,
-        )
-
         runs = self.runs()
         started, recorded, answer = await asyncio.to_thread(read_finished_run, runs, run_id)
         llm, judge = RecordedLLM(started.model), RecordedLLM(judge_of_run(recorded.facts) or started.model)
@@ -358,35 +359,24 @@ class Nexi:
             )
             components = RunComponents(environment, tasks)
             toolbox = components.build_toolbox(components.metered_llm("extract"))
-            session.allow_urls(components.urls_of(call))
+            if call.name == WEB_GET.name:
+                session.allow_urls(parse_arguments(call, WEB_GET)[0].get("urls", ()))
             result = await toolbox.run(call)
             components.reader.cancel()
         return result
 
     async def find_known(self, query: Query | str, *, tags: Sequence[str] = ()) -> SearchOutcome:
         """Hits out of the knowledge base; nothing leaves this machine. Raises ConfigError when the store is elsewhere."""
-        from nexi.app.local import LocalBackend
-        from nexi.app.local_scope import restrict_to_local
-        from nexi.searcher import Searcher
-        from nexi.types import Scope
-
-        query = Query(query) if isinstance(query, str) else query
-        query = replace(query, text=clean_question(query.text))
-        ports = self.ports.with_config(restrict_to_local(self.config)[0], is_offline=True)
-        gate = open_gate(ports, is_local=True)
-        backends = (LocalBackend(ports.knowledge(), gate, Scope(tags=tuple(tags))),)
+        query, ports = _clean_query(query), self._ports_within(is_local=True)
+        backends = (LocalBackend(ports.knowledge(), open_gate(ports, is_local=True), Scope(tags=tuple(tags))),)
         return await Searcher(lambda: backends, emit=QuietEmit(), clock=self.clock).search(query)
 
     async def find(self, query: Query | str) -> SearchOutcome:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""
-        query = Query(query) if isinstance(query, str) else query
-        query = replace(query, text=clean_question(query.text))
-        return await self.ports.searcher(QuietEmit()).search(query)
+        return await self.ports.searcher(QuietEmit()).search(_clean_query(query))
 
     async def find_open_question(self, request: RunRequest, earlier: str = "") -> OpenQuestion:
         """What a question leaves open, for a door that can ask a person back. Raises QuestionError or ConfigError."""
-        from nexi.app.open_question import find_open_question
-
         return await find_open_question(self, request, earlier)
 
     async def verify(self, request: VerifyRequest | Target) -> Verification:
@@ -394,13 +384,11 @@ class Nexi:
 
         Raises NexiError when there is no such run, NoEvidenceError when there is nothing to check it against.
         """
-        from nexi.app.local_scope import restrict_to_local
         from nexi.app.text_check import TextCheck
         from nexi.app.verification import Target, VerifyRequest
 
         request = VerifyRequest(request) if isinstance(request, Target) else request
-        config = restrict_to_local(self.config)[0] if request.is_local else self.config
-        check = TextCheck(self, self.ports.with_config(config, is_offline=request.is_local), request)
+        check = TextCheck(self, self._ports_within(request.is_local), request)
         async with Nexi(
             self.config.override(page_cache=False), clock=self.clock, fetchers=self.ports.shared.given_fetchers
         ) as fresh:
@@ -411,12 +399,9 @@ class Nexi:
 
         `on_step` is told of each document that is done.
         """
-        from nexi.app.local_scope import restrict_to_local
         from nexi.app.value_table import TableWork
 
-        config = restrict_to_local(self.config)[0] if request.is_local else self.config
-        ports = self.ports.with_config(config, is_offline=request.is_local)
-        return await TableWork(ports, request, on_step).run()
+        return await TableWork(self._ports_within(request.is_local), request, on_step).run()
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
@@ -434,8 +419,6 @@ class Nexi:
 
     def plain_model(self) -> PlainModel | None:
         """The answering model for calls without a search; None where only the built-in one is set up. Raises ConfigError."""
-        from nexi.app.plain_model import open_plain_model
-
         return open_plain_model(self.ports)
 
     async def fetch_picture(self, url: str) -> PictureFile:
@@ -455,6 +438,11 @@ def _least(first: Any, second: Any) -> Any:
     return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
+def _clean_query(query: Query | str) -> Query:
+    query = Query(query) if isinstance(query, str) else query
+    return replace(query, text=clean_question(query.text))
+
+
 def _request_for(question: str | RunRequest, mode: RunMode) -> RunRequest:
     return RunRequest(question, mode=mode) if isinstance(question, str) else replace(question, mode=mode)
 
@@ -471,6 +459,4 @@ def build_engine(environment: RunEnvironment) -> RunEngine:
 
             return AgenticEngine(environment)
         case _:
-            from nexi.app.search_engine import SearchEngine
-
             return SearchEngine(environment)

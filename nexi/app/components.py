@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -15,13 +14,18 @@ from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs
 from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages, rate_report
+from nexi.app.knowledge import Knowledge
+from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.app.pages import long_page_limits
+from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
 from nexi.budget import Meter
 from nexi.checking.answer import Verifier
+from nexi.checking.judge import Judge, PairJudge
 from nexi.checking.snapshots import Snapshots
 from nexi.compaction import CompactionSettings
-from nexi.config import Config
+from nexi.config import Config, EndpointRole
 from nexi.focus import FOCUSES
+from nexi.knowledge.lookup import Lookup
 from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.reader import Reader
@@ -32,14 +36,7 @@ from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Hit, Page, ToolCall
-
-if TYPE_CHECKING:
-    from nexi.app.knowledge import Knowledge
-    from nexi.app.pair_models import RunJudge
-    from nexi.checking.judge import Judge
-    from nexi.config import EndpointRole
-    from nexi.knowledge.lookup import Lookup
+from nexi.types import Hit, Page
 
 MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
@@ -111,8 +108,6 @@ class RunComponents:
             chain = (CodeFetcher(root, self.ports.clock), *chain)
         if not self.has_knowledge:
             return chain
-        from nexi.app.local import LocalFetcher
-
         return (LocalFetcher(self.knowledge, None if self.request.is_local else self.session.stored_urls), *chain)
 
     @property
@@ -130,8 +125,6 @@ class RunComponents:
 
     def local_searcher(self) -> Searcher:
         """A searcher over what is known alone."""
-        from nexi.app.local import LocalBackend
-
         backends = (
             (LocalBackend(self.knowledge, self.gate, is_about_question=self.environment.has_own_files),)
             if self.has_knowledge
@@ -139,30 +132,25 @@ class RunComponents:
         )
         return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.replay)
 
-    def _build_lookup(self) -> Lookup | None:
-        if not self.has_knowledge or self.request.is_local:
-            return None
-        from nexi.knowledge.lookup import Lookup
-
-        return Lookup(
-            self.local_searcher(),
-            question=self.question,
-            emit=self.emit,
-            template=self.request.query,
-            before=self._pages_before,
-            is_about_question=self.environment.looks_up_first,
-        )
-
     def metered_llm(self, role: EndpointRole) -> MeteredLLM:
         # The built-in model reads typed results and has no window; compacting them would only make it search again.
         is_extractive = self.ports.config.endpoint(role).is_extractive
         return self.gate.open_llm(role, has_window=not is_extractive or not self.environment.chooses_passages)
 
     def build_toolbox(self, extractor: LLM) -> Toolbox:
-        config, lookup, local_spec = self.ports.config, self._build_lookup(), LOCAL_SEARCH
+        config, is_local, lookup = self.ports.config, self.request.is_local, None
+        if self.has_knowledge and not is_local:
+            lookup = Lookup(
+                self.local_searcher(),
+                question=self.question,
+                emit=self.emit,
+                template=self.request.query,
+                before=self._pages_before,
+                is_about_question=self.environment.looks_up_first,
+            )
+        local_spec = LOCAL_SEARCH
         if self.environment.attached and (about := self.environment.attached.about):
             local_spec = replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}")
-        is_local = self.request.is_local
         # what the extract model can take in of a page beside its instructions and its summary
         window = config.endpoint("extract").max_context
         room = max(1000, window - MAX_SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN
@@ -214,9 +202,6 @@ class RunComponents:
         """
         if not self.ports.config.verify_judge:
             return None
-        from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
-        from nexi.checking.judge import PairJudge
-
         config, replay, is_replay = self.ports.config, self.replay, self.replay.is_replay_only
         local = None if is_replay else self.ports.local_model().pair_model()
         if local or replay.find_judgement(PASSAGES):
@@ -274,11 +259,6 @@ class RunComponents:
             stop=stop,
             repeats=RepeatedCalls(MAX_CALL_RUNS if self.environment.chooses_passages else None),
         )
-
-    def urls_of(self, call: ToolCall) -> list[str]:
-        from nexi.tools.specs import WEB_GET, parse_arguments
-
-        return list(parse_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
 
     def _page_text_room(self) -> int:
         """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""

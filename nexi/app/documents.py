@@ -13,20 +13,18 @@ import stat
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import FetchError, FetchReason
+from nexi.extract import Extracted
 from nexi.extract.words import Part, page_of
 from nexi.files import is_store_file
+from nexi.formats import find_format, find_type, is_readable, refuse_format, to_text
 from nexi.research.report import is_report_name
 from nexi.text.words import find_words
 from nexi.types import Page
-
-if TYPE_CHECKING:
-    from nexi.extract import Extracted
 
 __all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document", "read_documents"]
 
@@ -189,8 +187,6 @@ async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable)
 
 def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
     """A file and what it says; of a document, which is read apart, only its media type."""
-    from nexi.formats import find_format, find_type, is_readable, refuse_format, to_text
-
     data = _bytes_of(path)
     kind = find_type(data, path.name)
     if not is_readable(kind):

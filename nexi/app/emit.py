@@ -40,15 +40,11 @@ class RunEmit:
         self._causes = {fact.cause for fact in before if isinstance(fact, Warned) and fact.cause}
         self._publish = publish
         self._last: asyncio.Future[None] | None = None
-        self._sealed = False
-
-    @property
-    def is_sealed(self) -> bool:
-        return self._sealed
+        self.is_sealed = False
 
     def seal(self) -> None:
         """Commit nothing more: the log stays as it is, so that the run can be resumed."""
-        self._sealed = True
+        self.is_sealed = True
 
     async def __call__(self, fact: Fact) -> None:
         if isinstance(fact, Warned) and self._is_known(fact.cause):
@@ -68,7 +64,7 @@ class RunEmit:
 
     async def _commit_after(self, before: asyncio.Future[None] | None, fact: Fact) -> None:
         """Written at once and in order, so that facts which come together share a flush; shown when those before it were."""
-        if self._sealed or self._committed.consume(fact):
+        if self.is_sealed or self._committed.consume(fact):
             return await _wait_for(before)
         log, trouble = self.log, None
         try:
@@ -89,11 +85,7 @@ class RunEmit:
         if self.log is old_log:
             self.log = MemoryRunLog(old_log.run_id, after=len(self.facts))
             await old_log.close()
-            warning = Warned(
-                "log_not_kept",
-                join_sentences(Notice("run.not_kept", "this run is not kept: {error}", error=str(trouble)), trouble.fix),
-                cause=trouble.fix,
-            )
+            warning = warn_of_lost_log(trouble)
             if not self._is_known(warning.cause):
                 await self.log.append(warning)
                 self._publish_fact(warning)
@@ -102,6 +94,12 @@ class RunEmit:
     def _publish_fact(self, fact: Fact) -> None:
         self.facts.append(fact)
         self._publish(fact)
+
+
+def warn_of_lost_log(error: StoreError) -> Warned:
+    """What the user is told of a run whose log is in memory alone."""
+    message = Notice("run.not_kept", "this run is not kept: {error}", error=str(error))
+    return Warned("log_not_kept", join_sentences(message, error.fix), cause=error.fix)
 
 
 async def _wait_for(before: asyncio.Future[None] | None) -> None:

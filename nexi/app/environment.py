@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate
-from nexi.app.page_indexer import PageIndexer
+from nexi.app.knowledge import Knowledge
+from nexi.app.local import PageIndexer, pages_answered_before, recorded_pages_answered_before
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import RunRequest
 from nexi.app.resolve import ResolvedRun
@@ -24,9 +24,6 @@ from nexi.prompts import render
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.types import Approach, Hit
-
-if TYPE_CHECKING:
-    from nexi.app.knowledge import Knowledge
 
 
 class RunEnvironment(Struct, frozen=True):
@@ -62,11 +59,9 @@ class RunEnvironment(Struct, frozen=True):
     @property
     def instructions(self) -> str:
         """What follows the rules of a model in a space with instructions of the user; "" elsewhere."""
-        request = self.request
-        if not request.instructions:
+        if not (instructions := self.request.instructions):
             return ""
-        folder = self.config.prompts_dir
-        return "\n" + render("space", folder=folder, space=request.space, instructions=request.instructions)
+        return "\n" + render("space", folder=self.config.prompts_dir, space=self.request.space, instructions=instructions)
 
     @property
     def is_local(self) -> bool:
@@ -145,8 +140,6 @@ class RunEnvironment(Struct, frozen=True):
 
     async def pages_answered_before(self, question: str) -> tuple[Hit, ...]:
         """The pages of an earlier answer to the same question; a resumed run gets those it was given at first."""
-        from nexi.app.local import pages_answered_before, recorded_pages_answered_before
-
         recorded = recorded_pages_answered_before(self.recorded.facts)
         if recorded is not None or self.is_replay or self.attached:
             return recorded or ()

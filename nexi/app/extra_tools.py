@@ -7,18 +7,16 @@ a key for, grep where there is code to search, and the tools of the user. A resu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from nexi.app.environment import RunEnvironment
+from nexi.app.factory import PortFactory
+from nexi.app.plugins import describe_tool
+from nexi.config import Config
+from nexi.ports import Emit, SearchBackend
+from nexi.runs.recording import AgentReplay
 from nexi.searcher import Searcher
 from nexi.tools.specs import BACKENDS_OF_TOOLS, EXTRA_SPECS, build_spec
-
-if TYPE_CHECKING:
-    from nexi.app.environment import RunEnvironment
-    from nexi.app.factory import PortFactory
-    from nexi.config import Config
-    from nexi.ports import Emit, SearchBackend
-    from nexi.runs.recording import AgentReplay
-    from nexi.types import ToolSpec
+from nexi.types import ToolSpec
 
 __all__ = ["build_extra_searchers", "list_extra_specs", "usable_tools", "wanted_tools"]
 
@@ -48,8 +46,6 @@ def wanted_tools(environment: RunEnvironment) -> list[str]:
 
 def list_extra_specs(config: Config, tools: Iterable[str]) -> tuple[ToolSpec, ...]:
     """What a model is told of these tools; of the user's own, what their files say."""
-    from nexi.app.plugins import describe_tool
-
     backends = _list_backends(config)
     return tuple(
         EXTRA_SPECS.get(tool) or build_spec(tool, describe_tool(config, backends[tool])) for tool in tools if tool in backends

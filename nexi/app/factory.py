@@ -6,6 +6,7 @@ and no fetcher, so that a run of scope `local` cannot reach another machine by a
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
@@ -15,15 +16,27 @@ from msgspec.structs import replace
 
 from nexi import __version__
 from nexi.app.clock import SystemClock
+from nexi.app.plugins import as_backend, as_fetcher, backend_plugin, fetcher_plugin, is_local_tool
+from nexi.app.retention import RetentionNotice
 from nexi.app.webhook import check_webhook
-from nexi.config import Config
+from nexi.backends import Settings as BackendSettings
+from nexi.backends import create_backend, require_backend
+from nexi.backends import is_available as is_backend_available
+from nexi.config import Config, Endpoint, EndpointRole
 from nexi.errors import ConfigError, StoreError
+from nexi.fetchers import Settings as FetcherSettings
+from nexi.fetchers import create_fetcher
+from nexi.fetchers import is_available as is_fetcher_available
 from nexi.files import PRIVATE_FILE, make_private_directory
+from nexi.history import FileHistory
+from nexi.llm.openai.prices import price_of, price_table
 from nexi.net.addresses import is_loopback_host
+from nexi.net.suspensions import FileBreaker
 from nexi.ports import (
     LLM,
     Breaker,
     Clock,
+    ConcurrencyLimit,
     ContentFetcher,
     Embedder,
     Emit,
@@ -35,22 +48,21 @@ from nexi.ports import (
     SearchBackend,
     SpaceStore,
 )
+from nexi.routing.table import SERVICES, Service
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import new_long_id
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher, SearchPatience
-from nexi.types import Answered, PageView, Paper, content_digest
+from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm, is_folder
+from nexi.types import Answered, Message, PageView, Paper, Reply, ToolSpec, content_digest
 from nexi.urls import host_of
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.app.pair_models import InstalledPairModel
-    from nexi.app.retention import RetentionNotice
-    from nexi.backends import Settings as BackendSettings
     from nexi.backends.container import Lifecycle
     from nexi.backends.container import Options as ContainerOptions
-    from nexi.config import Endpoint, EndpointRole
-    from nexi.fetchers import Settings as FetcherSettings
+    from nexi.backends.sender import Sender
     from nexi.fetchers.cache import PageCache
     from nexi.fetchers.webhook import WebhookSender
     from nexi.stores.embedders.e5 import E5Encoder
@@ -79,9 +91,9 @@ class SharedClients:
         self.state = state  # None for the files of the config's home
         self.clock = clock
         self.given_llms: Mapping[str, LLM] = dict(llms)
-        self.given_backends = None if backends is None else _wrap_backends(backends)
+        self.given_backends = None if backends is None else tuple(as_backend(b) for b in backends)
         self.backends: dict[tuple[object, ...], tuple[SearchBackend, ...]] = {}  # by their chain and the open services in it
-        self.given_fetchers = None if fetchers is None else _wrap_fetchers(fetchers)
+        self.given_fetchers = None if fetchers is None else tuple(as_fetcher(f) for f in fetchers)
         self.fetchers = self.given_fetchers
         self.llms: dict[tuple[object, ...], LLM] = {}
         self.extra_backends: dict[str, SearchBackend] = {}
@@ -123,6 +135,27 @@ def open_spaces(config: Config) -> SpaceStore:
     return SqliteSpaces(config.spaces_path)
 
 
+class LimitedModel:
+    """The LLM port around a model that is asked at most so often at once, by a limit that other processes may share.
+
+    What that one has beyond the port is reached through this one.
+    """
+
+    def __init__(self, llm: LLM, limit: ConcurrencyLimit) -> None:
+        self._llm, self._limit = llm, limit
+
+    @property
+    def name(self) -> str:
+        return self._llm.name
+
+    async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **options: Any) -> Reply:
+        async with self._limit.acquire():
+            return await self._llm.complete(messages, tools, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._llm, name)
+
+
 class PortFactory:
     """The ports of one config. Those given to `Nexi` are used where the config still names what they stand for."""
 
@@ -156,13 +189,7 @@ class PortFactory:
             is_narrowed = service and service != self.shared.config.search_backend
             return tuple(b for b in self.shared.given_backends if not is_narrowed or b.name in names)
         if (key := (names, self.config.service_names())) not in chains:
-            from nexi.backends import create_backend
-            from nexi.backends.sender import Sender
-
-            connections = self.connections()
-            if self._container():
-                connections["no_proxy"] += ("127.0.0.1",)
-            sender = self.shared.close_later(Sender(user_agent=self._user_agent(), **connections))
+            sender = self._open_sender(("127.0.0.1",) if self._container() else ())
             chain = self._search_chain().items()
             chains[key] = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
         return chains[key]
@@ -173,11 +200,7 @@ class PortFactory:
             return None
         extra = self.shared.extra_backends
         if name not in extra:
-            from nexi.backends import create_backend
-            from nexi.backends.sender import Sender
-
-            sender = self.shared.close_later(Sender(user_agent=self._user_agent(), **self.connections()))
-            extra[name] = self.shared.close_later(create_backend(name, self._backend_settings(name), sender))
+            extra[name] = self.shared.close_later(create_backend(name, self._backend_settings(name), self._open_sender()))
         return extra[name]
 
     def can_use_extra(self, name: str) -> bool:
@@ -185,8 +208,6 @@ class PortFactory:
         if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
             return False
         if self.is_offline and name in self.config.tools:
-            from nexi.app.plugins import is_local_tool
-
             return is_local_tool(self.config, name)
         return not self.is_offline or name in OFFLINE_BACKENDS
 
@@ -226,8 +247,6 @@ class PortFactory:
     def breaker(self) -> Breaker | None:
         """The suspensions of the config's backends; a backend with other settings starts afresh."""
         if self.shared.breaker is None and not self.shared.has_given_backends:
-            from nexi.net.suspensions import FileBreaker
-
             try:
                 chain = self._search_chain()
             except ConfigError:
@@ -245,8 +264,6 @@ class PortFactory:
         if self.is_offline:
             return ()
         if self.shared.fetchers is None:
-            from nexi.fetchers import create_fetcher
-
             names = self._fetch_chain()
             self.shared.fetchers = tuple(self.shared.close_later(create_fetcher(n, self._fetcher_settings(n))) for n in names)
         return self.shared.fetchers
@@ -255,8 +272,6 @@ class PortFactory:
         """The fetch chain anew, with no cache around it; fetchers that were given stay as they are."""
         if self.shared.given_fetchers is not None:
             return self.shared.given_fetchers
-        from nexi.fetchers import create_fetcher
-
         names = self._fetch_chain()
         fetchers = (create_fetcher(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
         return tuple(self.shared.close_later(fetcher) for fetcher in fetchers)
@@ -271,8 +286,6 @@ class PortFactory:
         if "http" not in self._fetch_chain():
             return None
         if self.shared.pictures is None:
-            from nexi.fetchers import create_fetcher
-
             settings = replace(self._fetcher_settings("http"), cache_folder=None)
             self.shared.pictures = self.shared.close_later(create_fetcher("http", settings))
         return self.shared.pictures
@@ -305,7 +318,6 @@ class PortFactory:
         config = self.config
         if endpoint := config.embedding_endpoint():
             from nexi.llm.embeddings import OpenAIEmbedder
-            from nexi.llm.openai.prices import price_table
 
             return OpenAIEmbedder(
                 endpoint.base_url,
@@ -317,7 +329,6 @@ class PortFactory:
                 proxy=self.proxy_for(endpoint.base_url),
                 trust=config.trust,
             )
-        from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
         from nexi.stores.embedders.static import StaticEmbedder
 
         # one on this machine keeps nothing of what it is given, so that people may share it
@@ -342,8 +353,6 @@ class PortFactory:
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""
-        from nexi.backends import require_backend
-
         for name, settings in self._search_chain().items() if not self.shared.has_given_backends else ():
             require_backend(name, settings)
         if self.shared.fetchers is None:
@@ -357,14 +366,23 @@ class PortFactory:
                 get_encoding(self.config.tokenizer_encoding)
             except ValueError as error:
                 raise ConfigError("tokenizer_encoding cannot be used", cause=str(error), fix="set it to cl100k_base") from error
-        self._check_price()
+        endpoint = self.config.endpoint("answer")
+        if self.config.max_cost is None or endpoint.is_extractive or self.has_given_llm("answer"):
+            return
+        # a cost limit that cannot be kept is refused; a server on this machine costs nothing, OpenRouter reports its cost
+        host = host_of(endpoint.base_url)
+        has_price = price_of(endpoint.model, price_table(self.config.prices)) is not None
+        if not has_price and host != "openrouter.ai" and not is_loopback_host(host):
+            raise ConfigError(
+                f"max_cost cannot be kept for {endpoint.model}",
+                cause="its price is unknown",
+                fix=f'add it to the config: "prices": {{"{endpoint.model}": {{"input": 1.0, "output": 2.0}}}}',
+            )
 
     def _search_chain(self) -> dict[str, BackendSettings]:
         """The chain with what each backend needs; of the automatic chain, what this nexi can do."""
-        from nexi.backends import is_available
-
         config = self.config
-        names = [n for n in config.search_chain() if config.search_backend or is_available(n)]
+        names = [n for n in config.search_chain() if config.search_backend or is_backend_available(n)]
         if not names:
             raise ConfigError(
                 "no search service is configured",
@@ -374,12 +392,9 @@ class PortFactory:
         return {name: self._backend_settings(name) for name in names}
 
     def _backend_settings(self, name: str) -> BackendSettings:
-        from nexi.app.plugins import backend_plugin
-        from nexi.backends import Settings
-
         config = self.config
         keys = config.keys_for(name) or ("",)
-        return Settings(
+        return BackendSettings(
             next(iter(config.searxng_urls()), "") if name == "searxng" else config.service_urls.get(name, ""),
             keys[0],
             config.jina_timeout if name == "jina" else config.search_timeout,
@@ -397,8 +412,6 @@ class PortFactory:
 
     def _open_services(self) -> dict[str, BackendSettings]:
         """The settings of every open service that may be asked. Raises ConfigError for a name that is none."""
-        from nexi.routing.table import SERVICES, Service
-
         names = self.config.service_names()
         exclusions = {name.removeprefix("-") for name in names if name.startswith("-")}
         wishes = [name for name in names if not name.startswith("-")] or list(SERVICES)
@@ -413,10 +426,15 @@ class PortFactory:
         usable = [name for name in wishes if name not in exclusions and can_ask(SERVICES[name])]
         return {name: self._backend_settings(name) for name in usable}
 
-    def _user_agent(self) -> str:
-        """The name of the program, with the address that complaints may go to."""
-        contact = self.config.contact
-        return f"nexi/{__version__} (mailto:{contact})" if contact else f"nexi/{__version__}"
+    def _open_sender(self, no_proxy: tuple[str, ...] = ()) -> Sender:
+        """What asks backends; it is called by the name of the program, with the address that complaints may go to."""
+        from nexi.backends.sender import Sender
+
+        connections, contact = self.connections(), self.config.contact
+        connections["no_proxy"] += no_proxy
+        user_agent = f"nexi/{__version__} (mailto:{contact})" if contact else f"nexi/{__version__}"
+        sender: Sender = self.shared.close_later(Sender(user_agent=user_agent, **connections))
+        return sender
 
     def _container(self) -> ContainerOptions | None:
         """The SearXNG to start at the first search; an instance that is named by its URL always wins."""
@@ -424,25 +442,7 @@ class PortFactory:
         return container_options(self.config) if starts_one else None
 
     def _fetch_chain(self) -> list[str]:
-        from nexi.fetchers import is_available
-
-        return [n for n in self.config.fetch_chain() if self.config.content_fetcher or is_available(n)]
-
-    def _check_price(self) -> None:
-        """A cost limit that cannot be kept is refused; a server on this machine costs nothing, OpenRouter reports its cost."""
-        endpoint = self.config.endpoint("answer")
-        if self.config.max_cost is None or endpoint.is_extractive or self.has_given_llm("answer"):
-            return
-        from nexi.llm.openai.prices import price_of, price_table
-
-        host = host_of(endpoint.base_url)
-        has_price = price_of(endpoint.model, price_table(self.config.prices)) is not None
-        if not has_price and host != "openrouter.ai" and not is_loopback_host(host):
-            raise ConfigError(
-                f"max_cost cannot be kept for {endpoint.model}",
-                cause="its price is unknown",
-                fix=f'add it to the config: "prices": {{"{endpoint.model}": {{"input": 1.0, "output": 2.0}}}}',
-            )
+        return [n for n in self.config.fetch_chain() if self.config.content_fetcher or is_fetcher_available(n)]
 
     def runs(self) -> RunStore:
         state = self.shared.state
@@ -457,8 +457,6 @@ class PortFactory:
         state = self.shared.state
         if state:
             return state.history
-        from nexi.history import FileHistory
-
         return FileHistory(self.config.history_path)
 
     def spaces(self) -> SpaceStore:
@@ -474,8 +472,6 @@ class PortFactory:
         return PageCache(self.config.page_cache_dir, clock=self.clock, ttl_s=self.config.page_cache_ttl_s)
 
     def retention(self) -> RetentionNotice:
-        from nexi.app.retention import RetentionNotice
-
         return RetentionNotice(self.config.personal_dir / "state" / "retention.json", self._run_directory(), self.clock)
 
     def tidy(self) -> None:
@@ -496,11 +492,8 @@ class PortFactory:
             return
 
     def _fetcher_settings(self, name: str) -> FetcherSettings:
-        from nexi.app.plugins import fetcher_plugin
-        from nexi.fetchers import Settings
-
         config = self.config
-        return Settings(
+        return FetcherSettings(
             plugin=fetcher_plugin(config, name),
             timeout_s=config.jina_timeout if name == "jina" else None,
             clock=self.clock,
@@ -554,15 +547,12 @@ class PortFactory:
                 raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
             llm, most, state = self.shared.close_later(self._connect(endpoint)), config.team_max_model_calls, self.shared.state
             if most and state:
-                from nexi.app.limited_model import LimitedModel
-
                 llm = LimitedModel(llm, state.limit_calls(host_of(endpoint.base_url), most))
             clients[key] = llm
         return clients[key]
 
     def _connect(self, endpoint: Endpoint) -> LLM:
         from nexi.llm.openai.client import OpenAICompatible
-        from nexi.llm.openai.prices import price_table
 
         return OpenAICompatible(
             endpoint.base_url,
@@ -580,22 +570,8 @@ class PortFactory:
 
 def fetches_its_model(config: Config) -> bool:
     """Whether the library may go and get its model; what is a package or named by its folder is there or nowhere."""
-    from nexi.stores.embedders.library import is_folder
-
     library, _, model = config.embedding_library.partition(":")
     return library not in ("", "e5", "minilm") and not (library == "model2vec" and is_folder(model))
-
-
-def _wrap_backends(backends: Sequence[Any]) -> tuple[SearchBackend, ...]:
-    from nexi.app.plugins import as_backend
-
-    return tuple(as_backend(b) for b in backends)
-
-
-def _wrap_fetchers(fetchers: Sequence[Any]) -> tuple[ContentFetcher, ...]:
-    from nexi.app.plugins import as_fetcher
-
-    return tuple(as_fetcher(f) for f in fetchers)
 
 
 def container_options(config: Config) -> ContainerOptions:
@@ -618,8 +594,6 @@ def container_options(config: Config) -> ContainerOptions:
 
 def find_container_engine() -> str:
     """The command that could start a container on this machine; "" where there is none."""
-    import shutil
-
     from nexi.backends.container.engine import COMMANDS
 
     return next((command for command in COMMANDS if shutil.which(command)), "")

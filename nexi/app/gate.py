@@ -12,11 +12,11 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace as replace_endpoint
-from typing import TYPE_CHECKING
 
 from nexi.app.emit import QuietEmit
+from nexi.app.factory import PortFactory, fetches_its_model
 from nexi.budget import Budget, Meter
-from nexi.config import EXTRACTIVE
+from nexi.config import EXTRACTIVE, Endpoint, EndpointRole
 from nexi.errors import LLMError, NexiError
 from nexi.events import Delta, Fact, ModelAsked, ModelFailed, ModelReplied
 from nexi.model import NOT_ASKED, CallCounter, MeteredLLM
@@ -26,10 +26,6 @@ from nexi.ports import LLM, Embedder, Emit, PersonalState
 from nexi.runs.recording import CANCELLED, AgentReplay
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
 from nexi.types import BACKGROUND_PURPOSES, Embedded, Purpose, StopReason, Usage, Vector
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
-    from nexi.config import Endpoint, EndpointRole
 
 __all__ = ["ModelGate", "open_gate"]
 
@@ -82,11 +78,9 @@ class ModelGate:
     async def open_embedder(self) -> Embedder | None:
         """What makes vectors, its library loaded off the event loop; None where there is none or the scope forbids it."""
         config, endpoint = self.ports.config, self.ports.config.embedding_endpoint()
-        if self.is_local:
-            from nexi.app.factory import fetches_its_model
-
-            if (endpoint and not is_loopback_url(endpoint.base_url)) or fetches_its_model(config):
-                return None
+        is_elsewhere = endpoint is not None and not is_loopback_url(endpoint.base_url)
+        if self.is_local and (is_elsewhere or fetches_its_model(config)):
+            return None
         embedder = await asyncio.to_thread(self.ports.embedder)
         return MeteredEmbedder(self, embedder, endpoint) if embedder and endpoint else embedder
 

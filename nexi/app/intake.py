@@ -9,18 +9,22 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.app.assembly import Nexi
 from nexi.app.documents import Skipped, TwinFiles, files_in, folders_in, read_document, read_documents
 from nexi.app.emit import QuietEmit
+from nexi.app.factory import PortFactory
 from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
+from nexi.app.knowledge import Knowledge, open_temporary_knowledge
+from nexi.app.local import full_error
 from nexi.app.vaults import Vault, find_vault, is_note
 from nexi.app.zotero import Library, find_library
 from nexi.app.zotero_api import TARGET, read_running_library
@@ -29,17 +33,11 @@ from nexi.events import Delta, StatusDelta
 from nexi.extract.dates import normalise_date
 from nexi.files import is_existing_path
 from nexi.formats import render_item
+from nexi.knowledge.indexing import IndexReport
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url, join
 
-if TYPE_CHECKING:
-    from nexi.app.assembly import Nexi
-    from nexi.app.factory import PortFactory
-    from nexi.app.knowledge import Knowledge
-    from nexi.knowledge.indexing import IndexReport
-
 __all__ = ["DocumentIndexing", "Intake", "Step", "attach_files", "keep_vault_indexed"]
-
 
 MAX_PAGES = 500
 SITEMAP_DEPTH = 2
@@ -112,12 +110,8 @@ class DocumentIndexing:
         on_status: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`on_status` is told what takes longer than a step: the vectors of a long document."""
-        self._nexi = nexi
-        self._knowledge = knowledge
-        self._tags = tuple(sorted(set(tags)))
-        self._embeds = embeds
-        self._on_step = on_step
-        self._emit = _StatusEmit(on_status)
+        self._nexi, self._knowledge, self._embeds, self._on_step = nexi, knowledge, embeds, on_step
+        self._tags, self._emit = tuple(sorted(set(tags))), _StatusEmit(on_status)
         self.folders = Folders(nexi.config.personal_dir / "state" / "folders.json")
         self.taken = Intake()
         self._done = 0
@@ -198,7 +192,11 @@ class DocumentIndexing:
             path = self.folders.path_of(source.url) if source.url.startswith(SCHEME) else None
             if not path or not path.is_relative_to(folder):
                 continue
-            if _is_gone(path) or self._address_of(path, folder) != source.url.partition("#")[0]:
+            try:
+                is_gone = not is_existing_path(path)
+            except OSError:
+                is_gone = False  # one that cannot be reached, as in a folder without permission, stays indexed
+            if is_gone or self._address_of(path, folder) != source.url.partition("#")[0]:
                 obsolete.append(source.url)
         await self._forget(obsolete)
 
@@ -245,23 +243,20 @@ class DocumentIndexing:
             if len(self._waiting) >= MAX_BATCH_FILES:
                 await self._store_queued()
             for file in map(Path, item.files):
-                urls.add(await self._take_attachment(file, item.title, library))
+                is_inside = file.is_relative_to(library.folder)
+                root, program = (library.folder, library.program) if is_inside else (file.parent, "")
+                url = self.folders.address_of(file, root, program)
+                urls.add(url)
+                try:
+                    page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
+                except FetchError as error:
+                    self.taken.skip(file.name, _describe_refusal(error))
+                else:
+                    self._waiting.append(_Read(replace(page, title=item.title), file.name, len(library.items)))
         await self._store_queued()
         prefix = self.folders.address_of(library.folder / library.base, library.folder, library.program)
         stored_urls = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/")]
         await self._forget([url for url in stored_urls if url not in urls])
-
-    async def _take_attachment(self, file: Path, title: str, library: Library) -> str:
-        is_inside = file.is_relative_to(library.folder)
-        root, program = (library.folder, library.program) if is_inside else (file.parent, "")
-        url = self.folders.address_of(file, root, program)
-        try:
-            page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
-        except FetchError as error:
-            self.taken.skip(file.name, _describe_refusal(error))
-            return url
-        self._waiting.append(_Read(replace(page, title=title), file.name, len(library.items)))
-        return url
 
     # pages
 
@@ -314,8 +309,6 @@ class DocumentIndexing:
         if not read:
             return
         if await self._knowledge.is_full():
-            from nexi.app.local import full_error
-
             raise full_error(self._knowledge.config.knowledge_max_mb)
         intake = self.taken
         for one, report in zip(read, await self._index_pages([one.page for one in read]), strict=True):
@@ -360,14 +353,6 @@ async def keep_vault_indexed(nexi: Nexi, on_failure: Callable[[NexiError], None]
         on_failure(error)
 
 
-def _is_gone(path: Path) -> bool:
-    """Whether a file was certainly removed; one that cannot be reached, as in a folder without permission, stays indexed."""
-    try:
-        return not is_existing_path(path)
-    except OSError:
-        return False
-
-
 def place_of(target: str) -> tuple[Path, bool]:
     """Where a path leads, and whether to a folder. Raises NexiError where it leads nowhere."""
     cause = "" if target else "the name is empty"  # which would be the current folder
@@ -396,8 +381,6 @@ def _describe_refusal(error: FetchError) -> str:
 @asynccontextmanager
 async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -> AsyncIterator[Knowledge]:
     """A store for one question with these files in it, gone with the block. Raises NexiError when none can be read."""
-    from nexi.app.knowledge import open_temporary_knowledge
-
     names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
     about = f"Search the files the user gave with this question: {names}. Ask here first."
     async with open_temporary_knowledge(ports, about) as knowledge:
@@ -413,10 +396,8 @@ async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -
 def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:
     stamps = {}
     for file in files_in(folder):
-        if isinstance(file, Path):
-            try:
+        with suppress(OSError):
+            if isinstance(file, Path):
                 about = file.stat()
-            except OSError:
-                continue
-            stamps[file] = (about.st_mtime_ns, about.st_size)
+                stamps[file] = (about.st_mtime_ns, about.st_size)
     return stamps

@@ -10,20 +10,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nexi.app.factory import PortFactory
+from nexi.app.gate import ModelGate
+from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.install import install_command
+from nexi.knowledge.indexing import Indexer, embedded_text
+from nexi.knowledge.retrieval import Retriever
+from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
 from nexi.ports import Clock, Emit, HistoryStore, KnowledgeStore, PageStore
-from nexi.types import EVERYTHING, Page, Passage, Scope, StoredSource
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
-    from nexi.app.gate import ModelGate
-    from nexi.config import Config
-    from nexi.knowledge.indexing import Indexer
-    from nexi.knowledge.retrieval import Retriever
-    from nexi.knowledge.settings import KnowledgeSettings
+from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
 
 __all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
 
@@ -35,8 +33,6 @@ MAX_BATCH_SOURCES = 500
 
 def settings_of(config: Config) -> KnowledgeSettings:
     """The engine's settings out of the config's."""
-    from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
-
     return KnowledgeSettings(**{name: getattr(config, variable.lower()) for variable, name in VARIABLES.items()})
 
 
@@ -128,8 +124,6 @@ class Knowledge:
 
     async def retriever(self, gate: ModelGate) -> Retriever:
         """What finds passages; the models that help it are asked through the gate of whoever searches."""
-        from nexi.knowledge.retrieval import Retriever
-
         config, store = self.config, await self.open_store()
         compares = config.use_hybrid_search and await self.has_vectors()
         return Retriever(
@@ -145,8 +139,6 @@ class Knowledge:
 
     async def indexer(self, gate: ModelGate, *, emit: Emit | None = None, embeds: bool = True) -> Indexer:
         """`embeds` is False where the words are enough for now: `embed_the_rest` makes up for it."""
-        from nexi.knowledge.indexing import Indexer
-
         config, store = self.config, await self.open_store()
         return Indexer(
             store,
@@ -168,9 +160,6 @@ class Knowledge:
         if afresh and embedder:
             await store.prepare_reembedding(embedder.name)
         while embedder and (passages := await store.list_unembedded(BATCH)):
-            from nexi.knowledge.indexing import embedded_text
-            from nexi.types import Chunk
-
             texts = [embedded_text(p.title, Chunk(p.text, p.heading, p.context, p.code, p.start)) for p in passages]
             vectors = (await embedder.embed(texts)).vectors
             await store.add_vectors({p.id: v for p, v in zip(passages, vectors, strict=True)}, embedder=embedder.name)

@@ -13,11 +13,13 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from nexi.answers.citations import extract_citation_markers
+from nexi.app.emit import QuietEmit
 from nexi.app.gate import ModelGate
 from nexi.app.knowledge import Knowledge, title_with_owner
 from nexi.errors import BackendError, FetchError, StoreError
-from nexi.events import Delta, Fact, ToolFinished, Warned
-from nexi.knowledge.indexing import IndexReport
+from nexi.events import Fact, ToolFinished, Warned
+from nexi.knowledge.indexing import IndexQueue, IndexReport
 from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.text.excerpts import PASSAGE_GAP
@@ -33,6 +35,7 @@ MAX_PASSAGES = 60
 MANY_VERSIONS = 8  # of one document among the results, from which there may be more
 SPANS = {"d": 1, "w": 7, "m": 31, "y": 366}
 HISTORY_LOOKED_AT = 200
+DRAIN_S = 2.0  # how long a run waits at its end for pages that are still queued
 
 
 class LocalBackend:
@@ -51,9 +54,7 @@ class LocalBackend:
         is_about_question: bool = False,
     ) -> None:
         """`is_about_question` says that what is stored came with the question: it is what a search without results returns."""
-        self._knowledge = knowledge
-        self._gate = gate
-        self._scope = scope
+        self._knowledge, self._gate, self._scope = knowledge, gate, scope
         self._is_about_question = is_about_question
 
     async def search(self, query: Query) -> list[Hit]:
@@ -72,9 +73,14 @@ class LocalBackend:
             passages = await retriever.search(query.text, scope, most)
             if newest := await self._find_newest(query.text, scope, passages):
                 passages = [*await retriever.search(query.text, replace(scope, urls=(newest,)), PASSAGES_PER_HIT), *passages]
-            hits = _hits_of(passages, query.count, query.text)
-            if hits or not self._is_about_question:
-                return hits
+            groups: dict[str, list[Passage]] = {}
+            for passage in passages:
+                groups.setdefault(passage.url, []).append(passage)
+            pages = list(groups.values())
+            # one hit a page, the best first and the newest of several versions
+            order = order_versions(query.text, [_read_scope(page[0]) for page in pages])
+            if pages or not self._is_about_question:
+                return [_make_hit(pages[n]) for n in order[: query.count]]
             sources = [source async for source in self._knowledge.sources(scope)]
             return [Hit(s.url, title_with_owner(s.title, s.owner), "", s.published, NAME) for s in sources[: query.count]]
         except StoreError as error:
@@ -102,8 +108,7 @@ class LocalFetcher:
 
     def __init__(self, knowledge: Knowledge, only: Container[str] | None = None) -> None:
         """`only` are the addresses it may answer for: others are left to the web, which has them as they are now."""
-        self._knowledge = knowledge
-        self._only = only
+        self._knowledge, self._only = knowledge, only
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         if self._only is not None and url not in self._only:
@@ -117,43 +122,28 @@ class LocalFetcher:
         return page
 
 
-def _hits_of(passages: Sequence[Passage], count: int, query: str = "") -> list[Hit]:
-    """One hit a page, the best first and the newest of several versions, with its passages in the order of the page."""
-    pages: dict[str, list[Passage]] = {}
-    for passage in passages:
-        pages.setdefault(passage.url, []).append(passage)
-    groups = list(pages.values())
-    scopes = [_read_scope(p[0]) for p in groups]
-    best = [groups[n] for n in order_versions(query, scopes)[:count]]
-    return [
-        Hit(p[0].url, title_with_owner(p[0].title, p[0].owner), _render_passages(p[:PASSAGES_PER_HIT]), p[0].published, NAME)
-        for p in best
-    ]
+def _make_hit(passages: Sequence[Passage]) -> Hit:
+    """The hit of one page, with its best passages in the order of the page, each under its heading."""
+    first, texts = passages[0], []
+    for passage in sorted(passages[:PASSAGES_PER_HIT], key=lambda p: p.number):
+        is_named = passage.heading.rpartition(" > ")[2] in passage.text[:250]
+        texts.append(passage.text if is_named else f"# {passage.heading}\n\n{passage.text}")
+    return Hit(first.url, title_with_owner(first.title, first.owner), PASSAGE_GAP.join(texts), first.published, NAME)
 
 
 def _read_scope(source: Passage | StoredSource) -> DocumentScope:
     return read_scope(source.title, source.url, "", (source.updated or source.published)[:10])
 
 
-def _render_passages(passages: Sequence[Passage]) -> str:
-    in_order = sorted(passages, key=lambda p: p.number)
-    names_heading = [p.heading.rpartition(" > ")[2] in p.text[:250] for p in in_order]
-    texts = [p.text if is_named else f"# {p.heading}\n\n{p.text}" for p, is_named in zip(in_order, names_heading, strict=True)]
-    return PASSAGE_GAP.join(texts)
-
-
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
     """The pages from which this very question was answered, while all of them are stored and none is out of date."""
-    from nexi.answers.citations import extract_citation_markers
 
     def earlier() -> list[str]:
-        entries = knowledge.history().read(HISTORY_LOOKED_AT).entries
-        same = (
-            e
-            for e in entries
-            if _normalise_question(e.query) == _normalise_question(question) and extract_citation_markers(e.answer)
-        )
-        return next((list(e.urls) for e in same), [])
+        for entry in knowledge.history().read(HISTORY_LOOKED_AT).entries:
+            is_same = _normalise_question(entry.query) == _normalise_question(question)
+            if is_same and extract_citation_markers(entry.answer):
+                return list(entry.urls)
+        return []
 
     try:
         urls = await asyncio.to_thread(earlier)
@@ -202,9 +192,7 @@ class BackgroundIndexer:
     """
 
     def __init__(self, knowledge: Knowledge, gate: ModelGate) -> None:
-        self._knowledge = knowledge
-        self._gate, self._emit = gate, gate.emit
-        self._given_up = False
+        self._knowledge, self._gate, self._given_up = knowledge, gate, False
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
         if self._given_up or page.fetcher == NAME or not is_web_url(page.url) or not page.text.strip():
@@ -213,10 +201,8 @@ class BackgroundIndexer:
             if await self._knowledge.is_full():
                 return await self._give_up(full_error(self._knowledge.config.knowledge_max_mb), page)
             embeds = await self._knowledge.embeds_behind_a_run()
-            indexer = await self._knowledge.indexer(self._gate, emit=_OnlyWarnings(self._emit), embeds=embeds)
+            indexer = await self._knowledge.indexer(self._gate, emit=_OnlyWarnings(self._gate.emit), embeds=embeds)
             return await indexer.index(page, tags)
-        except (StoreError, OSError) as error:
-            return await self._give_up(error, page)
         except Exception as error:  # noqa: BLE001 - the edge of a background task: a fault in it must not end the run
             return await self._give_up(error, page)
 
@@ -224,11 +210,36 @@ class BackgroundIndexer:
         self._given_up = True
         fix = getattr(error, "fix", "")
         message = Notice("store.not_kept", "what this run reads is not kept in the knowledge store: {error}", error=str(error))
-        await self._emit(Warned("not_indexed", join_sentences(message, fix), cause=fix))
+        await self._gate.emit(Warned("not_indexed", join_sentences(message, fix), cause=fix))
         return IndexReport(page.url, "empty")
 
 
-class _OnlyWarnings:
+class PageIndexer:
+    """Stores the pages a run reads in the knowledge base, so that later runs find them.
+
+    The store is opened with the first page, in the background, and a bounded queue keeps reading from ever waiting for it.
+    """
+
+    def __init__(self, gate: ModelGate, tasks: asyncio.TaskGroup, *, is_enabled: bool) -> None:
+        self._gate, self._tasks, self._is_enabled = gate, tasks, is_enabled
+        self._queue: IndexQueue | None = None
+
+    def index_page(self, page: Page) -> None:
+        """Queue a page; never waits."""
+        if not self._is_enabled:
+            return
+        if self._queue is None:
+            gate = self._gate.for_indexing()
+            self._queue = IndexQueue(BackgroundIndexer(gate.ports.knowledge(), gate), tasks=self._tasks, emit=gate.emit)
+        self._queue.offer(page)
+
+    async def close(self, *, at_once: bool = False) -> None:
+        """Store what is queued, but not for long, and not at all when the user stopped the run."""
+        if self._queue:
+            await self._queue.drain(0 if at_once else DRAIN_S)
+
+
+class _OnlyWarnings(QuietEmit):
     """An emit for work behind a run: only its warnings are passed on."""
 
     def __init__(self, emit: Emit) -> None:
@@ -238,9 +249,6 @@ class _OnlyWarnings:
         if isinstance(fact, Warned):
             await self._emit(fact)
 
-    def delta(self, delta: Delta) -> None:
-        return None
-
 
 def full_error(most: int) -> StoreError:
     return StoreError(
@@ -248,14 +256,3 @@ def full_error(most: int) -> StoreError:
         cause=f"it has reached knowledge_max_mb, which is {most}",
         fix=f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}",
     )
-
-
-__all__ = [
-    "NAME",
-    "BackgroundIndexer",
-    "LocalBackend",
-    "LocalFetcher",
-    "_hits_of",
-    "full_error",
-    "pages_answered_before",
-]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.llm.hour import server_time
 from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers
 
 __all__ = ["PORTS", "LocalServer", "describe_server", "find_servers", "list_endpoint_models", "server_time"]
 
-if TYPE_CHECKING:
-    from nexi.config import Config
 
 LISTING_TIMEOUT_S = 10
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.app.request import RunRequest
 from nexi.text.names import find_names
 from nexi.text.references import find_namesakes, find_open_reference
 from nexi.types import Hit
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
-    from nexi.app.request import RunRequest
 
 __all__ = ["OpenQuestion", "find_open_question"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from nexi.app.factory import PortFactory
 from nexi.budget import Budget, Meter
 from nexi.errors import FetchError
 from nexi.ports import ContentFetcher, Emit
@@ -15,9 +15,6 @@ from nexi.runs.session import Session
 from nexi.tasks import run_in_group
 from nexi.types import FetchLimits, Page
 from nexi.urls import is_web_url
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
 
 MAX_LONG_PAGE_BYTES = 16_000_000
 MAX_LONG_PAGE_CHARS = 8_000_000  # of a page that is read by its passages

@@ -20,14 +20,18 @@ import msgspec
 from msgspec.structs import replace
 
 from nexi.app.approach import choose_approach
+from nexi.app.factory import PortFactory
+from nexi.app.gate import ModelGate
 from nexi.app.grades import GradeBook
 from nexi.checking.gaps import build_gap, build_gaps
-from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge
+from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge, PairJudge
 from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, Judged
+from nexi.model import MeteredLLM
 from nexi.net.addresses import is_loopback_url
-from nexi.pair_models.downloads import PublishedModel, find_published, published_models
+from nexi.pair_models.downloads import download_model, find_published, published_models
 from nexi.pair_models.folder import (
     ModelFolder,
     describe_folder,
@@ -40,40 +44,14 @@ from nexi.pair_models.folder import (
 )
 from nexi.ports import LLM, Clock, Emit, PairModel
 from nexi.prompts import template
+from nexi.runs.recording import AgentReplay
 from nexi.tasks import catch_error, raise_error, start_task
 from nexi.types import PairScore, content_digest
 
 if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
-    from nexi.app.gate import ModelGate
-    from nexi.config import Config
-    from nexi.model import MeteredLLM
     from nexi.pair_models.onnx import OnnxPairModel
-    from nexi.runs.recording import AgentReplay
 
-__all__ = [
-    "Grade",
-    "InstalledPairModel",
-    "ModelFolder",
-    "PublishedModel",
-    "RecordedPairModel",
-    "RunJudge",
-    "can_test_judge",
-    "describe_grade",
-    "find_published",
-    "grade_judge",
-    "grade_model",
-    "install_model",
-    "installed_model",
-    "judge_of_run",
-    "kept_judge_grade",
-    "kept_model_grade",
-    "model_root",
-    "open_text_judge",
-    "published_models",
-    "remove_model",
-]
-
+__all__ = ["Grade", "ModelFolder", "find_published", "installed_model", "published_models", "remove_model"]  # for doors
 
 JUDGE_SHARE = 0.33  # of a run's tokens
 MIN_ALLOWANCE_TOKENS = 16_000  # of a run without a limit: an answer with its passages, and what was corrected
@@ -177,7 +155,6 @@ async def install_model(
     on_bytes: Callable[[int], None] = lambda count: None,
 ) -> tuple[ModelFolder, OnnxPairModel]:
     """Install a cross-encoder from a folder, or a published one by its name, once it was seen to work. Raises NexiError."""
-    from nexi.pair_models.downloads import download_model, find_published
     from nexi.pair_models.onnx import OnnxPairModel
 
     root = model_root(ports.config)
@@ -186,9 +163,8 @@ async def install_model(
             published = find_published(name)
             described = published.to_dict()
             proxy = ports.proxy_for(published.url_of(published.files[0], mirror))
-            files = await download_model(
-                published, Path(fetched), mirror=mirror, proxy=proxy, trust=ports.config.trust, on_bytes=on_bytes
-            )
+            trust = ports.config.trust
+            files = await download_model(published, Path(fetched), mirror=mirror, proxy=proxy, trust=trust, on_bytes=on_bytes)
         else:
             files = gather_files(folder)
             described = {"name": folder.name, "source": "folder", **describe_folder(folder)}
@@ -221,9 +197,7 @@ class RunJudge:
         min_tokens: int = MIN_ALLOWANCE_TOKENS,
     ) -> None:
         """`share` is of the work's limit on tokens; without one it is at least `min_tokens`."""
-        self._config = config
-        self._llm = llm
-        self._clock = clock
+        self._config, self._llm, self._clock = config, llm, clock
         self._share, self._min_tokens = share, min_tokens
         self._judge = LlmJudge(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
         self._allowance = 0
@@ -280,21 +254,9 @@ class RunJudge:
         await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, items))
         return grade
 
-    def _can_afford_test(self) -> bool:
-        """Whether a test fits into the judge's share of the limits, and into what is left of them."""
-        meter, pairs = self._llm.meter, packaged_quiz().pairs
-        # cautiously: the pairs, a reply for each, and the instructions
-        tokens = sum(len(p.premise) + len(p.hypothesis) for p in pairs) // MIN_CHARS_PER_TOKEN
-        tokens += TOKENS_PER_CASE * len(pairs) + 700
-        limit, tokens_left = meter.root.token_limit, meter.tokens_left
-        if (limit is not None and tokens > limit * self._share) or (tokens_left is not None and tokens > tokens_left):
-            return False
-        return meter.can_make_calls(2)  # the test, and what it is for
-
     async def _kept_or_tested(self, deadline: float | None) -> Grade:
-        config, name = self._config, self._judge.name
+        config, name, book = self._config, self._judge.name, grade_book(self._config)
         key = judge_key(config, packaged_quiz())
-        book = grade_book(config)
         if grade := await asyncio.to_thread(book.grade, key):
             return grade
         now = self._clock.now()
@@ -302,15 +264,18 @@ class RunJudge:
             raise NexiError(f"{name} was not tested when this run was recorded")
         if failure := await asyncio.to_thread(book.failure, key, now):
             raise NexiError(f"{name} could not be tested", cause=failure, fix=PROBE)
-        if not self._can_afford_test():
-            raise NexiError(
-                f"{name} could not be tested",
-                cause=f"the test does not fit into {self._share:.0%} of the budget of this run",
-                fix=PROBE,
-            )
-        limit = self._clock.monotonic() + MAX_TEST_S
+        meter, pairs = self._llm.meter, packaged_quiz().pairs
+        # what the test takes, cautiously: the pairs, a reply for each, and the instructions
+        tokens = sum(len(p.premise) + len(p.hypothesis) for p in pairs) // MIN_CHARS_PER_TOKEN
+        tokens += TOKENS_PER_CASE * len(pairs) + 700
+        limit, tokens_left = meter.root.token_limit, meter.tokens_left
+        is_too_dear = (limit is not None and tokens > limit * self._share) or (tokens_left is not None and tokens > tokens_left)
+        if is_too_dear or not meter.can_make_calls(2):  # the test, and what it is for
+            cause = f"the test does not fit into {self._share:.0%} of the budget of this run"
+            raise NexiError(f"{name} could not be tested", cause=cause, fix=PROBE)
+        latest = self._clock.monotonic() + MAX_TEST_S
         try:
-            grade = await grade_judge(config, self._llm, self._clock, deadline=min(limit, deadline or limit))
+            grade = await grade_judge(config, self._llm, self._clock, deadline=min(latest, deadline or latest))
         except NexiError as error:
             with suppress(StoreError):
                 await asyncio.to_thread(book.put_failure, key, error.cause or error.message, now)
@@ -323,9 +288,7 @@ class RecordedPairModel:
     """The PairModel port over an installed model, whose scores are a fact of the run: a replay has them without the model."""
 
     def __init__(self, model: PairModel | None, replay: AgentReplay, emit: Emit) -> None:
-        self._model = model
-        self._replay = replay
-        self._emit = emit
+        self._model, self._replay, self._emit = model, replay, emit
 
     @property
     def name(self) -> str:
@@ -349,8 +312,6 @@ class RecordedPairModel:
 
 def open_text_judge(ports: PortFactory, gate: ModelGate) -> Judge | None:
     """Who judges a text that is checked outside a run: the judge as far as its test allows, else the installed model."""
-    from nexi.checking.judge import PairJudge
-
     if not ports.config.verify_judge:
         return None
     local = ports.local_model().pair_model()
@@ -374,8 +335,7 @@ class GapPairModel:
     """The PairModel port over nothing: a model that cannot be used, whose every score says why."""
 
     def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        self._reason = reason
+        self.name, self._reason = name, reason
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         return build_gaps(pairs, self._reason)
@@ -385,8 +345,7 @@ class InstalledPairModel:
     """The installed cross-encoder of a config: loaded with its first pair, tested once, shared by all runs."""
 
     def __init__(self, config: Config, clock: Clock) -> None:
-        self._config = config
-        self._clock = clock
+        self._config, self._clock = config, clock
         self._opened: OnnxPairModel | None = None
         self._graded: GradedPairModel | None = None
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from nexi.answers.streaming import make_safe
+from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
 from nexi.budget import Budget
 from nexi.errors import LLMError
@@ -21,9 +22,6 @@ from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import Message, Purpose, Reply, Usage
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
 
 CALL_TIMEOUT_S = 120.0
 

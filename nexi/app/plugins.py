@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
-from nexi import __version__
+from nexi import __version__, backends, fetchers
 from nexi.app.clock import SystemClock
 from nexi.app.emit import QuietEmit
-from nexi.config import Config
+from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, NexiError
 from nexi.plugins import (
     FetchPlugin,
@@ -30,11 +30,8 @@ from nexi.ports import ContentFetcher, SearchBackend
 from nexi.searcher import Searcher
 from nexi.types import FetchLimits, PageView, Query, SearchOutcome
 
+UPDATE_IT = "update or remove the package that provides it"
 MAX_TOOL_CHARS = 1_000  # of what a tool says to a model
-
-if TYPE_CHECKING:
-    from nexi.backends import Factory as BackendFactory
-    from nexi.fetchers import Factory as FetcherFactory
 
 
 def as_backend(backend: Any, *, name: str = "", api_key: str = "", timeout_s: float = 30.0) -> SearchBackend:
@@ -65,16 +62,14 @@ def _no_method(plugin: object, name: str, method: str) -> ConfigError:
     )
 
 
-def backend_plugin(config: Config, name: str) -> BackendFactory | None:
+def backend_plugin(config: Config, name: str) -> backends.Factory | None:
     """What makes the backend of a plug-in file or an installed package; None where there is none. Raises ConfigError."""
-    from nexi.backends import BACKENDS, ENTRY_POINTS
-
-    if name in BACKENDS:
+    if name in backends.BACKENDS:
         return None
     module = load_plugin_file(config.plugins_dir, name)
     if module is not None and hasattr(module, "search"):
         return lambda settings, sender: as_backend(module, name=name, api_key=settings.api_key, timeout_s=settings.timeout_s)
-    factory = _load_entry_point(ENTRY_POINTS, name)
+    factory = _load_entry_point(backends.ENTRY_POINTS, name)
     return (lambda *given: as_backend(_build(factory, name, *given), name=name)) if factory else None
 
 
@@ -89,9 +84,7 @@ def is_local_tool(config: Config, name: str) -> bool:
 
 
 def _load_tool(config: Config, name: str) -> ModuleType:
-    from nexi.backends import BACKENDS
-
-    if name in BACKENDS:
+    if name in backends.BACKENDS:
         raise ConfigError(f"{name} cannot be a tool", cause="nexi has a backend of that name", fix="rename the file")
     module = load_plugin_file(config.plugins_dir, name)
     if module is None:
@@ -109,18 +102,16 @@ def _load_tool(config: Config, name: str) -> ModuleType:
     return module
 
 
-def fetcher_plugin(config: Config, name: str) -> FetcherFactory | None:
+def fetcher_plugin(config: Config, name: str) -> fetchers.Factory | None:
     """What makes the fetcher of a plug-in file or an installed package; None where there is none. Raises ConfigError."""
-    from nexi.fetchers import ENTRY_POINTS, FETCHERS
-
-    if name in FETCHERS:
+    if name in fetchers.FETCHERS:
         return None
     from nexi.fetchers.guard import AddressGuard
 
     check, module = AddressGuard(config.allow_private).check_url, load_plugin_file(config.plugins_dir, name)
     if module is not None and hasattr(module, "fetch"):
         return lambda settings: as_fetcher(module, name=name, api_key=settings.api_key, check=check)
-    factory = _load_entry_point(ENTRY_POINTS, name)
+    factory = _load_entry_point(fetchers.ENTRY_POINTS, name)
     return (lambda *given: as_fetcher(_build(factory, name, *given), name=name, check=check)) if factory else None
 
 
@@ -131,8 +122,7 @@ def _load_entry_point(group: str, name: str) -> Callable[..., Any] | None:
         try:
             factory: Callable[..., Any] = entry.load()
         except Exception as error:
-            fix = "update or remove the package that provides it"
-            raise ConfigError(f"the plug-in {name} cannot be loaded", cause=repr(error)[:300], fix=fix) from error
+            raise ConfigError(f"the plug-in {name} cannot be loaded", cause=repr(error)[:300], fix=UPDATE_IT) from error
         return factory
     return None
 
@@ -143,8 +133,7 @@ def _build(factory: Callable[..., Any], name: str, *given: Any) -> Any:
     except NexiError:
         raise
     except Exception as error:
-        fix = "update or remove the package that provides it"
-        raise ConfigError(f"the plug-in {name} cannot be started", cause=repr(error)[:300], fix=fix) from error
+        raise ConfigError(f"the plug-in {name} cannot be started", cause=repr(error)[:300], fix=UPDATE_IT) from error
 
 
 class PluginInfo(Struct, frozen=True):
@@ -160,8 +149,6 @@ class PluginInfo(Struct, frozen=True):
 def list_plugins(config: Config) -> list[PluginInfo]:
     """Every plug-in of installed packages and of the folder `plugins`, loaded to see whether it works."""
     from importlib.metadata import entry_points
-
-    from nexi import backends, fetchers
 
     chains = {"backend": config.search_chain(), "fetcher": config.fetch_chain(), "tool": config.tools}
     own = {"backend": backends.BACKENDS, "fetcher": fetchers.FETCHERS, "tool": ()}
@@ -187,20 +174,18 @@ def list_plugins(config: Config) -> list[PluginInfo]:
 def _connections() -> dict[str, Any]:
     """Such a call brings no config, and the proxies and certificates of this machine hold for it all the same."""
     from nexi.app.factory import factory_for
-    from nexi.config import load_config
 
     return factory_for(load_config()).connections()
 
 
 async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, timeout_s: float) -> list[SearchOutcome]:
     """A backend of ours asked in the seeds' way: several queries and a key with the call."""
-    from nexi.backends import Settings, create_backend
     from nexi.backends.sender import Sender
 
     connections = _connections()
     sender = Sender(user_agent=f"nexi/{__version__}", **connections)
-    settings = Settings("", api_key, timeout_s, connections["proxy"], certificates=connections["trust"].file)
-    backend = create_backend(name, settings, sender)
+    settings = backends.Settings("", api_key, timeout_s, connections["proxy"], certificates=connections["trust"].file)
+    backend = backends.create_backend(name, settings, sender)
     searcher = Searcher(lambda: [backend], emit=QuietEmit(), clock=SystemClock())
     try:
         async with asyncio.TaskGroup() as group:
@@ -212,9 +197,7 @@ async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, time
 
 async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_s: float) -> list[PageView]:
     """A fetcher of ours asked in the seeds' way: several URLs and a key with the call."""
-    from nexi.fetchers import Settings, create_fetcher
-
-    fetcher: Any = create_fetcher(name, Settings(clock=SystemClock(), api_key=api_key, **_connections()))
+    fetcher: Any = fetchers.create_fetcher(name, fetchers.Settings(clock=SystemClock(), api_key=api_key, **_connections()))
     limits = FetchLimits(timeout_s=timeout_s)
 
     async def one(url: str) -> PageView:

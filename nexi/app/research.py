@@ -6,7 +6,8 @@ The work is done by `research.orchestrator`; this file builds what it works with
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -15,15 +16,17 @@ from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
 from nexi.app.factory import built_in_llm, compare_texts
+from nexi.app.run import RunEngine
 from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
+from nexi.llm.openai.prices import price_of, price_table
 from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
 from nexi.research.estimate import estimate_cost
 from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator, PlanApproval
-from nexi.research.outline import LENGTHS
+from nexi.research.outline import LENGTHS, Section, choose_evidence
 from nexi.research.planner import Agenda, PlanningContext, render_conversation
 from nexi.research.reducer import fold
 from nexi.research.researcher import SharedResearchContext
@@ -34,17 +37,12 @@ from nexi.searcher import Searcher
 from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer, Message, PageView
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nexi.research.outline import Section
-
 __all__ = ["ResearchEngine"]
 
 TOKENS_PER_QUOTED_WORD = 2  # with its citation
 
 
-class ResearchEngine:
+class ResearchEngine(RunEngine):
     """Researchers in rounds, and a report. `state` is what the reducer makes of the facts, for every door the same.
 
     With `holds_plan` it has a `gate` and waits there with its plan until somebody settles or refuses it.
@@ -91,9 +89,6 @@ class ResearchEngine:
         most = MAX_PARALLEL_RESEARCHERS
         return min(int(limit), most) if isinstance(limit, int) and limit > 0 else most
 
-    def open_conversation(self) -> None:
-        return None  # every researcher has a conversation of its own
-
     def close_conversation(self, answer: Answer) -> None:
         """Leave the question and the report, so that a follow-up may refer to them and cite their sources."""
         session = self._environment.session
@@ -115,8 +110,6 @@ class ResearchEngine:
 
     def _estimate(self, agenda: Agenda) -> str:
         """What a plan may come to; nothing where no model is paid."""
-        from nexi.llm.openai.prices import price_of, price_table
-
         config = self._environment.config
         endpoint = config.endpoint("answer")
         if endpoint.is_extractive:
@@ -210,8 +203,6 @@ class ResearchAssembly:
         return write_report(question, headings, self._read_pages(), compare_texts, title=title, words=words)
 
     def find_evidence(self, sections: Sequence[Section], findings: Sequence[Sequence[str]]) -> list[list[PageView]]:
-        from nexi.research.outline import choose_evidence
-
         return choose_evidence(sections, findings, self._read_pages())
 
     def _read_pages(self) -> list[PageView]:

@@ -7,7 +7,7 @@ researchers work at the same time, and whether anything may leave this machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,12 +18,14 @@ from nexi.app.request import RunRequest, budget_for, check_request
 from nexi.budget import Budget
 from nexi.config import DEFAULT_CONFIG, Config
 from nexi.errors import ConfigError
+from nexi.llm.local import LocalServer, describe_server
+from nexi.llm.openai.prices import price_of, price_table
+from nexi.net.addresses import is_loopback_url
 from nexi.notices import Notice
+from nexi.ports import Clock
+from nexi.research.estimate import estimate_cost
+from nexi.routing.table import SERVICES
 from nexi.types import Approach
-
-if TYPE_CHECKING:
-    from nexi.llm.local import LocalServer
-    from nexi.ports import Clock
 
 __all__ = ["LocalModelProbe", "ModelProbe", "NoProbe", "ResolvedRun", "resolve", "resolve_config"]
 
@@ -68,14 +70,10 @@ class LocalModelProbe:
 
     async def server_at(self, base_url: str) -> LocalServer | None:
         """The server behind a loopback address; None for any other address, and where none answers in time."""
-        from nexi.net.addresses import is_loopback_url
-
         if not is_loopback_url(base_url):
             return None
         when, server = self._seen.get(base_url, (float("-inf"), None))
         if self._clock.monotonic() - when >= PROBE_AGAIN_S:
-            from nexi.llm.local import describe_server
-
             server = await describe_server(base_url, patience_s=self._patience_s)
             self._seen[base_url] = self._clock.monotonic(), server
         return server
@@ -103,9 +101,6 @@ def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) 
     """Say, before anything is spent, that a limit of a research run is below the lowest estimate; "" if it is not."""
     if request.mode != "research" or (budget.max_tokens is None and budget.max_cost is None):
         return ""
-    from nexi.llm.openai.prices import price_of, price_table
-    from nexi.research.estimate import estimate_cost
-
     endpoint = config.endpoint("answer")
     price = price_of(endpoint.model, price_table(config.prices))
     least = estimate_cost(request.depth or 1, 1, endpoint.max_context, (price.input, price.output) if price else None)
@@ -141,8 +136,6 @@ def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str
 
 def allow_services(config: Config, names: Sequence[str]) -> Config:
     """The config with these search services alone; a person of a team chooses among those of her server. Raises ConfigError."""
-    from nexi.routing.table import SERVICES
-
     open_services = tuple(name for name in names if name.removeprefix("-") in SERVICES)
     chain = (*(name for name in names if name not in open_services), *(("services",) if open_services else ()))
     if config.person:

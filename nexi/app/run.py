@@ -10,15 +10,15 @@ import asyncio
 import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
 from nexi.answers.citations import CitationBook
-from nexi.app.emit import RunEmit
+from nexi.app.emit import RunEmit, warn_of_lost_log
 from nexi.app.environment import RunEnvironment, has_store
 from nexi.app.factory import PortFactory
 from nexi.app.recorded import RecordedRun, recorded_settings
@@ -30,12 +30,14 @@ from nexi.budget import Meter
 from nexi.errors import (
     ConfigError,
     InternalError,
+    LLMError,
     NexiError,
     NoEvidenceError,
     QuestionError,
     RunTakenError,
     StoppedError,
     StoreError,
+    VerificationError,
 )
 from nexi.events import (
     TERMINAL,
@@ -54,6 +56,7 @@ from nexi.events import (
     is_fact,
     map_sources,
 )
+from nexi.history import create_entry
 from nexi.model import CallCounter
 from nexi.notices import Notice, join_sentences
 from nexi.ports import RunLog
@@ -71,15 +74,14 @@ STOP_POLL_S = 0.5
 OnEvent: TypeAlias = Callable[[Event], object]
 
 
-class RunEngine(Protocol):
-    """How a run comes to its answer."""
+class RunEngine:
+    """How a run comes to its answer. An engine inherits the steps at which it has nothing to do."""
 
-    @property
-    def gate(self) -> PlanGate | None:
-        """Where the run waits with its plan, if it does."""
+    gate: PlanGate | None = None  # where the run waits with its plan, if it does
 
     def settings(self) -> dict[str, Any]:
         """What a resumed run must know beside its request."""
+        raise NotImplementedError
 
     def open_conversation(self) -> None:
         """Put the question into the session, where the engine talks in it."""
@@ -89,6 +91,7 @@ class RunEngine(Protocol):
 
     async def answer(self) -> Answer:
         """Raises NexiError when there is no answer."""
+        raise NotImplementedError
 
     def close_conversation(self, answer: Answer) -> None:
         """Leave in the session what a follow-up may refer to."""
@@ -268,7 +271,7 @@ class Run:
         if self.recorded.log:
             await self.emit(RunResumed(len(self.recorded.facts), self.recorded.seconds))
         else:
-            request, settings = self.request, {**await self._settings(), **await self._conversation_before()}
+            request, settings = self.request, await self._settings()
             model, most = self._ports.config.endpoint("answer").model, request.limits.max_iterations or 0
             form = request_to_dict(request)
             await self.emit(RunStarted(request.question, request.effort, model, request.mode, most, settings, form))
@@ -290,27 +293,24 @@ class Run:
 
     async def _settings(self) -> dict[str, Any]:
         """What a resumed run must know beside its request."""
-        config = self._ports.config
+        config, environment, session = self._ports.config, self.environment, self.session
         chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
-        links = {"continues": self.session.last_run, **({"resumes": self.recorded.run} if self.recorded.run else {})}
-        door = {"door": self.request.door} if self.request.door else {}
-        local = {"only_local": True} if self.request.is_local else {}
-        use: dict[str, Any] = {"approach": self.environment.approach, "small_model": self.environment.is_small_model}
-        context = {"local": await self.environment.finds_knowledge(), "config": recorded_settings(config)}
-        use["chooses_passages"] = self.environment.chooses_passages
-        use["looks_up_first"] = self.environment.looks_up_first
-        numbers = {"orders_by_use": True} if self.session.book.orders_by_use else {}
-        return {**chains, **links, **door, **local, **use, **context, **numbers, **self.engine.settings()}
-
-    async def _conversation_before(self) -> dict[str, Any]:
-        """The conversation this run goes on from, kept word for word: every request of a follow-up rests on it."""
-        if not self.session.conversation or not self.request.keeps_log:
-            return {}
-        try:
-            digest = await self._ports.pages().put(json.dumps([m.to_dict() for m in self.session.conversation]))
-        except StoreError:
-            return {}  # the run is not lost for that: once resumed, it goes on from questions and answers
-        return {"conversation": {"digest": digest}}
+        settings: dict[str, Any] = {**chains, "continues": session.last_run}
+        rare = {"resumes": self.recorded.run, "door": self.request.door, "only_local": self.request.is_local}
+        settings |= {name: value for name, value in rare.items() if value}
+        settings["approach"], settings["small_model"] = environment.approach, environment.is_small_model
+        settings["chooses_passages"] = environment.chooses_passages
+        settings["looks_up_first"] = environment.looks_up_first
+        settings["local"], settings["config"] = await environment.finds_knowledge(), recorded_settings(config)
+        if session.book.orders_by_use:
+            settings["orders_by_use"] = True
+        settings |= self.engine.settings()
+        if session.conversation and self.request.keeps_log:
+            # word for word, as every request of a follow-up rests on it; without it, a resumed run has questions and answers
+            with suppress(StoreError):
+                digest = await self._ports.pages().put(json.dumps([m.to_dict() for m in session.conversation]))
+                settings["conversation"] = {"digest": digest}
+        return settings
 
     async def _answer(self) -> Answer:
         """The engine's answer, while another process may ask for a stop with a file."""
@@ -337,9 +337,8 @@ class Run:
         self.engine.close_conversation(answer)
         self.session.last_run = self.id
         keeps_history = self.request.keeps_history and not self._ports.config.is_for_guests
-        failures = await asyncio.to_thread(self._add_to_history, answer) if keeps_history else []
-        for warning in failures:
-            await self.emit(warning)
+        if keeps_history and (failure := await asyncio.to_thread(self._add_to_history, answer)):
+            await self.emit(failure)
         if answer.review:
             await self.emit(AnswerChecked(answer.review))
         # faults beside the answer, such as a full disk: a door that shows only the end of a run shows them, too
@@ -372,9 +371,7 @@ class Run:
         await self._fail(StoppedError(Notice("run.cancelled", "the search was cancelled")), StopReason.CANCELLED)
         await self.emit.log.close()
 
-    def _add_to_history(self, answer: Answer) -> list[Warned]:
-        from nexi.history import create_entry
-
+    def _add_to_history(self, answer: Answer) -> Warned | None:
         entry = create_entry(
             query=self.question,
             answer=answer.text,
@@ -392,8 +389,8 @@ class Run:
             message = join_sentences(
                 Notice("answer.not_in_history", "the answer is not in the history: {error}", error=str(error)), error.fix
             )
-            return [Warned("history_not_kept", message, cause=error.fix)]
-        return []
+            return Warned("history_not_kept", message, cause=error.fix)
+        return None
 
     def _seconds(self) -> float:
         return round(self._ports.clock.monotonic() - self._started + self.recorded.seconds, 3)
@@ -402,15 +399,16 @@ class Run:
 class RunOpening:
     """A run to enter: `async with nexi.run(request) as run`. Leaving the block cancels the engine and awaits its clean-up."""
 
-    def __init__(self, prepare: Callable[[], Awaitable[Run]], closing: Callable[[], Awaitable[None]] | None = None) -> None:
-        self._prepare, self._closing = prepare, closing
+    def __init__(self, prepare: Callable[[], Awaitable[Run]], closing: AsyncExitStack | None = None) -> None:
+        """`closing` is what `prepare` opens for the life of the run."""
+        self._prepare, self._closing = prepare, closing or AsyncExitStack()
         self._run: Run | None = None
 
     async def __aenter__(self) -> Run:
         try:
             self._run = run = await self._prepare()
         except BaseException:
-            await self._close()
+            await self._closing.aclose()
             raise
         run.start()  # in one step with its log, so that nothing can come between
         return run
@@ -422,17 +420,13 @@ class RunOpening:
             if self._run:
                 await self._run.close()
         finally:
-            await self._close()
+            await self._closing.aclose()
 
     async def drive(self, on_event: OnEvent | None = None) -> RunResult:
         """The run from its first event to its last. Raises the run's error when it has no answer."""
         async with self as run:
             await run.drive(on_event)
             return run.result()
-
-    async def _close(self) -> None:
-        if self._closing:
-            await self._closing()
 
 
 def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) -> tuple[RunLog, Warned | None]:
@@ -444,11 +438,7 @@ def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) ->
     try:
         return ports.runs().create(), None
     except StoreError as error:
-        return MemoryRunLog(), Warned(
-            "log_not_kept",
-            join_sentences(Notice("run.not_kept", "this run is not kept: {error}", error=str(error)), error.fix),
-            cause=error.fix,
-        )
+        return MemoryRunLog(), warn_of_lost_log(error)
 
 
 def result_of(run_id: str, facts: Sequence[Fact], session: Session | None = None) -> RunResult:
@@ -466,8 +456,6 @@ def result_of(run_id: str, facts: Sequence[Fact], session: Session | None = None
 
 def error_of(end: RunFailed) -> NexiError:
     """The error a terminal fact stands for."""
-    from nexi.errors import LLMError, VerificationError
-
     classes = (NoEvidenceError, VerificationError, ConfigError, QuestionError, StoppedError, InternalError)
     kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in classes}
     kind = kinds.get(end.code, LLMError if end.stop is StopReason.API_ERROR else NexiError)

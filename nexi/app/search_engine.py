@@ -8,16 +8,14 @@ from typing import Any
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import wanted_tools
+from nexi.app.run import RunEngine
 from nexi.config import get_system_prompt
-from nexi.events import Fact
 from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer
 
 
-class SearchEngine:
-    """Answers with the agent's loop over the session of its run."""
-
-    gate = None
+class SearchEngine(RunEngine):
+    """Answers with the agent's loop over the session of its run, into which the loop writes its turns."""
 
     def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
@@ -34,9 +32,6 @@ class SearchEngine:
         prompt = get_system_prompt(request.effort, iterations, today=environment.today, config=config)
         environment.session.set_instructions(prompt + environment.instructions)
         environment.session.add_question(environment.question)
-
-    def observe(self, fact: Fact) -> None:
-        return None
 
     async def answer(self) -> Answer:
         return await run_in_group(self._answer)
@@ -57,6 +52,3 @@ class SearchEngine:
         await components.reader.report_prefetch()
         await indexer.close(at_once=environment.stop.is_set())
         return raise_error(outcome)
-
-    def close_conversation(self, answer: Answer) -> None:
-        return None  # the loop has written its turns into the session

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from msgspec.structs import replace
 
+from nexi.app.factory import PortFactory
 from nexi.app.knowledge import Knowledge, open_knowledge_of
 from nexi.app.request import RunRequest
 from nexi.errors import NexiError
 from nexi.ports import KnowledgeStore
 from nexi.types import EVERYTHING, SPACE_TAG, Passage, Scope, Space, StoredSource, StoreStats, Vector
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
 
 __all__ = [
     "enter_space",

@@ -10,12 +10,12 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.follow_ups import AnswerPage, make_follow_ups
+from nexi.app.assembly import Nexi
 from nexi.app.gate import open_gate
 from nexi.app.request import budget_for
 from nexi.app.resume import request_to_resume
@@ -26,9 +26,6 @@ from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured import ranking
 from nexi.types import Message
-
-if TYPE_CHECKING:
-    from nexi.app.assembly import Nexi
 
 MAX_QUESTIONS = 3
 ANSWER_CHARS = 6_000

@@ -12,28 +12,32 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.answers.document import Document
 from nexi.answers.papers import mark_title
+from nexi.app.assembly import Nexi
 from nexi.app.emit import QuietEmit
+from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
+from nexi.app.knowledge import Knowledge
+from nexi.app.local import LocalBackend
 from nexi.app.pages import long_page_limits, read_page
+from nexi.app.pair_models import open_text_judge
 from nexi.app.request import budget_for
 from nexi.app.verification import PageArchive, VerifyRequest, document_of, nothing_to_verify, read_text
+from nexi.checking.audit import check_citations
+from nexi.checking.judge import Judge
+from nexi.checking.recheck import Basis, SourceState, Verification, check_document, describe_failure, recheck, say_all
+from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
+from nexi.text.chunking import headings_of
+from nexi.text.wordforms import word_terms
 from nexi.types import Page, Paper, Query, Source
 from nexi.urls import dedup_key, find_doi, is_web_url
-
-if TYPE_CHECKING:
-    from nexi.answers.document import Document
-    from nexi.app.assembly import Nexi
-    from nexi.app.factory import PortFactory
-    from nexi.app.knowledge import Knowledge
-    from nexi.checking.judge import Judge
-    from nexi.checking.recheck import Basis, SourceState, Verification
 
 __all__ = ["TextCheck"]
 
@@ -77,8 +81,6 @@ class TextCheck:
             return await self._audit(document)
         if request.against or request.web or not (document.sources or document.lost):
             return await self._check_against_others(document)
-        from nexi.checking.recheck import recheck
-
         texts = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
         pages = await fetch_pages(document.sources, fetch_fresh) if is_fetched else None
@@ -127,8 +129,6 @@ class TextCheck:
         return {source.number: await archive.text(source) for source in document.sources}
 
     def _open_judge(self) -> Judge | None:
-        from nexi.app.pair_models import open_text_judge
-
         return open_text_judge(self._ports, self._gate)
 
     def _deadline(self) -> float:
@@ -152,9 +152,6 @@ class TextCheck:
     # an audit
 
     async def _audit(self, document: Document) -> Verification:
-        from nexi.checking.audit import check_citations
-        from nexi.checking.recheck import SourceState, describe_failure
-
         if not (document.sources or document.lost):
             uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
             raise nothing_to_verify(uncited, "check it against pages with --against, or with --web")
@@ -177,9 +174,6 @@ class TextCheck:
     # a text without citations
 
     async def _check_against_others(self, document: Document) -> Verification:
-        from nexi.checking.recheck import check_document, describe_failure, say_all
-        from nexi.checking.sentences import read_answer
-
         texts = await self._read_stored(document)
         sentences = [s.plain for s in read_answer(document.text) if s.is_claim and not s.numbers]
         if not sentences and not document.sources:
@@ -257,8 +251,6 @@ class TextCheck:
 
     async def _find_known(self, knowledge: Knowledge, sentences: Sequence[str]) -> tuple[Page, ...]:
         """The stored pages that most searches for groups of sentences bring up."""
-        from nexi.app.local import LocalBackend
-
         backend = LocalBackend(knowledge, self._gate)
         votes: Counter[str] = Counter()
         for group in _group_sentences(sentences, MAX_KNOWN_QUERIES):
@@ -269,9 +261,6 @@ class TextCheck:
 
     async def _search_web(self, document: Document, sentences: Sequence[str]) -> _Evidence:
         """The first pages of a search for each group of sentences, read."""
-        from nexi.checking.recheck import say_all
-        from nexi.text.chunking import headings_of
-
         if self._request.is_local:
             raise ConfigError("--web cannot search within the local scope", fix="leave --local or --web out")
         groups = _group_sentences(sentences, MAX_SEARCHES)
@@ -313,8 +302,6 @@ async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page
 
 
 def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:
-    from nexi.checking.recheck import SourceState
-
     if text is None:
         return SourceState(source, "missing", "no stored text of this page was found")
     return SourceState(source, "fresh" if is_new else "stored", digest=source.digest)
@@ -328,8 +315,6 @@ def _group_sentences(sentences: Sequence[str], most: int) -> list[Sequence[str]]
 
 def _build_query(sentences: Sequence[str], topic: str) -> str:
     """The words of some sentences that tell most: names and numbers first, then long words, in their order."""
-    from nexi.text.wordforms import word_terms
-
     words = list(dict.fromkeys(word for text in (topic, *sentences) for word in _WORD.findall(text) if word_terms(word)))
     names = {word for text in sentences for word in _WORD.findall(text)[1:] if word[0].isupper() or word[0].isdigit()}
     best = sorted(words, key=lambda word: (word not in names, -len(word)))[:MAX_QUERY_WORDS]

@@ -11,30 +11,26 @@ import hashlib
 from collections.abc import Callable, Sequence
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from nexi.app.documents import files_in, read_document
 from nexi.app.emit import QuietEmit
-from nexi.app.factory import compare_texts
+from nexi.app.factory import PortFactory, compare_texts
 from nexi.app.gate import open_gate
 from nexi.app.intake import Step, place_of
 from nexi.app.pages import long_page_limits, read_page
 from nexi.app.request import RunLimits, budget_for
 from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
 from nexi.files import replace_file
+from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.tables.cells import Cell, Column, Row, ValueTable, parse_columns, place_quote
 from nexi.tables.picking import Saying, choose_labelled, choose_saying, list_labelled, list_sentences, pick_value
 from nexi.tables.reading import ask_row
 from nexi.types import Page
 from nexi.urls import is_web_url
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
-    from nexi.ports import LLM
 
 __all__ = ["TableRequest", "TableWork"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,13 +16,11 @@ from nexi.answers.document import Document, build_answer_document, read_answer, 
 from nexi.app.request import RunLimits
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered, find_end, map_sources
+from nexi.fetchers.cache import PageCache, cache_key
 from nexi.ports import HistoryStore, RunStore
 from nexi.runs.log_format import DamagedLogError
 from nexi.types import Source, content_digest
 from nexi.urls import dedup_key, is_web_url
-
-if TYPE_CHECKING:
-    from nexi.fetchers.cache import PageCache
 
 
 class Target(Struct, frozen=True):
@@ -90,8 +87,6 @@ class PageArchive:
         yield from (run.id for run in self._runs.list_runs() if run.id != first)
 
     def _cached_text(self, source: Source) -> str | None:
-        from nexi.fetchers.cache import cache_key
-
         for name in self._fetchers if is_web_url(source.url) else ():
             entry = self._cache.get(cache_key(name, source.url))
             if entry and source.digest in ("", content_digest(entry.page.text)):

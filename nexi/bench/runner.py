@@ -9,18 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nexi.app import Nexi, RunRequest
 from nexi.bench.questions import BenchQuestion
 from nexi.bench.results import BenchRow, Results
 from nexi.errors import ConfigError, NexiError
 from nexi.events import RunFailed
 from nexi.types import Usage
-
-if TYPE_CHECKING:
-    from nexi.app import Nexi, RunRequest
 
 OnAnswer = Callable[[BenchQuestion, BenchRow], None]
 

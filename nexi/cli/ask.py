@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import Interrupts, exit_unless_answered
+from nexi.cli.flags import AskFlags
 from nexi.cli.stdin import append_piped_text, read_question
 from nexi.output import answer_json, is_tty, print_json, write
-
-if TYPE_CHECKING:
-    from nexi.cli.flags import AskFlags
 
 
 def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
@@ -15,11 +15,7 @@ from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.events import RunFinished, find_end, find_review
 from nexi.output import print_json, set_plain_mode, write
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nexi.types import Review, Source
+from nexi.types import Review, Source
 
 
 @click.command("evidence", context_settings=HELP)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_warning, write
-
-if TYPE_CHECKING:
-    pass
 
 SCHEMA = "nexi-page-1"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import asdict
@@ -17,9 +17,7 @@ from nexi.errors import NoEvidenceError
 from nexi.output import clean_line, print_json, print_warning, write
 from nexi.routing.table import SERVICES
 from nexi.routing.unreachable import explain_unreachable
-
-if TYPE_CHECKING:
-    from nexi.types import SearchOutcome
+from nexi.types import SearchOutcome
 
 SCHEMA = "nexi-hits-1"
 MAX_SNIPPET_CHARS = 500

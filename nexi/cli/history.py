@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Sequence
 from itertools import count, groupby, islice
-from typing import TYPE_CHECKING
 
 import click
 
@@ -27,16 +26,14 @@ from nexi.app.history import (
 )
 from nexi.cli.completion import complete_history, complete_space
 from nexi.cli.exits import report_errors
+from nexi.cli.flags import HistoryFlags, OutputFlags
 from nexi.cli.options import HELP, combine_options, json_option
 from nexi.config import load_config, nexi_home
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, decode
 from nexi.files import lines_from_end
 from nexi.output import clean_line, print_json, print_success, write
-
-if TYPE_CHECKING:
-    from nexi.cli.flags import HistoryFlags, OutputFlags
-    from nexi.types import Source
+from nexi.types import Source
 
 MAX_FACTS_READ = 20  # from the end of a log
 SCHEMA = "nexi-history-1"

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -39,10 +39,6 @@ from nexi.config import (
 )
 from nexi.errors import ConfigError
 from nexi.output import print_json, print_note, print_success, print_warning, write
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
 

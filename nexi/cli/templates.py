@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
 from nexi.cli.exits import report_errors
+from nexi.cli.flags import AskFlags
 from nexi.cli.options import json_option
 from nexi.config import nexi_home
 from nexi.errors import ConfigError
 from nexi.files import is_existing_file
 from nexi.output import print_json, write
-
-if TYPE_CHECKING:
-    from nexi.cli.flags import AskFlags
 
 __all__ = ["apply_template", "list_templates", "system_prompt_of", "templates_command"]
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp.server.mcpserver import MCPServer
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, Resource, ResourceTemplateReference
 
 from nexi.answers.export_formats import EXPORT_FORMATS, ExportFormat
+from nexi.app import RunSummary
+from nexi.app.hosting import RunHost, RunSnapshot
 from nexi.errors import StoreError
 from nexi.events import SourceNumbered, encode
 from nexi.exports import export_run
 from nexi.mcp import _views
 from nexi.output import answer_json
-
-if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
-
-    from nexi.app import RunSummary
-    from nexi.app.hosting import RunHost, RunSnapshot
 
 JSON, MARKDOWN, LINES = "application/json", "text/markdown", "application/jsonl"
 NAME_CHARS = 80

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import clean_address, clean_title
+from nexi.app import RunResult, RunSummary
+from nexi.app.hosting import RunSnapshot
 from nexi.app.report import report_text
 from nexi.mcp import _schemas
 from nexi.output.proof import figures_line
 from nexi.output.verification import verification_json
 from nexi.output.verification import verification_markdown as verification_markdown
+from nexi.types import Page, SearchOutcome, Source, Space
 
 if TYPE_CHECKING:
-    from nexi.app import RunResult, RunSummary
-    from nexi.app.hosting import RunSnapshot
     from nexi.checking.recheck import Verification
-    from nexi.types import Page, SearchOutcome, Source, Space
 
 MAX_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")

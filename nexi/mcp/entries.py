@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.config import nexi_home
 from nexi.errors import StoreError
 from nexi.files import replace_file, store_error
 
@@ -53,8 +54,6 @@ def place_of(client: str) -> Path:
 
 def _build_entry() -> dict[str, Any]:
     """How a client starts the server: this very Python, since a desktop program has another PATH."""
-    from nexi.config import nexi_home
-
     home, usual = nexi_home(), nexi_home({"HOME": str(Path.home()), "USERPROFILE": str(Path.home())})
     entry: dict[str, Any] = {"command": sys.executable, "args": ["-m", "nexi.mcp_server_cli"]}
     return entry if home == usual else {**entry, "env": {"NEXI_HOME": str(home)}}

@@ -18,6 +18,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from nexi.app.owner_token import OwnerToken
 from nexi.errors import ConfigError
 from nexi.mcp.server import NexiServer
+from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -62,8 +63,6 @@ class HttpDoor:
 
 def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
     """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
-    from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
-
     local = is_loopback_host(host)
     if token and len(token) < MIN_TOKEN_CHARS and not (local or guarded):
         raise ConfigError(

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nexi.errors import NexiError, StoppedError
 from nexi.output.streams import columns_of, open_console, takes_colors, write, write_raw
-from nexi.text.controls import clean_line, escape_json
+from nexi.output.wrapping import wrap_text
+from nexi.text.controls import clean_line, clean_text, escape_json
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
-    from nexi.errors import NexiError
     from nexi.types import Source
 
 ANSWER_SCHEMA = "nexi-answer-1"
@@ -113,8 +114,6 @@ def create_progress_callback(verbose: bool = False, plain: bool | None = None) -
 
 def print_failure(error: NexiError, *, as_json: bool = False) -> None:
     """Print an error with its cause and fix, as a JSON object on stdout with `as_json`."""
-    from nexi.errors import StoppedError
-
     if as_json:
         return print_json({"error": str(error), "code": error.code, "fix": error.fix})
     if isinstance(error, StoppedError):  # the user's own wish is no error
@@ -167,9 +166,6 @@ def print_note(message: str, plain: bool | None = None, style: str = "") -> None
     if not takes_colors(sys.stderr, plain):
         return write(message + "\n", sys.stderr)
     from rich.text import Text
-
-    from nexi.output.wrapping import wrap_text
-    from nexi.text.controls import clean_text
 
     wrapped = wrap_text(clean_text(message), columns_of(sys.stderr))
     return open_console("stderr").print(Text(wrapped, style=style), soft_wrap=True)

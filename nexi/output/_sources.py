@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import asdict
 
-if TYPE_CHECKING:
-    from nexi.types import Conflict, Source
+from nexi.types import Conflict, Source
 
 
 def source_json(source: Source, work: int = 0) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexi.output._sites import site_of
 from nexi.output._sources import source_json
@@ -13,9 +13,7 @@ from nexi.output.streams import columns_of, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
 from nexi.text.controls import clean_line
 from nexi.text.plain import strip_heading_marks
-
-if TYPE_CHECKING:
-    from nexi.types import Claim, Evidence, Review, Source
+from nexi.types import Claim, Evidence, Review, Source
 
 EVIDENCE_SCHEMA = "nexi-evidence-1"
 CONTEXT_CHARS = 160  # before and after a passage

@@ -6,16 +6,14 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexi.answers.answered import describe_answered
 from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
 from nexi.text.controls import clean_line
-from nexi.types import STANDINGS
-
-if TYPE_CHECKING:
-    from nexi.types import Answered, Claim, Evidence, Proof, Review
+from nexi.text.plain import plain
+from nexi.types import STANDINGS, Answered, Claim, Evidence, Proof, Review
 
 MAX_SPAN_CHARS = 300
 GOOD = ("supported", "found")
@@ -192,8 +190,6 @@ def describe_evidence(evidence: Evidence) -> str:
 
 def plain_passage(evidence: Evidence) -> str:
     """The passage as a reader sees it, on one line: the marks of Markdown and the addresses of links are left out."""
-    from nexi.text.plain import plain
-
     return clean_line(plain(_MARKUP.sub(r"\1", evidence.span)).text)
 
 

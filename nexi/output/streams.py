@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
+from nexi.output.wrapping import wrap_text
 from nexi.text.controls import clean_text
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ def write(text: str, stream: Any = None) -> None:
     stream = sys.stdout if stream is None else stream
     text = clean_text(text)
     if columns := columns_of(stream):
-        from nexi.output.wrapping import wrap_text
-
         text = wrap_text(text, columns)
     write_raw(text, stream)
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.output.proof import GOOD, VERDICT_WORDS, claim_json, evidence_line, proof_json
 from nexi.text.controls import clean_line
-from nexi.types import STANDINGS
+from nexi.types import STANDINGS, Claim
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import CitationFigures, SourceState, Verification
-    from nexi.types import Claim
 
 VERIFICATION_SCHEMA = "nexi-verification-1"
 AUDIT_SCHEMA = "nexi-audit-1"

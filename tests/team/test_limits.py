@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from nexi import cli
 from nexi.app import SystemClock
-from nexi.app.limited_model import LimitedModel
+from nexi.app.factory import LimitedModel
 from nexi.config import Config
 from nexi.errors import BackendError, NexiError
 from nexi.fetchers import Settings
