@@ -5,7 +5,7 @@ decide nothing: they call `Nexi`, follow the events of its runs and show what ca
 only when a server is made. The rest of nexi uses the names below and imports none of the modules.
 
     server = create_server(nexi)          # stdio: await server.run_stdio_async()
-    door = HttpDoor(nexi)                 # HTTP: door.app at /mcp, inside `async with door.running()`
+    door = HttpDoor(nexi)                 # HTTP: door.app at /mcp, inside `async with door.run_sessions()`
 """
 
 from __future__ import annotations

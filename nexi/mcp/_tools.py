@@ -28,16 +28,25 @@ from nexi.app.hosting import RunHost, RunSnapshot
 from nexi.app.request import RunScope
 from nexi.app.spaces import find_own_space
 from nexi.errors import BackendError, QuestionError, ResearchError
-from nexi.mcp import _knowledge, _schemas, _views
+from nexi.mcp import _schemas, _views
 from nexi.mcp._progress import ProgressReporter, run_cancellable_once
 from nexi.mcp._resources import export_file, read_run
 from nexi.output.value_table import table_json, table_markdown
+from nexi.output.verification import verification_json, verification_markdown
 from nexi.types import Query
 from nexi.urls import is_web_url
 
 MAX_SECONDS = 3600
 POLL_S = 0.5
 MAX_CHARS = 200_000
+
+AGENTIC_SETTINGS = (
+    "completeness_threshold",
+    "max_iterations",
+    "max_urls_per_iteration",
+    "url_score_threshold",
+    "use_search_hints",
+)
 
 Effort = Literal["s", "m", "l"]
 FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
@@ -156,7 +165,9 @@ class Tools:
             "use_search_hints": use_search_hints,
         }
         teller = ProgressReporter(ctx)
-        response: dict[str, Any] = await run_cancellable_once(_knowledge.search_agentic(self._nexi, query, options, teller))
+        request = RunRequest(query, mode="agentic", agentic=options, door="mcp", keeps_log=False)
+        result = await run_cancellable_once(self._nexi.run(request).drive(teller.handle_event))
+        response = json.loads(result.answer.text)
         return _tool_result(json.dumps(response, ensure_ascii=False, indent=2), _schemas.AgenticResult.model_validate(response))
 
     async def nexi_find(
@@ -282,16 +293,14 @@ class Tools:
         reply = _tool_result(report.report or _views.waiting_message(report), report)
         if not report.report or format == "md":
             return reply
-        return reply.model_copy(update={"content": [await self._embed_export(run_id, format)]})
-
-    async def _embed_export(self, run_id: str, form: str) -> EmbeddedResource:
-        export_format, uri = EXPORT_FORMATS[form], f"nexi://exports/{run_id}/{form}"
-        body = await export_file(self._host, run_id, form)
+        export_format, body = EXPORT_FORMATS[format], await export_file(self._host, run_id, format)
+        uri, kind = f"nexi://exports/{run_id}/{format}", export_format.media_type
+        resource: TextResourceContents | BlobResourceContents
         if export_format.is_text:
-            text = TextResourceContents(uri=uri, mime_type=export_format.media_type, text=body.decode())
-            return EmbeddedResource(type="resource", resource=text)
-        blob = BlobResourceContents(uri=uri, mime_type=export_format.media_type, blob=base64.b64encode(body).decode())
-        return EmbeddedResource(type="resource", resource=blob)
+            resource = TextResourceContents(uri=uri, mime_type=kind, text=body.decode())
+        else:
+            resource = BlobResourceContents(uri=uri, mime_type=kind, blob=base64.b64encode(body).decode())
+        return reply.model_copy(update={"content": [EmbeddedResource(type="resource", resource=resource)]})
 
     async def _wait_for_run(self, teller: ProgressReporter, run_id: str, wait_s: float) -> RunSnapshot:
         clock = self._nexi.clock
@@ -363,10 +372,8 @@ class Tools:
         request = VerifyRequest(target, pages, web, audit, refetch, only_local)
         verification = await run_cancellable_once(self._nexi.verify(request))
         name = target.id or target.url or "the text"
-        return _tool_result(
-            _views.verification_markdown(verification, name, strict=strict),
-            _views.show_verification(verification, name, strict=strict),
-        )
+        checked = _schemas.Checked.model_validate(verification_json(verification, name, strict=strict))
+        return _tool_result(verification_markdown(verification, name, strict=strict), checked)
 
     async def nexi_table(
         self,
@@ -398,8 +405,25 @@ class Tools:
         """Read pages and keep them in the knowledge store, where nexi_search and agentic_search look first."""
         if space:
             tags = [*tags, (await find_own_space(self._nexi.ports, space)).tag]
-        outcome = await run_cancellable_once(_knowledge.index_pages(self._nexi, urls, tags, ProgressReporter(ctx)))
+        outcome = await run_cancellable_once(self._index_pages(urls, tags, ProgressReporter(ctx)))
         return _tool_result(_views.indexed_markdown(outcome), outcome)
+
+    async def _index_pages(self, urls: Sequence[str], tags: Sequence[str], teller: ProgressReporter) -> _schemas.Indexed:
+        """Files of this machine are not taken: what a model asks for may have come out of a web page."""
+        from nexi.app.intake import DocumentIndexing, Step
+
+        steps: list[Step] = []
+        for url in urls:
+            if not is_web_url(url):
+                fix = "give full web addresses; index your own files with `nexi index PATH`"
+                raise QuestionError(f"{url[:200]!r} is not the address of a web page", fix=fix)
+        taking = DocumentIndexing(self._nexi, self._nexi.knowledge(), tags=tags, on_step=steps.append)
+        for number, url in enumerate(urls, 1):
+            await taking.take(url)
+            await teller.report_progress(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
+        figures = taking.taken.as_json()
+        counts = {name: figures[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
+        return _schemas.Indexed(pages=[_schemas.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps], **counts)
 
 
 def _tool_result(text: str, value: BaseModel) -> CallToolResult:

@@ -16,12 +16,10 @@ from nexi.app.hosting import RunSnapshot
 from nexi.app.report import report_text
 from nexi.mcp import _schemas
 from nexi.output.proof import figures_line
-from nexi.output.verification import verification_json
-from nexi.output.verification import verification_markdown as verification_markdown
 from nexi.types import Page, SearchOutcome, Source, Space
 
 if TYPE_CHECKING:
-    from nexi.checking.recheck import Verification
+    pass
 
 MAX_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -188,10 +186,6 @@ def waiting_message(report: _schemas.ResearchReport) -> str:
     if report.state == "stopped":
         return f"Run {report.id} was stopped before it had a report; resume it with `nexi resume {report.id}`."
     return f"Run {report.id} was cut off before it ended; resume it with `nexi resume {report.id}`."
-
-
-def show_verification(verification: Verification, target: str, *, strict: bool) -> _schemas.Checked:
-    return _schemas.Checked.model_validate(verification_json(verification, target, strict=strict))
 
 
 def run_listed(run: RunSummary) -> dict[str, Any]:

@@ -37,25 +37,24 @@ PATH = "/mcp"
 MAX_BODY_BYTES = 2_000_000
 MAX_SESSIONS = 1000
 ORIGINS = ("http://{host}:*", "http://{host}", "https://{host}:*", "https://{host}")
+REFUSAL = "a token is needed: send Authorization: Bearer and what `nexi token` prints on the server (NEXI_TOKEN, if it is set)"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class HttpDoor:
-    """`app` serves one path; it works inside `async with door.running()`, which owns the sessions and the research."""
+    """`app` serves one path, as in `Route("/mcp", endpoint=door.app)`.
+
+    It works inside `async with door.run_sessions()`, which owns the sessions and the research.
+    """
 
     def __init__(self, nexi: Nexi, *, host: str = "127.0.0.1", token: str = "", guarded: bool = False) -> None:
         """Raises ConfigError for an address that needs a token and has none, StoreError if the owner's cannot be kept."""
         self.server = NexiServer(nexi)
-        self._whole = build_http_app(self.server, host=host, token=token, guarded=guarded)
+        self.app = build_http_app(self.server, host=host, token=token, guarded=guarded)
         if not (token or guarded):
             owner = OwnerToken(nexi.config.state_dir)
             owner.ensure()
-            self._whole = _TokenGate(self._whole, owner.is_token)
-
-    @property
-    def app(self) -> App:
-        """The endpoint itself, for `Route("/mcp", endpoint=door.app)`."""
-        return self._whole
+            self.app = _TokenGate(self.app, owner.is_token)
 
     def run_sessions(self) -> AbstractAsyncContextManager[None]:
         return self.server.session_manager.run()
@@ -98,25 +97,19 @@ class _TokenGate:
     """Lets in who sends `Authorization: Bearer TOKEN`."""
 
     def __init__(self, app: App, is_token: Callable[[str], bool]) -> None:
-        self._app = app
-        self._is_token = is_token
+        self._app, self._is_token = app, is_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_known(scope):
-            return await _send_refusal(send)
-        return await self._app(scope, receive, send)
+        if scope["type"] != "http" or self._is_known(scope):
+            return await self._app(scope, receive, send)
+        answer = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": REFUSAL}}
+        body = json.dumps(answer).encode()
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        return await send({"type": "http.response.body", "body": body})
 
     def _is_known(self, scope: Scope) -> bool:
         header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, secret = header.partition(b" ")
         return kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))
-
-
-async def _send_refusal(send: Send) -> None:
-    message = (
-        "a token is needed: send Authorization: Bearer and what `nexi token` prints on the server (NEXI_TOKEN, if it is set)"
-    )
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": message}}).encode()
-    headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 401, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

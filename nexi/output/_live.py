@@ -1,6 +1,6 @@
 """A display at the bottom of a terminal that is redrawn several times a second.
 
-`region` and `panel` define its content; rich is imported only if there is a terminal to draw on.
+`screen` and `panel` define its content; rich is imported only if there is a terminal to draw on.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 REDRAWS_PER_S = 8
+ROWS_BELOW = 3  # the blank line above, the status line, and the cursor line
 
 
 class LiveDisplay(ABC):
@@ -23,6 +24,7 @@ class LiveDisplay(ABC):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
+        self._body, self._is_apart = "", False
 
     def start(self) -> None:
         if self._live is None:
@@ -39,7 +41,7 @@ class LiveDisplay(ABC):
             )
             self._live.start(refresh=True)
 
-    def stop(self) -> None:
+    def end(self) -> None:
         live, self._live = self._live, None
         if live is not None:
             live.stop()
@@ -48,10 +50,28 @@ class LiveDisplay(ABC):
     def pause_drawing(self) -> Iterator[None]:
         """Remove the display while permanent output is written."""
         was_there = self._live is not None
-        self.stop()
+        self.end()
         yield
         if was_there:
             self.start()
+
+    def show_tail(self, text: str, *, apart: bool = False) -> None:
+        """Show the unfinished end of the answer in Markdown; `apart` puts a blank line above it."""
+        self._body, self._is_apart = text, apart
+
+    def draw_tail(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw as much of the end of the answer as fits."""
+        from rich.segment import Segment
+
+        from nexi.output._markdown import render_markdown
+
+        if not self._body.strip():
+            return
+        if self._is_apart:
+            yield Segment.line()
+        for line in render_markdown(self._body).lines(console, options)[-max(1, console.size.height - ROWS_BELOW) :]:
+            yield from line
+            yield Segment.line()
 
     @abstractmethod
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from nexi.output._sites import site_of
+from nexi.output._sources import site_of
 from nexi.output.blocks import BlockStream
 from nexi.text.controls import clean_line, clean_text
 from nexi.types import Source

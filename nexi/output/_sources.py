@@ -1,4 +1,4 @@
-"""The sources of an answer and their conflicts, as JSON."""
+"""The sources of an answer: their sites, and they and their conflicts as JSON."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nexi.types import Conflict, Source
+from nexi.urls import host_of
+
+
+def site_of(url: str) -> str:
+    """The host without `www.`; the URL itself if it has no host."""
+    try:
+        return host_of(url).removeprefix("www.") or url
+    except ValueError:
+        return url
 
 
 def source_json(source: Source, work: int = 0) -> dict[str, Any]:
     """A source; `link` opens it at its evidence, author and date are what the page states, `work` is the first of its work."""
     about = source.imprint
-    record = {"paper": asdict(about.paper)} if about.paper else {}
     return {
         "n": source.number,
         "url": source.url,
@@ -24,7 +32,7 @@ def source_json(source: Source, work: int = 0) -> dict[str, Any]:
         "modified": about.updated,
         "site": about.site,
         "accessed": about.accessed,
-        **record,
+        **({"paper": asdict(about.paper)} if about.paper else {}),
         **({"same_work_as": work} if work and work != source.number else {}),
     }
 

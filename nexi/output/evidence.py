@@ -6,8 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nexi.output._sites import site_of
-from nexi.output._sources import source_json
+from nexi.output._sources import site_of, source_json
 from nexi.output.proof import GOOD, claim_json, describe_evidence, plain_passage, verdict_words
 from nexi.output.streams import columns_of, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text

@@ -7,7 +7,7 @@ agree. A resumed run starts with the state it had.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nexi.app.research_state import UNITS_PER_RESEARCHER, Researcher, ResearchState, reduce
@@ -67,15 +67,22 @@ class _Panel(LiveDisplay, ProgressDisplay):
     """The header and one line for each researcher, redrawn; details go above it."""
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
+        super().__init__(open_console("stderr"))
         self._state, self._status = state, ""
-        self._body, self._apart = "", False
         self._details = ProgressLines(verbose=True) if verbose else None
         self._clock, self._started = clock, clock()
-        self._stopwatch = _TaskTimes(clock)
-        super().__init__(open_console("stderr"))
+        # when each researcher called a model first, and when it ended
+        self._began: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
 
     def show_event(self, event: Event) -> None:
-        self._stopwatch.note_event(event)
+        match event:
+            case ModelAsked(agent=name) if name:
+                self._began.setdefault(name, self._clock())
+            case ResearcherReported(researcher=name) | ResearcherFailed(researcher=name):
+                self._ended[name] = self._clock()
+            case ResearcherStarted(researcher=name):  # again, after a failure
+                self._ended.pop(name, None)
         if is_fact(event):
             self._state = reduce(self._state, event)
         elif isinstance(event, StatusDelta):
@@ -88,68 +95,33 @@ class _Panel(LiveDisplay, ProgressDisplay):
                 self._details.show_event(event)
         self.start()
 
-    def show_tail(self, text: str, *, apart: bool = False) -> None:
-        self._body, self._apart = text, apart
-
-    def end(self) -> None:
-        self.stop()
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        head = Text(
-            format_headline(self._state, self._clock() - self._started, self._status),
-            style="bold",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+        seconds = self._clock() - self._started
+        head = Text(format_headline(self._state, seconds, self._status), style="bold", no_wrap=True, overflow="ellipsis")
         if self._body.strip():
-            from nexi.output._region import _draw_tail
-
-            yield from _draw_tail(self._body, self._apart, console, options)
+            yield from self.draw_tail(console, options)
             yield head
             return
         yield head
         is_plain = not console.encoding.startswith("utf")
         room = max(1, console.size.height - 3)
-        rows = [*self._researcher_rows(is_plain), *((f" · {_format_waiting(t)}", "dim") for t in self._state.pending_tasks)]
+        rows = [self._describe_row(researcher, is_plain) for researcher in self._state.researchers]
+        rows += [(f" · {_format_waiting(task)}", "dim") for task in self._state.pending_tasks]
         for row, style in rows[-room:]:
             yield Text(row, style=style, no_wrap=True, overflow="ellipsis")
 
-    def _researcher_rows(self, is_plain: bool) -> Iterator[tuple[str, str]]:
-        """A row with its style for each researcher: sign, bar, elapsed time, and what it does."""
-        marks = PLAIN_MARKS if is_plain else MARKS
-        for researcher in self._state.researchers:
-            seconds = self._stopwatch.seconds_of(researcher.id)
-            style = {"reported": "green", "failed": "red"}.get(researcher.status, "dim" if seconds is None else "")
-            if seconds is None and researcher.status == "running":
-                yield f" · {_format_waiting(researcher.task)}", style
-                continue
-            mark, bar = marks.get(researcher.status, "·"), format_bar(researcher, is_plain=is_plain)
-            yield f" {mark} {bar} {seconds or 0:>3.0f} s  {format_researcher(researcher)}", style
-
-
-class _TaskTimes:
-    """How long each researcher has worked: from its first model call to its report."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._began: dict[str, float] = {}
-        self._ended: dict[str, float] = {}
-
-    def note_event(self, event: Event) -> None:
-        match event:
-            case ModelAsked(agent=name) if name:
-                self._began.setdefault(name, self._clock())
-            case ResearcherReported(researcher=name) | ResearcherFailed(researcher=name):
-                self._ended[name] = self._clock()
-            case ResearcherStarted(researcher=name):  # again, after a failure
-                self._ended.pop(name, None)
-
-    def seconds_of(self, name: str) -> float | None:
-        """The elapsed time; None while the researcher waits for its turn."""
-        began = self._began.get(name)
-        return None if began is None else self._ended.get(name, self._clock()) - began
+    def _describe_row(self, researcher: Researcher, is_plain: bool) -> tuple[str, str]:
+        """Sign, bar, elapsed time, and what a researcher does, with the style of the row."""
+        began = self._began.get(researcher.id)
+        if began is None and researcher.status == "running":
+            return f" · {_format_waiting(researcher.task)}", "dim"
+        seconds = 0.0 if began is None else self._ended.get(researcher.id, self._clock()) - began
+        mark = (PLAIN_MARKS if is_plain else MARKS).get(researcher.status, "·")
+        style = {"reported": "green", "failed": "red"}.get(researcher.status, "dim" if began is None else "")
+        bar = format_bar(researcher, is_plain=is_plain)
+        return f" {mark} {bar} {seconds:>3.0f} s  {format_researcher(researcher)}", style
 
 
 def format_bar(researcher: Researcher, *, is_plain: bool = False) -> str:

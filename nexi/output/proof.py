@@ -58,16 +58,12 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges],
         "gap": review.gap,
         "corrections": [{"before": c.before, "after": c.after, "reason": c.reason} for c in review.corrections],
-        "marks": marks_json(review),
+        # beside the text: where each sentence that states something stands, its verdict, and why
+        "marks": [
+            {"start": c.start, "end": c.end, "verdict": c.verdict.value, "reason": c.reason, "judge": c.judge}
+            for c in review.proof.checked
+        ],
     }
-
-
-def marks_json(review: Review) -> list[dict[str, Any]]:
-    """The marks beside the text: where each sentence that states something stands, its verdict, and why."""
-    return [
-        {"start": c.start, "end": c.end, "verdict": c.verdict.value, "reason": c.reason, "judge": c.judge}
-        for c in review.proof.checked
-    ]
 
 
 def claim_json(claim: Claim) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from nexi.answers.papers import count_works
 from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
+from nexi.output._live import REDRAWS_PER_S, LiveDisplay
 from nexi.output._messages import cost_text, print_answer, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
@@ -24,8 +25,11 @@ from nexi.output.wrapping import WordWrapper
 from nexi.text.controls import clean_line, clean_text
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
     from nexi.app import RunResult
-    from nexi.output._region import StatusRegion
+
+FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 
 
 class ProgressDisplay:
@@ -53,46 +57,37 @@ class ProgressLines(ProgressDisplay):
         self._verbose = verbose
 
     def show_event(self, event: Event) -> None:
-        text, style = detail_of(event) if self._verbose else (_describe_progress(event), "dim")
+        if self._verbose:
+            text, style = detail_of(event)
+        else:  # searches, delays, and pages as they are handed to the model
+            text, style = "" if isinstance(event, ModelAsked) else clean_line(progress_of(event)), "dim"
         if text:
             print_note(text, None, style)
 
 
-def _describe_progress(event: Event) -> str:
-    """Searches, delays, and pages as they are handed to the model."""
-    return "" if isinstance(event, ModelAsked) else clean_line(progress_of(event))
-
-
-class _StatusLine(ProgressDisplay):
+class _StatusLine(LiveDisplay, ProgressDisplay):
     """A redrawn status line below the end of the answer; with `verbose` also every detail, above both."""
 
     def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
-        from nexi.output._region import StatusRegion
-
+        super().__init__(open_console("stderr"))
         self._details = ProgressLines(verbose) if verbose else None
         self._tally, self._clock, self._started = RunTally(), clock, clock()
-        self._region: StatusRegion = StatusRegion(open_console("stderr"), self._line, clock)
 
     def show_event(self, event: Event) -> None:
         self._tally.count_event(event)
         if self._details and detail_of(event)[0]:
-            with self._region.pause_drawing():
+            with self.pause_drawing():
                 self._details.show_event(event)
-        self._region.start()
+        self.start()
 
-    @contextmanager
-    def pause_drawing(self) -> Iterator[None]:
-        with self._region.pause_drawing():
-            yield
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
 
-    def show_tail(self, text: str, *, apart: bool = False) -> None:
-        self._region.body, self._region.apart = text, apart
-
-    def end(self) -> None:
-        self._region.stop()
-
-    def _line(self) -> str:
-        return self._tally.status_line(self._clock() - self._started)
+        yield from self.draw_tail(console, options)
+        frames = FRAMES if console.encoding.startswith("utf") else PLAIN_FRAMES
+        now = self._clock()
+        status = f"{frames[int(now * REDRAWS_PER_S) % len(frames)]} {self._tally.status_line(now - self._started)}"
+        yield Text(status, style="dim", no_wrap=True, overflow="ellipsis", end="")
 
 
 class _AnswerOutput:
@@ -193,11 +188,9 @@ class Screen:
         self._warned: set[str] = set()
         self._has_finished = False
 
-    @contextmanager
-    def pause_drawing(self) -> Iterator[None]:
+    def pause_drawing(self) -> AbstractContextManager[None]:
         """Remove the display while the user is prompted."""
-        with self._progress.pause_drawing():
-            yield
+        return self._progress.pause_drawing()
 
     def show(self, event: Event) -> None:
         if isinstance(event, TextDelta):

@@ -21,7 +21,7 @@ from nexi.events import (
     ToolFinished,
     ToolStarted,
 )
-from nexi.output._sites import site_of
+from nexi.output._sources import site_of
 from nexi.text.controls import clean_line
 from nexi.urls import hit_key
 

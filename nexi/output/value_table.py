@@ -68,7 +68,9 @@ def table_markdown(table: ValueTable) -> str:
     """The table for people: values first, then the words that each was taken from."""
     heads = ["Document", *(column.text for column in table.columns)]
     lines = [_markdown_row(heads), _markdown_row(["---"] * len(heads))]
-    lines += [_markdown_row([_name(row), *(_shown(row, cell) for cell in row.cells)]) for row in table.rows]
+    for row in table.rows:
+        name = clean_line(row.name) + (f" ({row.date[:10]})" if row.date else "")
+        lines.append(_markdown_row([name, *(_shown(row, cell) for cell in row.cells)]))
     quotes = [
         f"- {clean_line(row.name)}, {clean_line(name)}: “{clean_line(cell.quote)}”{_place(row, cell)}"
         for row, name, cell in _stated(table)
@@ -117,10 +119,6 @@ def _shown(row: Row, cell: Cell) -> str:
     if row.problem:
         return "not read"
     return clean_line(cell.value) if cell.is_stated else NOT_STATED
-
-
-def _name(row: Row) -> str:
-    return clean_line(row.name) + (f" ({row.date[:10]})" if row.date else "")
 
 
 def _date_of(row: Row, cell: Cell) -> str:

@@ -88,8 +88,8 @@ def _audit_json(result: Verification, figures: CitationFigures, target: str) -> 
         "target": target,
         "ok": not failures,
         "contradicted": result.is_contradicted,
-        "precision": _share(figures.precision),
-        "recall": _share(figures.recall),
+        "precision": figures.precision and round(figures.precision, 4),
+        "recall": figures.recall and round(figures.recall, 4),
         "lower_bound": figures.is_bound,
         "citations": figures.citations,
         "supporting": figures.supporting,
@@ -105,10 +105,6 @@ def _audit_json(result: Verification, figures: CitationFigures, target: str) -> 
         "sources": [_source_json(state) for state in result.sources],
         "unlisted": list(result.document.lost),
     }
-
-
-def _share(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def _judge_json(result: Verification) -> dict[str, Any]:
