@@ -21,9 +21,6 @@ from nexi.ports import LLM
 from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.types import Approach, Message, ToolCall, ToolSpec
 
-__all__ = ["choose_approach", "is_small_model", "keep_approach", "kept_approach", "probe_tool_use"]
-
-
 MAX_SMALL_BILLIONS = 9.5  # models of 9B by name have up to 9.4
 MAX_ENTRIES = 200
 MAX_TEST_TOKENS = 300

@@ -22,7 +22,7 @@ from nexi.app.gate import ModelGate, open_gate
 from nexi.app.local import LocalBackend
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.open_question import OpenQuestion, find_open_question
-from nexi.app.pages import long_page_limits, read_page
+from nexi.app.pages import read_page
 from nexi.app.pair_models import judge_of_run
 from nexi.app.plain_model import PlainModel, open_plain_model
 from nexi.app.recorded import RecordedRun
@@ -405,7 +405,7 @@ class Nexi:
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
-        return await read_page(self.ports, url, long_page_limits(self.config.fetch_timeout), emit=QuietEmit())
+        return await read_page(self.ports, url)
 
     def search_api(self, settings: Path | None = None, *, emit: Emit | None = None) -> SearchService:
         """The stateless search service, built once; the first caller may name its searcher.yaml. Raises ConfigError."""

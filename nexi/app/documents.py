@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.errors import FetchError, FetchReason
+from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.extract.words import Part, page_of
 from nexi.files import is_store_file
@@ -158,8 +158,7 @@ async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Ha
 
     `ocr_languages` are those of its pictures; people take turns by `whose` it is.
     """
-    page, _ = await _read_parts(path, url, ocr_languages, whose)
-    return page
+    return (await _read_parts(path, url, ocr_languages, whose))[0]
 
 
 async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable) -> tuple[Page, tuple[Part, ...]]:
@@ -187,33 +186,24 @@ async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable)
 
 def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
     """A file and what it says; of a document, which is read apart, only its media type."""
-    data = _bytes_of(path)
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise FetchError("no regular file")
+        if is_store_file(path):
+            raise FetchError(OWN_STORE)
+        if about.st_size > MAX_BYTES:
+            raise FetchError(f"larger than {MAX_BYTES // 1_000_000} MB", reason="too_large")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FetchError(error.strerror or "it cannot be read") from error
+    if not data.strip():
+        raise FetchError("empty")
     kind = find_type(data, path.name)
     if not is_readable(kind):
         raise refuse_format(kind)
     return data, kind if find_format(kind) else to_text(data, name=path.name)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise _unfit_error("no regular file")
-        if is_store_file(path):
-            raise _unfit_error(OWN_STORE)
-        if about.st_size > MAX_BYTES:
-            raise _unfit_error(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise _unfit_error(error.strerror or "it cannot be read") from error
-    if not data.strip():
-        raise _unfit_error("empty")
-    return data
-
-
-def _unfit_error(reason: str, code: FetchReason = "error") -> FetchError:
-    return FetchError(reason, reason=code)
 
 
 def in_fences(code: str, language: str) -> str:

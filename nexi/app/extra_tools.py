@@ -6,7 +6,8 @@ a key for, grep where there is code to search, and the tools of the user. A resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory
@@ -17,8 +18,6 @@ from nexi.runs.recording import AgentReplay
 from nexi.searcher import Searcher
 from nexi.tools.specs import BACKENDS_OF_TOOLS, EXTRA_SPECS, build_spec
 from nexi.types import ToolSpec
-
-__all__ = ["build_extra_searchers", "list_extra_specs", "usable_tools", "wanted_tools"]
 
 
 def usable_tools(environment: RunEnvironment) -> list[str]:
@@ -56,15 +55,13 @@ def build_extra_searchers(ports: PortFactory, tools: Iterable[str], emit: Emit, 
     """A searcher over the one backend of each tool; over none where a tool is only remembered."""
     backends = _list_backends(ports.config)
 
-    def backends_of(tool: str) -> Callable[[], tuple[SearchBackend, ...]]:
-        def build() -> tuple[SearchBackend, ...]:
-            backend = ports.extra_backend(backends[tool])
-            return (backend,) if backend else ()
+    def find_backend(name: str) -> tuple[SearchBackend, ...]:
+        backend = ports.extra_backend(name)
+        return (backend,) if backend else ()
 
-        return build
-
-    names = [tool for tool in tools if tool in backends]
-    return {tool: Searcher(backends_of(tool), emit=emit, clock=ports.clock, replay=replay) for tool in names}
+    names = {tool: backends[tool] for tool in tools if tool in backends}
+    clock = ports.clock
+    return {t: Searcher(partial(find_backend, name), emit=emit, clock=clock, replay=replay) for t, name in names.items()}
 
 
 def _list_backends(config: Config) -> dict[str, str]:

@@ -161,10 +161,7 @@ class PortFactory:
 
     def __init__(self, config: Config, shared: SharedClients, *, is_offline: bool = False) -> None:
         self.config, self.shared, self.is_offline = config, shared, is_offline
-
-    @property
-    def clock(self) -> Clock:
-        return self.shared.clock
+        self.clock = shared.clock
 
     def with_config(self, config: Config, *, is_offline: bool = False) -> PortFactory:
         """A factory for another config over the same clients."""
@@ -445,8 +442,7 @@ class PortFactory:
         return [n for n in self.config.fetch_chain() if self.config.content_fetcher or is_fetcher_available(n)]
 
     def runs(self) -> RunStore:
-        state = self.shared.state
-        return state.runs if state else self._run_directory()
+        return state.runs if (state := self.shared.state) else self._run_directory()
 
     def _run_directory(self) -> RunDirectory:
         """The runs of the home. Of a guest's run, the id alone says whose it is, so it cannot be guessed."""
@@ -454,10 +450,7 @@ class PortFactory:
         return RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock, new_id=new_id)
 
     def history(self) -> HistoryStore:
-        state = self.shared.state
-        if state:
-            return state.history
-        return FileHistory(self.config.history_path)
+        return state.history if (state := self.shared.state) else FileHistory(self.config.history_path)
 
     def spaces(self) -> SpaceStore:
         return state.spaces if (state := self.shared.state) else open_spaces(self.config)

@@ -65,13 +65,9 @@ class Feed:
         self._bell: asyncio.TimerHandle | None = None
         self._rung = 0.0
         self._readers = 0
-        self._over = False
+        self.has_ended = False
         for fact in before:
             self.put(fact)
-
-    @property
-    def has_ended(self) -> bool:
-        return self._over
 
     @property
     def fact_count(self) -> int:
@@ -94,7 +90,7 @@ class Feed:
 
     def end(self) -> None:
         """Nothing more will come."""
-        self._over = True
+        self.has_ended = True
         self._wake_readers()
         self._ring_bell()
 

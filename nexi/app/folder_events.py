@@ -16,8 +16,6 @@ from types import TracebackType
 
 from nexi.ports import Clock
 
-__all__ = ["FolderEvents"]
-
 LOOK_S = 2.0
 LOOK_ANYWAY_S = 60.0  # with a watch: a network drive does not tell what other machines write
 SETTLE_S = 0.2  # a program saves a file in several steps

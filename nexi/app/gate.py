@@ -27,8 +27,6 @@ from nexi.runs.recording import CANCELLED, AgentReplay
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
 from nexi.types import BACKGROUND_PURPOSES, Embedded, Purpose, StopReason, Usage, Vector
 
-__all__ = ["ModelGate", "open_gate"]
-
 INDEXING_SHARE = 0.2  # of a run's budget: what it stores for later must leave it an answer
 PURPOSES_OF_A_RUN = BACKGROUND_PURPOSES | {"suggest", "json"}  # asked for what a run has found, or for what is stored
 
@@ -163,9 +161,8 @@ class MeteredEmbedder:
             await gate.emit(ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(start), usage=usage))
             raise
         except asyncio.CancelledError:
-            await gate.emit(
-                ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(start), usage=usage)
-            )
+            seconds = self._seconds_since(start)
+            await gate.emit(ModelFailed(call, CANCELLED, "the call was broken off", "", seconds, usage=usage))
             raise
         finally:
             gate.meter.settle_call(reservation, usage)

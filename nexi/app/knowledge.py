@@ -1,7 +1,7 @@
 """Knowledge: the store of one config, with what indexes into it and finds in it.
 
 Above, `assembly`, `parts` and the doors; below, the engines of `nexi.knowledge` and the adapters of `nexi.stores`, which meet
-here. Nothing is imported or opened until it is asked for, so a search that knows nothing yet pays nothing.
+here. Nothing is opened until it is asked for, so a search that knows nothing yet pays nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nexi.install import install_command
 from nexi.knowledge.indexing import Indexer, embedded_text
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
-from nexi.ports import Clock, Emit, HistoryStore, KnowledgeStore, PageStore
+from nexi.ports import Emit, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
 
 __all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
@@ -41,26 +41,14 @@ class Knowledge:
 
     def __init__(self, ports: PortFactory, *, store: KnowledgeStore | None = None, about: str = "") -> None:
         """`about` says to a model what is in a store that is not what nexi knows."""
-        self.about = about
-        self._ports = ports
-        self._store = store
+        self.config, self.clock, self.history = ports.config, ports.clock, ports.history
+        self.about, self._ports, self._store = about, ports, store
         self._vectors: bool | None = None
         self._size, self._measure_at = 0, 0.0
 
     @property
-    def config(self) -> Config:
-        return self._ports.config
-
-    @property
-    def clock(self) -> Clock:
-        return self._ports.clock
-
-    @property
     def pages(self) -> PageStore:
         return self._ports.pages()
-
-    def history(self) -> HistoryStore:
-        return self._ports.history()
 
     async def aclose(self) -> None:
         if self._store:

@@ -16,9 +16,6 @@ from msgspec import Struct
 from nexi.notices import Notice
 from nexi.types import JudgeFigure, Verdict
 
-__all__ = ["FILE_NAME", "MEANINGS", "MarkFigure", "describe_mark", "describe_marks", "rule_figures"]
-
-
 FILE_NAME = "mark_figures.json"
 MEANINGS = {
     Verdict.SUPPORTED: Notice("mark.supported", "A judge that passed its test says that the passage supports the sentence."),

@@ -16,8 +16,6 @@ from pathlib import Path
 from nexi import files
 from nexi.errors import StoreError
 
-__all__ = ["OwnerToken"]
-
 FILE_NAME = "token"
 TOKEN_BYTES = 24
 _BROWSER = b"nexi browser"

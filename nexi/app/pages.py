@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
 from nexi.budget import Budget, Meter
 from nexi.errors import FetchError
@@ -28,12 +29,12 @@ def long_page_limits(timeout_s: float) -> FetchLimits:
 async def read_page(
     ports: PortFactory,
     url: str,
-    limits: FetchLimits,
+    limits: FetchLimits | None = None,
     *,
-    emit: Emit,
+    emit: Emit | None = None,
     fetchers: Callable[[], Sequence[ContentFetcher]] | None = None,
 ) -> Page:
-    """Raises FetchError."""
+    """Without `limits` it is read whole, as far as a long page is. Raises FetchError."""
     if not is_web_url(url):
         fix = "write it in full, like https://example.com/page"
         raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
@@ -41,11 +42,11 @@ async def read_page(
     async def read(tasks: asyncio.TaskGroup) -> Page:
         reader = Reader(
             fetchers or ports.fetchers,
-            limits=limits,
+            limits=limits or long_page_limits(ports.config.fetch_timeout),
             session=Session(),
             meter=Meter(Budget(), started=ports.clock.monotonic()),
             store=MemoryPages(),
-            emit=emit,
+            emit=emit or QuietEmit(),
             clock=ports.clock,
             tasks=tasks,
         )

@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Generic, TypeVar
 
-__all__ = ["PersonalPool"]
-
 T = TypeVar("T")
 MAX_OPEN = 64  # more only while that many are busy
 

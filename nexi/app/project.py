@@ -9,8 +9,6 @@ from pathlib import Path
 
 from nexi.config import Config
 
-__all__ = ["with_project"]
-
 
 def with_project(config: Config, folder: Path | None = None) -> Config:
     """The config with the project around a folder, by default the current one, as the code to search, unless one is named."""

@@ -63,12 +63,7 @@ def find_save_folder(config: Config) -> Path:
 
 
 def save_report(
-    result: RunResult,
-    cwd: Path,
-    today: str,
-    *,
-    vault: Path | None = None,
-    pick: Callable[[], tuple[int, int]] | None = None,
+    result: RunResult, cwd: Path, today: str, *, vault: Path | None = None, pick: Callable[[], tuple[int, int]] | None = None
 ) -> Saved:
     """Write the report of a run into the folder it belongs to, or as a note of a vault. Raises StoreError."""
     report = lint_report(result.answer.text, result.answer.sources, result.started.query)

@@ -16,14 +16,13 @@ from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
 from nexi.app.factory import built_in_llm, compare_texts
+from nexi.app.resolve import estimate_research
 from nexi.app.run import RunEngine
 from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
-from nexi.llm.openai.prices import price_of, price_table
 from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
-from nexi.research.estimate import estimate_cost
 from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator, PlanApproval
 from nexi.research.outline import LENGTHS, Section, choose_evidence
@@ -33,11 +32,8 @@ from nexi.research.researcher import SharedResearchContext
 from nexi.research.state import MAX_PARALLEL_RESEARCHERS, ResearchState
 from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
-from nexi.searcher import Searcher
 from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer, Message, PageView
-
-__all__ = ["ResearchEngine"]
 
 TOKENS_PER_QUOTED_WORD = 2  # with its citation
 
@@ -52,8 +48,7 @@ class ResearchEngine(RunEngine):
         self._environment = environment
         self.gate = PlanGate() if environment.request.holds_plan else None
         self._approve = approve or self.gate
-        recorded = environment.recorded
-        self._facts: list[Fact] = list(recorded.facts if recorded.log else ())
+        self._facts: list[Fact] = list(environment.recorded.facts if environment.recorded.log else ())
         self._orchestrator: Orchestrator | None = None
 
     def observe(self, fact: Fact) -> None:
@@ -75,17 +70,16 @@ class ResearchEngine(RunEngine):
         """The tools besides the web search that researchers are offered; a resumed run keeps its own."""
         environment = self._environment
         recorded = environment.recorded.settings.get("tools")
+        searches_locally = environment.may_have_knowledge and not environment.is_local
         if isinstance(recorded, list):
-            return [*usable_tools(environment), *(name for name in recorded if name == LOCAL_SEARCH.name)]
-        local = [LOCAL_SEARCH.name] if environment.may_have_knowledge and not environment.is_local else []
-        return [*usable_tools(environment), *local]
+            searches_locally = LOCAL_SEARCH.name in recorded
+        return [*usable_tools(environment), *([LOCAL_SEARCH.name] if searches_locally else [])]
 
     @property
     def max_parallel(self) -> int:
         """How many researchers work at the same time; a resumed run goes on as it began."""
-        environment = self._environment
-        recorded = environment.recorded
-        limit = recorded.settings.get("seats") if recorded.facts else environment.resolved.max_parallel_researchers
+        recorded, resolved = self._environment.recorded, self._environment.resolved
+        limit = recorded.settings.get("seats") if recorded.facts else resolved.max_parallel_researchers
         most = MAX_PARALLEL_RESEARCHERS
         return min(int(limit), most) if isinstance(limit, int) and limit > 0 else most
 
@@ -111,12 +105,9 @@ class ResearchEngine(RunEngine):
     def _estimate(self, agenda: Agenda) -> str:
         """What a plan may come to; nothing where no model is paid."""
         config = self._environment.config
-        endpoint = config.endpoint("answer")
-        if endpoint.is_extractive:
+        if config.endpoint("answer").is_extractive:
             return ""
-        price = price_of(endpoint.model, price_table(config.prices))
-        rates = (price.input, price.output) if price else None
-        return estimate_cost(agenda.complexity, len(agenda.tasks), endpoint.max_context, rates).describe()
+        return estimate_research(config, agenda.complexity, len(agenda.tasks)).describe()
 
     def _count_words(self) -> int:
         """How many words the report should have; 0 leaves it to the evidence. --max-len holds for the built-in model too."""
@@ -216,7 +207,10 @@ class ResearchAssembly:
         self._lead.begin_judge_test()
         components = self._build(agent, session, meter, emit, task)
         context = components.build_context(self._environment.stop)
-        others = self._extra_searchers(emit, agent, components)
+        replay, tools = self._environment.recorded.recording.for_agent(agent), self._engine.tools()
+        others = dict(build_extra_searchers(self._environment.ports, tools, emit, replay))
+        if LOCAL_SEARCH.name in tools:
+            others[LOCAL_SEARCH.name] = components.local_searcher()
         attached, question = self._environment.attached, self._environment.question
         plain = components.build_toolbox(built_in_llm())
         own: dict[str, Any] = {
@@ -238,11 +232,6 @@ class ResearchAssembly:
         }
         toolbox = ResearchToolbox(**{**asdict(plain), **own})
         return AgentLoop(context, toolbox, built_in_llm)  # without a verifier: the report of the run is checked as a whole
-
-    def _extra_searchers(self, emit: Emit, agent: str, components: RunComponents) -> Mapping[str, Searcher]:
-        replay, tools = self._environment.recorded.recording.for_agent(agent), self._engine.tools()
-        others = build_extra_searchers(self._environment.ports, tools, emit, replay)
-        return {**others, LOCAL_SEARCH.name: components.local_searcher()} if LOCAL_SEARCH.name in tools else others
 
     def _build(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> RunComponents:
         components = RunComponents(

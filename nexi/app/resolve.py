@@ -23,7 +23,7 @@ from nexi.llm.openai.prices import price_of, price_table
 from nexi.net.addresses import is_loopback_url
 from nexi.notices import Notice
 from nexi.ports import Clock
-from nexi.research.estimate import estimate_cost
+from nexi.research.estimate import CostEstimate, estimate_cost
 from nexi.routing.table import SERVICES
 from nexi.types import Approach
 
@@ -64,8 +64,7 @@ class LocalModelProbe:
     """Asks the model server of this machine what it offers, at most once a minute for each address."""
 
     def __init__(self, clock: Clock, *, patience_s: float = MAX_PROBE_S) -> None:
-        self._clock = clock
-        self._patience_s = patience_s
+        self._clock, self._patience_s = clock, patience_s
         self._seen: dict[str, tuple[float, LocalServer | None]] = {}
 
     async def server_at(self, base_url: str) -> LocalServer | None:
@@ -101,9 +100,7 @@ def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) 
     """Say, before anything is spent, that a limit of a research run is below the lowest estimate; "" if it is not."""
     if request.mode != "research" or (budget.max_tokens is None and budget.max_cost is None):
         return ""
-    endpoint = config.endpoint("answer")
-    price = price_of(endpoint.model, price_table(config.prices))
-    least = estimate_cost(request.depth or 1, 1, endpoint.max_context, (price.input, price.output) if price else None)
+    least = estimate_research(config, request.depth or 1, 1)
     if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
         return Notice(
             "research.few_tokens",
@@ -119,6 +116,13 @@ def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) 
             m=f"{least.cost[0]:.2g}",
         )
     return ""
+
+
+def estimate_research(config: Config, complexity: int, tasks: int) -> CostEstimate:
+    """What research of so many tasks may cost with the answering model."""
+    endpoint = config.endpoint("answer")
+    price = price_of(endpoint.model, price_table(config.prices))
+    return estimate_cost(complexity, tasks, endpoint.max_context, (price.input, price.output) if price else None)
 
 
 def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str, ...]]:

@@ -17,8 +17,6 @@ from nexi.notices import Notice
 from nexi.ports import Clock
 from nexi.runs.directory import RunDirectory
 
-__all__ = ["NOTICE_DAYS", "RetentionNotice"]
-
 NOTICE_DAYS = 7  # between the notice and the first deletion
 
 
@@ -69,11 +67,8 @@ class RetentionNotice:
         )
 
     def _read_notice(self) -> dict[str, Any]:
-        try:
-            notice = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return notice if isinstance(notice, dict) and isinstance(notice.get("runs", []), list) else {}
+        notice = files.read_json_object(self._path)
+        return notice if isinstance(notice.get("runs", []), list) else {}
 
     def _write_notice(self, notice: dict[str, Any]) -> None:
         if notice == self._read_notice():

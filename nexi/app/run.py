@@ -22,7 +22,7 @@ from nexi.app.emit import RunEmit, warn_of_lost_log
 from nexi.app.environment import RunEnvironment, has_store
 from nexi.app.factory import PortFactory
 from nexi.app.recorded import RecordedRun, recorded_settings
-from nexi.app.request import RunMode, RunRequest, request_to_dict
+from nexi.app.request import RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
 from nexi.app.webhook import send_notice
@@ -135,6 +135,7 @@ class Run:
         log: RunLog | None = None,
     ) -> None:
         self._ports, self.resolved, self.session, self.recorded = ports, resolved, session, recorded
+        self.request, self.question, self.mode = resolved.request, resolved.request.question, resolved.request.mode
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._started = ports.clock.monotonic()
         self.stopping = asyncio.Event()
@@ -166,18 +167,6 @@ class Run:
         self.engine = build_engine(self.environment)
         self._task: asyncio.Task[None] | None = None
         self._notice: asyncio.Task[None] | None = None
-
-    @property
-    def request(self) -> RunRequest:
-        return self.resolved.request
-
-    @property
-    def question(self) -> str:
-        return self.resolved.request.question
-
-    @property
-    def mode(self) -> RunMode:
-        return self.resolved.request.mode
 
     @property
     def gate(self) -> PlanGate | None:

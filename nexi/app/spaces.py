@@ -19,14 +19,7 @@ from nexi.errors import NexiError
 from nexi.ports import KnowledgeStore
 from nexi.types import EVERYTHING, SPACE_TAG, Passage, Scope, Space, StoredSource, StoreStats, Vector
 
-__all__ = [
-    "enter_space",
-    "find_own_space",
-    "list_space_sources",
-    "open_space_knowledge",
-    "remove_from_space",
-    "remove_space",
-]
+__all__ = ["enter_space", "find_own_space", "list_space_sources", "open_space_knowledge", "remove_from_space", "remove_space"]
 
 
 async def enter_space(ports: PortFactory, request: RunRequest) -> RunRequest:
@@ -102,11 +95,7 @@ class SpaceKnowledge:
     """What a KnowledgeStore can be asked, over the sources of one space in a larger store; nothing in it writes."""
 
     def __init__(self, store: KnowledgeStore, tag: str) -> None:
-        self._store, self._tag = store, tag
-
-    @property
-    def name(self) -> str:
-        return self._store.name
+        self._store, self._tag, self.name = store, tag, store.name
 
     def _narrow(self, scope: Scope) -> Scope:
         return replace(scope, tags=(*scope.tags, self._tag))

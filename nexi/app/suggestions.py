@@ -68,16 +68,11 @@ async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> t
             await asyncio.to_thread(_write_kept, place, questions)
         if questions:
             return questions
-    return await _suggest_from_pages(nexi, facts, started, finished)
-
-
-async def _suggest_from_pages(nexi: Nexi, facts: Sequence[Fact], started: RunStarted, finished: RunFinished) -> tuple[str, ...]:
-    """Questions on what the pages of a run say beside its answer, those that it cites first."""
-    pairs = [(fact.digest, fact.title) for fact in facts if isinstance(fact, PageFetched)]
-    titles = dict([*((source.digest, source.title) for source in finished.sources), *pairs])
-    digests = list(dict.fromkeys([*(source.digest for source in finished.sources), *(digest for digest, _ in pairs)]))
-    store = nexi.pages()
-    texts = [(digest, await store.get(digest)) for digest in digests[:MAX_PAGES] if digest]
+    # what the pages say beside the answer, those that it cites first
+    pairs = [(source.digest, source.title) for source in finished.sources]
+    pairs += [(fact.digest, fact.title) for fact in facts if isinstance(fact, PageFetched)]
+    store, titles = nexi.pages(), dict(pairs)
+    texts = [(digest, await store.get(digest)) for digest in list(titles)[:MAX_PAGES] if digest]
     pages = [AnswerPage(titles[digest], text) for digest, text in texts if text]
     return await asyncio.to_thread(make_follow_ups, started.query, finished.answer, pages)
 

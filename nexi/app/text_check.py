@@ -30,7 +30,6 @@ from nexi.app.pair_models import open_text_judge
 from nexi.app.request import budget_for
 from nexi.app.verification import PageArchive, VerifyRequest, document_of, nothing_to_verify, read_text
 from nexi.checking.audit import check_citations
-from nexi.checking.judge import Judge
 from nexi.checking.recheck import Basis, SourceState, Verification, check_document, describe_failure, recheck, say_all
 from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
@@ -84,7 +83,7 @@ class TextCheck:
         texts = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
         pages = await fetch_pages(document.sources, fetch_fresh) if is_fetched else None
-        return await recheck(document, texts, pages, judge=self._open_judge(), deadline=self._deadline())
+        return await recheck(document, texts, pages, judge=open_text_judge(self._ports, self._gate), deadline=self._deadline())
 
     async def _read_document(self) -> Document:
         target, runs = self._request.target, self._nexi.runs()
@@ -93,7 +92,7 @@ class TextCheck:
         if self._request.is_local:
             raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
         limits = replace(long_page_limits(self._ports.config.fetch_timeout), cites_notes=True)
-        page = await read_page(self._ports, target.url, limits, emit=QuietEmit())
+        page = await read_page(self._ports, target.url, limits)
         return await asyncio.to_thread(read_text, page.text)
 
     async def _add_records(self, document: Document) -> Document:
@@ -128,9 +127,6 @@ class TextCheck:
         archive = PageArchive(self._nexi.runs(), self._ports.page_cache(), chain, run=document.run)
         return {source.number: await archive.text(source) for source in document.sources}
 
-    def _open_judge(self) -> Judge | None:
-        return open_text_judge(self._ports, self._gate)
-
     def _deadline(self) -> float:
         patience, deadline = self._ports.clock.monotonic() + MAX_JUDGING_S, self._gate.meter.deadline
         return patience if deadline is None else min(patience, deadline)
@@ -147,7 +143,7 @@ class TextCheck:
             raise PageLimitError(f"{url[:200]} is not fetched", cause=TOO_LATE)
         if not self._gate.meter.take_page():
             raise PageLimitError(f"{url[:200]} is not fetched", cause="max_pages is reached")
-        return await read_page(self._ports, url, long_page_limits(self._ports.config.fetch_timeout), emit=QuietEmit())
+        return await read_page(self._ports, url)
 
     # an audit
 
@@ -168,7 +164,7 @@ class TextCheck:
                 case _:
                     states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
         texts = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-        judge = self._open_judge()
+        judge = open_text_judge(self._ports, self._gate)
         return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
 
     # a text without citations
@@ -180,18 +176,12 @@ class TextCheck:
             raise nothing_to_verify("no sentence of it states anything")
         evidence, basis = await self._gather(document, sentences)
         if not evidence.pages and not any(texts.values()):
-            if basis == "knowledge":
-                raise NoEvidenceError(
-                    "there is nothing to check this text against",
-                    cause="it cites no page, and the knowledge base has none that speaks of it",
-                    fix="name pages or files with --against, search with --web, or index some with nexi index",
-                )
             reasons = "; ".join(str(error) for _, error in evidence.failures[:3]) or evidence.gap
-            raise NoEvidenceError(
-                "there is nothing to check this text against",
-                cause=reasons or "no page was found",
-                fix="name other pages or files with --against",
-            )
+            cause, fix = reasons or "no page was found", "name other pages or files with --against"
+            if basis == "knowledge":
+                cause = "it cites no page, and the knowledge base has none that speaks of it"
+                fix = "name pages or files with --against, search with --web, or index some with nexi index"
+            raise NoEvidenceError("there is nothing to check this text against", cause=cause, fix=fix)
         states = [_state_of(source, texts[source.number]) for source in document.sources]
         first = max((source.number for source in document.sources), default=max(document.lost, default=0)) + 1
         for number, page in enumerate(evidence.pages, first):
@@ -201,17 +191,15 @@ class TextCheck:
         for number, (url, error) in enumerate(evidence.failures, first + len(evidence.pages)):
             states.append(describe_failure(Source(number, url), error))
         document = replace(document, sources=tuple(state.source for state in states))
-        judge, deadline = self._open_judge(), self._deadline()
+        judge, deadline = open_text_judge(self._ports, self._gate), self._deadline()
         verification = await check_document(document, texts, tuple(states), basis=basis, judge=judge, deadline=deadline)
         return replace(verification, gap=say_all(verification.gap, evidence.gap))
 
     async def _gather(self, document: Document, sentences: Sequence[str]) -> tuple[_Evidence, Basis]:
         if self._request.against:
-            named_pages = await self._read_given(sentences)
-            from_web = await self._search_web(document, sentences) if self._request.web else _Evidence()
-            return _Evidence(
-                (*named_pages.pages, *from_web.pages), (*named_pages.failures, *from_web.failures), from_web.gap
-            ), "given"
+            given = await self._read_given(sentences)
+            web = await self._search_web(document, sentences) if self._request.web else _Evidence()
+            return _Evidence((*given.pages, *web.pages), (*given.failures, *web.failures), web.gap), "given"
         if self._request.web:
             return await self._search_web(document, sentences), "web"
         knowledge = self._ports.knowledge()
@@ -240,11 +228,10 @@ class TextCheck:
             async with attach_files(self._nexi, self._ports, [str(file) for file in files]) as knowledge:
                 pages += await self._find_known(knowledge, sentences)
             return _Evidence(tuple(pages), tuple(failures))
+        config = self._nexi.config
         for file in files:
             try:
-                pages.append(
-                    await read_document(file, str(file), self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
-                )
+                pages.append(await read_document(file, str(file), config.ocr_languages, config.personal_dir))
             except FetchError as error:
                 failures.append((str(file), error))
         return _Evidence(tuple(pages), tuple(failures))

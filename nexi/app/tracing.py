@@ -17,8 +17,6 @@ from nexi.events import Event, ModelFailed, ModelReplied, PageFailed, PageFetche
 from nexi.install import install_command
 from nexi.urls import host_of
 
-__all__ = ["RunTrace", "open_trace"]
-
 NANOSECONDS = 1_000_000_000
 
 

@@ -16,11 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from nexi.app.documents import files_in, read_document
-from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory, compare_texts
 from nexi.app.gate import open_gate
 from nexi.app.intake import Step, place_of
-from nexi.app.pages import long_page_limits, read_page
+from nexi.app.pages import read_page
 from nexi.app.request import RunLimits, budget_for
 from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
 from nexi.files import replace_file
@@ -64,9 +63,7 @@ class TableWork:
         """Raises NexiError where there is no document."""
         documents = await asyncio.to_thread(self._list_documents)
         llm = self._open_llm()
-        places = asyncio.Semaphore(MAX_PARALLEL_CALLS if llm else 1)
-
-        numbers = count(1)
+        places, numbers = asyncio.Semaphore(MAX_PARALLEL_CALLS if llm else 1), count(1)
 
         async def fill(name: str, target: str | Path) -> Row:
             async with places:
@@ -134,7 +131,7 @@ class TableWork:
             raise FetchError("it is not in the knowledge base", reason="error")
         if not self._gate.meter.take_page():
             raise PageLimitError(f"{url[:200]} is not fetched", cause="max_pages is reached")
-        return await read_page(self._ports, url, long_page_limits(self._ports.config.fetch_timeout), emit=QuietEmit())
+        return await read_page(self._ports, url)
 
     async def _ask_model(self, llm: LLM, page: Page, plain: Sequence[Cell]) -> Sequence[Cell]:
         """The row by a model; a cell that the document does not bear out is what was found without one."""

@@ -25,8 +25,7 @@ class Vault:
     """One vault, with the blocks that its notes refer to; these are looked up when the first reference is met."""
 
     def __init__(self, folder: Path, program: Program) -> None:
-        self.folder = folder
-        self.program = program
+        self.folder, self.program = folder, program
 
     def read_page(self, page: Page, name: str) -> Page:
         """The page of a note, from that of its file."""

@@ -50,9 +50,7 @@ class PageArchive:
     """Stored texts of pages. A source that names its digest is found by that alone: another text is not what was cited."""
 
     def __init__(self, runs: RunStore, cache: PageCache, fetchers: tuple[str, ...], *, run: str = "") -> None:
-        self._runs = runs
-        self._cache = cache
-        self._fetchers = fetchers
+        self._runs, self._cache, self._fetchers = runs, cache, fetchers
         self._known: dict[str, str] = {}
         self._rest = self._runs_to_read(run)
 

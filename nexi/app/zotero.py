@@ -101,12 +101,7 @@ def _read_items(db: sqlite3.Connection, folder: Path) -> Iterator[LibraryItem]:
 
 
 def read_fields(
-    key: str,
-    fields: Mapping[str, str],
-    authors: Sequence[str],
-    tags: Sequence[str],
-    notes: Sequence[str],
-    files: Sequence[str],
+    key: str, fields: Mapping[str, str], authors: Sequence[str], tags: Sequence[str], notes: Sequence[str], files: Sequence[str]
 ) -> LibraryItem | None:
     """An item by the names of Zotero's fields; None for one without a title."""
     title = one_line(fields.get("title") or fields.get("caseName") or fields.get("subject") or "")

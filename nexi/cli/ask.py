@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import AskFlags
-from nexi.cli.stdin import append_piped_text, read_question
-from nexi.output import answer_json, is_tty, print_json, write
+from nexi.output import answer_json, print_json, write
 
 
 def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
@@ -22,17 +19,16 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
         from nexi.cli.history import run_history_flags
 
         return run_history_flags(flags.history, flags.output)
-    question = " ".join(words) or flags.query_text
-    if question:
-        question = append_piped_text(question)
-    elif not is_tty(sys.stdin):
-        question = read_question()
-    elif not words:
+    from nexi.cli.runner import read_question
+
+    question = read_question(" ".join(words) or flags.query_text)
+    if question is None and not words:
         if flags.files:
             raise click.UsageError('--file needs a question: nexi -f notes.md "what did we decide"')
         from nexi.cli.repl import _interactive_mode
 
         return _interactive_mode(flags)
+    question = question or ""
     if flags.is_research:
         from nexi.cli.research import run_research
         from nexi.cli.templates import apply_template
@@ -52,14 +48,7 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
         save_answer_report,
         write_answer,
     )
-    from nexi.cli.runner import (
-        answer_screen,
-        follow_run,
-        load_terminal_config,
-        run_request,
-        run_with_nexi,
-        warn_without_model,
-    )
+    from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, run_request, run_with_nexi, warn_without_model
     from nexi.cli.templates import apply_template
 
     output = flags.output

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from nexi.app.open_question import OpenQuestion
     from nexi.config import Config
 
-__all__ = ["ask_back", "describe_choices", "narrow_by_reply"]
-
 ALL = "0"
 
 

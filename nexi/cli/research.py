@@ -23,8 +23,15 @@ from nexi.cli.options import (
     save_option,
     screen_options,
 )
-from nexi.cli.runner import follow_run, load_terminal_config, research_screen, run_request, run_with_nexi, warn_without_model
-from nexi.cli.stdin import append_piped_text, read_question
+from nexi.cli.runner import (
+    follow_run,
+    load_terminal_config,
+    read_question,
+    research_screen,
+    run_request,
+    run_with_nexi,
+    warn_without_model,
+)
 from nexi.events import AgendaProposed, Event
 from nexi.output import is_tty
 
@@ -77,12 +84,10 @@ def run_research(question: str, flags: AskFlags) -> None:
     from nexi.app.research_state import ResearchState
     from nexi.cli.plan import settle_plan
 
-    if question:
-        question = append_piped_text(question)
-    elif not is_tty(sys.stdin):
-        question = read_question()
-    else:
+    whole_question = read_question(question)
+    if whole_question is None:
         raise click.UsageError('Missing question: nexi research "your question"')
+    question = whole_question
     config = load_terminal_config(flags.output)
     output_path(flags.output)  # fail before anything is spent
     vault = chosen_vault(config, flags.output)

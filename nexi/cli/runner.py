@@ -5,6 +5,8 @@ The commands sit above, also those that ask nothing and only want an open nexi; 
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -15,7 +17,7 @@ from nexi.cli.templates import system_prompt_of
 from nexi.config import EXTRACTIVE, Config, load_config
 from nexi.errors import ConfigError, StoppedError
 from nexi.events import Event
-from nexi.output import print_note, print_warning, set_plain_mode, write
+from nexi.output import is_tty, print_note, print_warning, set_plain_mode, write
 
 if TYPE_CHECKING:
     from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from nexi.output import Screen
 
 T = TypeVar("T")
+MAX_STDIN_BYTES = 4_000_000
+MAX_PIPED_CHARS = 50_000
+PIPE_PAUSE_S = 2.0
 
 
 def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config | None = None) -> T:
@@ -39,6 +44,44 @@ def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config
             return await work(nexi)
 
     return asyncio.run(run())
+
+
+def read_question(typed: str) -> str | None:
+    """The question as it was typed, with what a pipe adds to it, or all of stdin; None at a terminal without one.
+
+    `cat notes.txt | nexi "summarise this"` appends the notes.
+    """
+    if not typed and is_tty(sys.stdin):
+        return None
+    try:
+        text = _read_piped_text() if typed else sys.stdin.buffer.read(MAX_STDIN_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError, AttributeError):  # closed, or no real file
+        return typed
+    if not typed or not text:
+        return typed or text
+    excerpt = text[:MAX_PIPED_CHARS]
+    whole = f"the first {len(excerpt):,} of {len(text):,}" if len(text) > len(excerpt) else f"{len(excerpt):,}"
+    write(f"Added {whole} characters from stdin to the question\n", sys.stderr)
+    return f"{typed}\n\n{excerpt}"
+
+
+def _read_piped_text() -> str:
+    """Read what waits in a pipe on stdin, and what follows within PIPE_PAUSE_S.
+
+    An open, empty pipe, or anything but a pipe, was not meant for nexi.
+    """
+    import select
+
+    data, wait_s, fd = b"", 0.0, sys.stdin.fileno()
+    if os.name == "nt" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
+        return ""
+    while len(data) < MAX_STDIN_BYTES and select.select([fd], [], [], wait_s)[0]:
+        piece = os.read(fd, 65536)
+        if not piece:
+            break
+        data += piece
+        wait_s = PIPE_PAUSE_S
+    return data.decode("utf-8", "replace").strip()
 
 
 def load_terminal_config(flags: OutputFlags) -> Config:

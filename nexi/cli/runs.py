@@ -17,14 +17,7 @@ from nexi.cli.delivery import deliver_report, output_path, print_next_steps, wri
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 from nexi.cli.flags import parse_flags
 from nexi.cli.options import HELP, json_option, screen_options
-from nexi.cli.runner import (
-    answer_screen,
-    follow_run,
-    load_terminal_config,
-    research_screen,
-    run_request,
-    run_with_nexi,
-)
+from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished
 from nexi.files import is_existing_file

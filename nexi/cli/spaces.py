@@ -81,8 +81,16 @@ def _set_command(name: str, **settings: Any) -> None:
 @json_option
 def _show_command(name: str, as_json: bool) -> None:
     """Show a space with its files, pages and questions."""
+
+    async def read_space(nexi: Nexi) -> tuple[Space, list[StoredSource], list[RunSummary]]:
+        from nexi.app.spaces import list_space_sources
+
+        space = nexi.spaces().get(name)
+        runs = [run for run in nexi.runs().list_runs() if run.space == space.address]
+        return space, await list_space_sources(nexi.ports, space), runs[:MAX_SHOWN_RUNS]
+
     with report_errors(as_json=as_json):
-        space, sources, runs = run_with_nexi(lambda nexi: _read_space(nexi, name))
+        space, sources, runs = run_with_nexi(read_space)
         if as_json:
             contents = {"sources": [{"url": s.url, "title": s.title} for s in sources], "runs": [r.id for r in runs]}
             return print_json({"schema": SCHEMA, "space": {**msgspec.to_builtins(space), **contents}})
@@ -135,14 +143,6 @@ async def _add_space(nexi: Nexi, space: Space, targets: tuple[str, ...]) -> None
         print_warning(warning)
     if targets:
         write(f"Indexed {indexing.taken.outcomes.total()} sources\n", sys.stderr)
-
-
-async def _read_space(nexi: Nexi, name: str) -> tuple[Space, list[StoredSource], list[RunSummary]]:
-    from nexi.app.spaces import list_space_sources
-
-    space = nexi.spaces().get(name)
-    runs = [run for run in nexi.runs().list_runs() if run.space == space.address]
-    return space, await list_space_sources(nexi.ports, space), runs[:MAX_SHOWN_RUNS]
 
 
 def _describe_defaults(space: Space) -> list[str]:

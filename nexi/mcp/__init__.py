@@ -21,16 +21,7 @@ if TYPE_CHECKING:
     from nexi.mcp.http import PATH, HttpDoor
     from nexi.mcp.server import NexiServer
 
-__all__ = [
-    "CLIENT_NAMES",
-    "PATH",
-    "HttpDoor",
-    "create_server",
-    "entry_text",
-    "install_entry",
-    "place_of",
-    "require_sdk",
-]
+__all__ = ["CLIENT_NAMES", "PATH", "HttpDoor", "create_server", "entry_text", "install_entry", "place_of", "require_sdk"]
 
 
 def require_sdk() -> None:

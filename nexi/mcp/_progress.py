@@ -25,10 +25,8 @@ class ProgressReporter:
     """Progress of one tool call. The count only rises, as the protocol asks; a client that left is told no more."""
 
     def __init__(self, ctx: Context[Any, Any], *, verbose: bool = False) -> None:
-        self._ctx = ctx
-        self._verbose = verbose
-        self._count = 0.0
-        self._gone = False
+        self._ctx, self._verbose = ctx, verbose
+        self._count, self._gone = 0.0, False
         self.lines: list[str] = []
 
     async def handle_event(self, event: Event) -> None:

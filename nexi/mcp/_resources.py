@@ -33,15 +33,19 @@ def register_resources(server: MCPServer[Any], host: RunHost) -> None:
     """Offer the runs of a host."""
 
     @server.resource("nexi://runs", name="runs", title="Past runs", mime_type=JSON)
-    async def runs() -> str:
+    async def list_runs() -> str:
         """The latest runs, newest first, with their state."""
-        return _to_json({"runs": [_views.run_listed(run) for run in await _latest_runs(host, 200)]})
+        runs = await _latest_runs(host, 200)
+        lines = [{"id": r.id, "created": r.created, "question": r.query, "mode": r.mode, "state": r.shown_state} for r in runs]
+        return _to_json({"runs": lines})
 
     @server.resource("nexi://spaces", name="spaces", title="Spaces", mime_type=JSON)
-    async def spaces() -> str:
+    async def list_spaces() -> str:
         """The spaces that a question can be asked in, with their instructions and defaults."""
         listing = await asyncio.to_thread(host.nexi.spaces().list_all)
-        return _to_json({"spaces": [_views.show_space(space) for space in listing]})
+        names = ("instructions", "model", "effort", "scope", "services")
+        # a question names a space by its address
+        return _to_json({"spaces": [{"space": s.address, **{name: getattr(s, name) for name in names}} for s in listing]})
 
     @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
     async def run(run_id: str) -> str:

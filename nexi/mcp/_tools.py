@@ -12,18 +12,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
-from mcp_types import (
-    BlobResourceContents,
-    CallToolResult,
-    EmbeddedResource,
-    TextContent,
-    TextResourceContents,
-    ToolAnnotations,
-)
+from mcp_types import BlobResourceContents, CallToolResult, EmbeddedResource, TextContent, TextResourceContents, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import Nexi, RunLimits, RunRequest, TableRequest, Target, VerifyRequest, check_run_id
+from nexi.app import RunLimits, RunRequest, TableRequest, Target, VerifyRequest, check_run_id
 from nexi.app.hosting import RunHost, RunSnapshot
 from nexi.app.request import RunScope
 from nexi.app.spaces import find_own_space
@@ -83,11 +76,7 @@ class Tools:
     """Every tool as a method; its docstring is what a client's model reads."""
 
     def __init__(self, host: RunHost) -> None:
-        self._host = host
-
-    @property
-    def _nexi(self) -> Nexi:
-        return self._host.nexi
+        self._host, self._nexi = host, host.nexi
 
     async def nexi_search(
         self,

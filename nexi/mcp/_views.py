@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import clean_address, clean_title
-from nexi.app import RunResult, RunSummary
+from nexi.app import RunResult
 from nexi.app.hosting import RunSnapshot
 from nexi.app.report import report_text
 from nexi.mcp import _schemas
 from nexi.output.proof import figures_line
-from nexi.types import Page, SearchOutcome, Source, Space
+from nexi.types import Page, SearchOutcome, Source
 
 if TYPE_CHECKING:
     pass
@@ -186,16 +186,6 @@ def waiting_message(report: _schemas.ResearchReport) -> str:
     if report.state == "stopped":
         return f"Run {report.id} was stopped before it had a report; resume it with `nexi resume {report.id}`."
     return f"Run {report.id} was cut off before it ended; resume it with `nexi resume {report.id}`."
-
-
-def run_listed(run: RunSummary) -> dict[str, Any]:
-    """A line of the list of runs."""
-    return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": run.shown_state}
-
-
-def show_space(space: Space) -> dict[str, Any]:
-    """A space, by the address that a question names it with."""
-    return {"space": space.address, **{n: getattr(space, n) for n in ("instructions", "model", "effort", "scope", "services")}}
 
 
 def indexed_markdown(result: _schemas.Indexed) -> str:

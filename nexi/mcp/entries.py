@@ -20,9 +20,6 @@ from nexi.config import nexi_home
 from nexi.errors import StoreError
 from nexi.files import replace_file, store_error
 
-__all__ = ["CLIENT_NAMES", "entry_text", "install_entry", "place_of"]
-
-
 CLIENT_NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
 BACKUP = ".before-nexi"
 CODEX_DEFAULTS = {"tool_timeout_sec": 120}  # its own are 60, and a thorough search can take longer
@@ -69,28 +66,40 @@ def entry_text(client: str) -> str:
 def install_entry(client: str, path: Path) -> Installed:
     """Put the entry into a file. Raises StoreError, and then nothing was changed."""
     place = path.expanduser().resolve()
-    before = _read_file(place)
+    try:
+        before = place.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        before = ""
+    except UnicodeDecodeError as error:
+        raise _not_understood(place, "it is not UTF-8 text") from error
+    except OSError as error:
+        raise store_error("Could not read the client's config", place, error) from error
     after = _with_toml(before, place) if client == "codex" else _with_json(before, place)
     if after == before:
         return Installed("has the entry already")
-    backup = _write_file(place, before, after)
+    # the file is replaced whole, with its permissions, and its old text is kept beside it
+    backup = place.with_name(place.name + BACKUP) if before.strip() else None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mode = place.stat().st_mode & 0o777 if place.exists() else 0o600
+        if backup:
+            replace_file(backup, before.encode("utf-8"), is_durable=True)
+            backup.chmod(mode)
+        replace_file(place, after.encode("utf-8"), is_durable=True)
+        place.chmod(mode)
+    except OSError as error:
+        raise store_error("Could not write the client's config", place, error) from error
     return Installed("has the entry now", backup)
 
 
-def _read_file(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return ""
-    except UnicodeDecodeError as error:
-        raise _not_understood(path, "it is not UTF-8 text") from error
-    except OSError as error:
-        raise store_error("Could not read the client's config", path, error) from error
-
-
 def _with_json(text: str, path: Path) -> str:
+    def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError("a name stands in it twice")
+        return dict(pairs)
+
     try:
-        whole = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_no_twins) if text.strip() else {}
+        whole = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=build_object) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise _not_understood(path, str(error)) from error
     if not isinstance(whole, dict):
@@ -111,12 +120,6 @@ def _merge_entry(old: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(old.get("env"), dict) or "env" in new:
         new["env"] = {**(old.get("env") or {}), **new.get("env", {})}
     return {**old, **new}
-
-
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a name stands in it twice")
-    return dict(pairs)
 
 
 def _with_toml(text: str, path: Path) -> str:
@@ -176,26 +179,6 @@ def _toml_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def _write_file(path: Path, before: str, after: str) -> Path | None:
-    """The file anew, whole, with its permissions, and its old text beside it."""
-    backup = path.with_name(path.name + BACKUP) if before.strip() else None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-        if backup:
-            replace_file(backup, before.encode("utf-8"), is_durable=True)
-            backup.chmod(mode)
-        replace_file(path, after.encode("utf-8"), is_durable=True)
-        path.chmod(mode)
-    except OSError as error:
-        raise store_error("Could not write the client's config", path, error) from error
-    return backup
-
-
 def _not_understood(path: Path, cause: str) -> StoreError:
-    return StoreError(
-        f"{path} was left as it is",
-        cause=cause,
-        fix="put the entry in by hand; without --write it is printed",
-        code="client_config",
-    )
+    fix = "put the entry in by hand; without --write it is printed"
+    return StoreError(f"{path} was left as it is", cause=cause, fix=fix, code="client_config")

@@ -18,8 +18,6 @@ from nexi.tables.cells import NOT_STATED, Cell, Row, ValueTable
 from nexi.text.controls import clean_line
 from nexi.text.scope import find_periods
 
-__all__ = ["TABLE_SCHEMA", "render_table", "table_csv", "table_json", "table_markdown", "table_workbook"]
-
 TABLE_SCHEMA = "nexi-table-1"
 MAX_SHEET_TEXT = 32_767  # characters that a cell of a workbook may have
 _FORMULA_START = ("=", "+", "-", "@", "\t", "\r")

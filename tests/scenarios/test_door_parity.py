@@ -305,7 +305,7 @@ def ask_repl(monkeypatch: pytest.MonkeyPatch, line: str, *arguments: str) -> Non
         return OpenQuestion()
 
     monkeypatch.setattr("nexi.cli.prompt.open_prompt", lambda *_, **__: Lines())
-    monkeypatch.setattr("nexi.cli.ask.is_tty", lambda _: True)
+    monkeypatch.setattr("nexi.cli.runner.is_tty", lambda _: True)
     monkeypatch.setattr("nexi.app.assembly.Nexi.find_open_question", find_nothing_open)  # it would search before the run
     with pytest.raises(SystemExit):
         main(list(arguments))
