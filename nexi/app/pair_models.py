@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -22,13 +23,13 @@ from msgspec.structs import replace
 from nexi.app.approach import choose_approach
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate
-from nexi.app.grades import GradeBook
 from nexi.checking.gaps import build_gap, build_gaps
 from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge, PairJudge
 from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, Judged
+from nexi.files import read_json_object, write_json_object
 from nexi.model import MeteredLLM
 from nexi.net.addresses import is_loopback_url
 from nexi.pair_models.downloads import download_model, find_published, published_models
@@ -61,6 +62,54 @@ JUDGE: Literal["judge"] = "judge"
 MIN_CHARS_PER_TOKEN = 3
 PASSAGES = "passages"  # what the installed model judges
 PROBE = "test it by hand, with more time: nexi doctor --judge"
+
+
+GRADES_VERSION = 1
+MAX_GRADES = 200
+MAX_REASON_CHARS = 300
+RETRY_AFTER = timedelta(days=1)
+GRADES, FAILURES = "grades", "failures"
+
+
+class GradeBook:
+    """Grades by key in a JSON file. What cannot be read counts as not tested; what cannot be written is tested again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def grade(self, key: str) -> Grade | None:
+        try:
+            return Grade.from_json(self._read_part(GRADES)[key])
+        except (KeyError, msgspec.ValidationError):
+            return None
+
+    def put(self, key: str, grade: Grade) -> None:
+        """Raises StoreError where the file cannot be written."""
+        self._write_part(GRADES, key, grade.as_json())
+
+    def failure(self, key: str, now: datetime) -> str:
+        """Why the last test did not end, where that was less than a day ago: a slow server is not tried in every run."""
+        try:
+            entry = self._read_part(FAILURES)[key]
+            return str(entry["reason"]) if now - datetime.fromisoformat(entry["at"]) < RETRY_AFTER else ""
+        except (KeyError, TypeError, ValueError):
+            return ""
+
+    def put_failure(self, key: str, reason: str, now: datetime) -> None:
+        """Raises StoreError where the file cannot be written."""
+        self._write_part(FAILURES, key, {"reason": reason[:MAX_REASON_CHARS], "at": now.isoformat()})
+
+    def _write_part(self, part: str, key: str, value: Mapping[str, Any]) -> None:
+        parts = {name: self._read_part(name) for name in (GRADES, FAILURES)}
+        for entries in parts.values():
+            entries.pop(key, None)
+        parts[part] = {**dict(list(parts[part].items())[-MAX_GRADES + 1 :]), key: value}
+        write_json_object(self._path, {"version": GRADES_VERSION, **parts}, "The grade of a judge could not be kept")
+
+    def _read_part(self, part: str) -> dict[str, Any]:
+        value = read_json_object(self._path)
+        entries = value.get(part) if value.get("version") == GRADES_VERSION else None
+        return dict(entries) if isinstance(entries, dict) else {}
 
 
 def model_root(config: Config) -> Path:

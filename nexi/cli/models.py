@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.cli.options import json_option
+from nexi.cli.runner import run_with_nexi
 from nexi.cli.settings import format_window
 from nexi.config import Config, hide_password, load_config
 from nexi.errors import LLMError, NexiError
 from nexi.output import clean_line, print_failure, print_json, write
 
 if TYPE_CHECKING:
+    from nexi.app import Nexi
     from nexi.app.pair_models import Grade
     from nexi.types import Approach
 
@@ -73,26 +75,24 @@ def models_command(probe: bool, as_json: bool) -> None:
 
         if not probe:
             return print_models(asyncio.run(list_models(load_config())), as_json=as_json)
-        model, approach, judge, grade = asyncio.run(_probe_models(load_config()))
+        model, approach, judge, grade = run_with_nexi(_probe_models)
         if as_json:
             judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
             return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
         return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
-async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
+async def _probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
     """Test the answering model and the judge, and save the results. Raises NexiError if no model is configured."""
-    from nexi.app import Nexi
     from nexi.app.approach import probe_tool_use
     from nexi.app.pair_models import grade_judge
 
-    if config.endpoint("judge").is_extractive:
+    if nexi.config.endpoint("judge").is_extractive:
         raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
-    async with Nexi(config) as nexi:
-        gate = nexi.gate()
-        answering, judge = gate.open_llm("answer", "probe"), gate.open_llm("judge", "probe")
-        approach = await probe_tool_use(config, answering)
-        return answering.name, approach, judge.name, await grade_judge(config, judge, nexi.clock)
+    gate = nexi.gate()
+    answering, judge = gate.open_llm("answer", "probe"), gate.open_llm("judge", "probe")
+    approach = await probe_tool_use(nexi.config, answering)
+    return answering.name, approach, judge.name, await grade_judge(nexi.config, judge, nexi.clock)
 
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:

@@ -5,7 +5,6 @@ Above are the doors, which show the same; below are the values of `checking`. Pu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from nexi.output.proof import GOOD, VERDICT_WORDS, claim_json, evidence_line, proof_json
@@ -214,7 +213,14 @@ def _audit_markdown(result: Verification, figures: CitationFigures, target: str,
     unread = [state for state in result.sources if state.state in _UNREADABLE]
     parts = [f"# Audit of {clean_line(target)}", *_audit_lines(result, figures)]
     if cited:
-        parts += ["## Sentences with citations", "\n".join(line for c in cited for line in _audited_claim(result, c, verbose))]
+        lines = []
+        for claim in cited:
+            verdict = claim.verdict.value
+            lines.append(f"- {SIGNS[verdict]} line {result.line_of(claim)}, {VERDICT_WORDS[verdict]}: {_shorten(claim.text)}")
+            for e in claim.evidence:
+                is_shown = verbose or e.standing or e.verdict not in GOOD
+                lines.append(f"  - {evidence_line(e) if is_shown else f'[{e.number}] {VERDICT_WORDS[e.verdict.value]}'}")
+        parts += ["## Sentences with citations", "\n".join(lines)]
     if uncited:
         parts += ["## Sentences without a citation", "\n".join(_uncited_line(result, claim) for claim in uncited)]
     if unread or result.document.lost:
@@ -226,16 +232,6 @@ def _audit_markdown(result: Verification, figures: CitationFigures, target: str,
     if result.document.unread:
         parts.append(f"{result.document.unread} more URLs were not checked: the limit is 999.")
     return "\n\n".join(parts) + "\n"
-
-
-def _audited_claim(result: Verification, claim: Claim, verbose: bool) -> Iterator[str]:
-    verdict = claim.verdict.value
-    yield f"- {SIGNS[verdict]} line {result.line_of(claim)}, {VERDICT_WORDS[verdict]}: {_shorten(claim.text)}"
-    for evidence in claim.evidence:
-        if verbose or evidence.standing or evidence.verdict not in GOOD:
-            yield f"  - {evidence_line(evidence)}"
-        else:
-            yield f"  - [{evidence.number}] {VERDICT_WORDS[evidence.verdict.value]}"
 
 
 def _uncited_line(result: Verification, claim: Claim) -> str:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from evals.overlap import OverlapPairModel
-from nexi.app.grades import GradeBook
+from nexi.app.pair_models import GradeBook
 from nexi.checking.gaps import UNREADABLE, build_gap
 from nexi.checking.quiz import Grade, GradedPairModel, Quiz, grade_scores, take_quiz
 from nexi.errors import NexiError, StoreError
