@@ -75,6 +75,7 @@ RECORD_SERVICES = ("crossref", "openalex", "europepmc", "unpaywall")  # who is a
 ENGINE_KEY = "searxng:"
 
 
+# An adapter whose libraries are heavy, or that few runs need, is imported by the method that builds it.
 class SharedClients:
     """What the runs of one process have in common: open connections, given ports, and how all of it is closed."""
 

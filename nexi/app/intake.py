@@ -26,8 +26,7 @@ from nexi.app.folders import SCHEME, Folders
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge
 from nexi.app.local import full_error
 from nexi.app.vaults import Vault, find_vault, is_note
-from nexi.app.zotero import Library, find_library
-from nexi.app.zotero_api import TARGET, read_running_library
+from nexi.app.zotero import TARGET, Library, find_library, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
 from nexi.extract.dates import normalise_date

@@ -11,6 +11,7 @@ from nexi.output import answer_json, print_json, write
 
 def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
     """Take the first of: config commands, history commands, argument, --query-text, stdin, prompt."""
+    # each way imports what it needs: `nexi --last` must not wait for what a search loads
     if flags.show_config or flags.edit_config:
         from nexi.cli.settings import edit_config, print_config_path
 

@@ -35,7 +35,7 @@ PIPE_PAUSE_S = 2.0
 
 def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config | None = None) -> T:
     """Open nexi with this config, or the user's own, do the work and close it."""
-    import asyncio
+    import asyncio  # not above: `nexi spaces --help` and its like need no event loop
 
     from nexi.app import Nexi
 

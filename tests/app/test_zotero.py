@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.app.zotero import find_library
-from nexi.app.zotero_api import read_running_library
+from nexi.app.zotero import find_library, read_running_library
 from nexi.checking.links import link_to
 from nexi.config import Config
 from nexi.errors import NexiError
