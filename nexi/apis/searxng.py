@@ -43,7 +43,7 @@ def searxng_error(problem: Problem) -> dict[str, Any]:
 async def search_web(request: Request, answer_timeout_s: float) -> Response:
     parameters = await _read_parameters(request)
     query, page = _parse_query(parameters), _parse_page(parameters)
-    count = min(MAX_ITEMS, page * PER_PAGE)
+    count = min(MAX_ITEMS, page * PER_PAGE)  # backends know no pages, so those before it come too
     limits = Limits(results=count, total_s=answer_timeout_s, search_s=answer_timeout_s)
     outcome = await service_of(request.app.state).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE

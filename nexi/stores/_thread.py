@@ -100,7 +100,7 @@ def open_database(
     """A connection that waits for others, with the file private from its first byte."""
     files.make_private_directory(path.parent)
     files.create_empty_file(path)  # SQLite gives the journal beside it the same permissions
-    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, cached_statements=256)
+    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, cached_statements=256)  # we begin transactions
     try:
         files.check_writable(path)  # SQLite itself would open it for reading and fail later
         _use_write_ahead(connection, busy_s)

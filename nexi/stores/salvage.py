@@ -284,7 +284,7 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     with suppress(sqlite3.DatabaseError):
         embedder = read_meta(db, "embedder")
     with closing(_thread.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
-        set_meta(new, "epoch", newest_epoch(path) + 1)
+        set_meta(new, "epoch", newest_epoch(path) + 1)  # the old vectors are still read
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
         version = schema.VERSION
         with suppress(sqlite3.DatabaseError):

@@ -65,7 +65,7 @@ class SqliteSpaces:
             files.make_private_directory(self._path.parent)
             files.create_empty_file(self._path)
             with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as connection, connection:
-                connection.execute("begin immediate")
+                connection.execute("begin immediate")  # so that a count and an insert are one step
                 connection.execute(_SCHEMA)
                 yield connection
         except OSError as error:

@@ -47,7 +47,7 @@ def unit_rows(vectors: Sequence[Vector], dims: int) -> Any:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if not np.isfinite(lengths).all():
         raise _faults.bad_vectors("some of their numbers are not finite")
-    return rows / np.maximum(lengths, 1e-12)[:, None]
+    return rows / np.maximum(lengths, 1e-12)[:, None]  # one of zeros stays as it is
 
 
 def empty_rows(count: int, dims: int) -> Any:

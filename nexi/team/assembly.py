@@ -69,7 +69,7 @@ class Team:
         self.config, self.database = config, database
         self.picker = RunPicker(database)
         self.clock = SystemClock()
-        self._local_embedders: dict[str, Embedder | None] = {}
+        self._local_embedders: dict[str, Embedder | None] = {}  # loaded once for everybody
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
         self._nexis = PersonalPool(self.build_nexi, max_open=MAX_OPEN_PEOPLE, max_idle_s=MAX_IDLE_PERSON_S)
 

@@ -60,7 +60,7 @@ class TeamWorker:
         await stopping.wait()
         self.draining = True
         await cancel_until_ended(tasks)
-        await self._registry.drain(self._drain_s)
+        await self._registry.drain(self._drain_s)  # what does not end in time is left to other workers
         await self._registry.close()
 
     async def _take_runs(self) -> None:

@@ -32,7 +32,7 @@ class FenceRenamer:
     """The text of one answer: what `feed` and `finish` return, joined, is the answer with its fences renamed."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held = ""  # what may still become a fence
         self._skips_line = False  # the rest of a line whose beginning was renamed
 
     def feed(self, text: str) -> str:

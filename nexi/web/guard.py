@@ -115,7 +115,7 @@ class RequestGuard:
             self._open -= 1
             if exchange.person:
                 self._open_of[exchange.person] -= 1
-                if not self._open_of[exchange.person]:
+                if not self._open_of[exchange.person]:  # so that it does not grow with all who ever came
                     del self._open_of[exchange.person]
             seconds, route = exchange.seconds, exchange.route
             self._metrics.request(route, exchange.method, exchange.status, seconds)
@@ -134,11 +134,11 @@ class RequestGuard:
             body = await self._read_body(self._max_body_bytes(exchange.scope["path"]), receive)
         except Refused as refusal:
             self._metrics.count("nexi_refusals_total", reason=refusal.problem.code)
-            exchange.closes = True
+            exchange.closes = True  # what is left of its body is not read
             return await exchange.fail(refusal.problem)
         try:
             async with asyncio.timeout(self._rules.respond_s) as limit:
-                exchange.on_start = lambda: limit.reschedule(None)
+                exchange.on_start = lambda: limit.reschedule(None)  # what has begun may last
                 await self._app(exchange.scope, _replay_body(body, receive), exchange.send)
         except Refused as refusal:
             await exchange.fail(refusal.problem)
@@ -225,7 +225,7 @@ class RequestGuard:
     async def _check_token(self, headers: Headers, scope: Scope) -> Principal:
         """The one person who has the token, where there is one. Raises Refused."""
         token = self._rules.token.encode()
-        if token and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), token):
+        if token and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), token):  # takes as long for any
             raise unauthorized()
         return Principal()
 

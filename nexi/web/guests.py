@@ -88,7 +88,7 @@ class GuestDoor:
         if not self._access.owner.is_token(token):
             return _closed_page(WRONG_TOKEN)
         rest = urlencode([(name, value) for name, value in query if name != PARAMETER])
-        reply = RedirectResponse(quote(scope["path"]) + (f"?{rest}" if rest else ""), 303, SAFE)
+        reply = RedirectResponse(quote(scope["path"]) + (f"?{rest}" if rest else ""), 303, SAFE)  # no token stays in an address
         name, cookie = cookie_name(headers), self._access.owner.cookie
         reply.set_cookie(name, cookie, max_age=COOKIE_S, path="/", httponly=True, samesite="strict")
         return reply

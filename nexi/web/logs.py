@@ -34,7 +34,7 @@ class _JsonLines(logging.Formatter):
         line = json.dumps(fields, ensure_ascii=False, default=str)
         for secret in self._secrets:
             line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "***").replace(secret, "***")
-        return line.encode("utf-8", "backslashreplace").decode("utf-8")
+        return line.encode("utf-8", "backslashreplace").decode("utf-8")  # half of a character breaks no line
 
 
 def configure_logging(level: str, secrets: Iterable[str], stream: TextIO | None = None) -> None:

@@ -34,7 +34,7 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""
         if self._door is None:
-            async with self._making:
+            async with self._making:  # two first requests make one door
                 if self._door is None:
                     door = await asyncio.to_thread(_build_door, self._nexi)
                     running = asyncio.Event()

@@ -89,7 +89,7 @@ class Metrics:
             case events.ModelFailed():
                 self.count("nexi_model_failures_total")
             case events.SearchFinished():
-                self.count("nexi_searches_total", backend=event.backend or "none")
+                self.count("nexi_searches_total", backend=event.backend or "none")  # where every one failed
                 self.count("nexi_urls_found_total", len(event.hits))
             case events.PageFetched():
                 self.count("nexi_urls_crawled_total")

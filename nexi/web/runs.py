@@ -116,7 +116,7 @@ async def settle_plan(request: Request) -> Response:
     hosted = host.get_active(run_id)
     gate = hosted.run.gate if hosted else None
     if gate is None:
-        await asyncio.to_thread(host.nexi.runs().open_log, run_id)
+        await asyncio.to_thread(host.nexi.runs().open_log, run_id)  # raises where there is no such run
         raise build_refusal(
             409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is"
         )
@@ -251,7 +251,7 @@ async def cancel_run(host: RunHost, run_id: str) -> bool:
         await hosted.cancel()
         return True
     runs = host.nexi.runs()
-    await asyncio.to_thread(runs.open_log, run_id)
+    await asyncio.to_thread(runs.open_log, run_id)  # raises where there is no such run
     if not await asyncio.to_thread(runs.is_running, run_id):
         raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
     await asyncio.to_thread(runs.request_cancel, run_id)
@@ -273,7 +273,7 @@ async def delete_run(host: RunHost, run_id: str) -> None:
     try:
         await asyncio.to_thread(host.nexi.runs().remove, run_id)
     except NexiError as error:
-        if hosted is None or error.code != "no_such_run":
+        if hosted is None or error.code != "no_such_run":  # of a run that kept no log
             raise
 
 

@@ -132,7 +132,7 @@ def bind_socket(options: ServerOptions) -> socket.socket:
         cause = "something else listens there" if is_taken else plain_cause(str(error))
         fix = "use another --port, or stop what listens there; 0 chooses a free one"
         raise ConfigError(f"nexi cannot listen on {options.host}:{options.port}", cause=cause, fix=fix) from error
-    listener.set_inheritable(True)
+    listener.set_inheritable(True)  # by the processes of several
     return listener
 
 
@@ -150,8 +150,8 @@ def strict_config(app: Any, *, drain_s: float, **options: Any) -> uvicorn.Config
         ws="none",
         log_config=None,
         access_log=False,
-        proxy_headers=False,
-        server_header=False,
+        proxy_headers=False,  # any client could send them
+        server_header=False,  # which tells nobody the version
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(drain_s)),
         h11_max_incomplete_event_size=HEAD_BYTES,

@@ -93,7 +93,7 @@ def routes() -> list[Route]:
 
 def space_view(space: Space) -> dict[str, Any]:
     view = {**msgspec.to_builtins(space), "address": space.address}
-    del view["owner_id"]
+    del view["owner_id"]  # the address says as much as others may know
     return view
 
 

@@ -30,7 +30,7 @@ class EventStream(Response):
         finally:
             sending.cancel()
             leaving.cancel()
-            await asyncio.wait((sending, leaving))
+            await asyncio.wait((sending, leaving))  # neither outlives the response
         return None if sending.cancelled() else sending.result()
 
     async def _send_all(self, scope: Scope, send: Send) -> None:

@@ -397,7 +397,7 @@ async def _build_response(nexi: Nexi, result: RunResult, question: ResponseReque
     output, answer = ResponseOutput(result.id, question, created), result.answer
     reply = await question.finish_text(nexi, answer.text, result.finished)
     for fact in result.facts:
-        list(output.observe(fact))
+        list(output.observe(fact))  # for the items; nobody reads the events
     sources = answer.sources if question.schema is None else ()
     end = result.finished
     list(output.finish(reply.text, sources, answer.stop, end.usage + reply.usage, end))

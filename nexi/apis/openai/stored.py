@@ -59,7 +59,7 @@ class StoredResponse(Struct, frozen=True):
         """The whole object, with the status that its run has now."""
         output = ResponseOutput(self.run_id, self.asked, self.created)
         for fact in self.facts:
-            list(output.observe(fact))
+            list(output.observe(fact))  # for the items; nobody reads the events
         match self.facts[-1] if self.facts else None:
             case RunFinished() as end:
                 self.require_text()

@@ -60,7 +60,7 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
 
     def open_judge() -> LLM | None:
         """The model for one call; None where there is none but the built-in one, which ranks nothing."""
-        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)
+        budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)  # nothing is asked twice
         return open_gate(ports, budget=budget, emit=emit).open_judge()
 
     chains, interval_s = Chains(ports, settings), wish.sweep_interval_s

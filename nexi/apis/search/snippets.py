@@ -143,7 +143,7 @@ async def _ask_model(
             temperature=request.temperature or TEMPERATURE,
             deadline=clock.monotonic() + CALL_S,
             schema=schema,
-            retries=False,
+            retries=False,  # the client has a fallback and waits
         )
     except LLMError as error:
         return "", f"the model could not be asked: {error}"

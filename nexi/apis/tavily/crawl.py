@@ -118,7 +118,7 @@ def parse_crawl(body: TavilyMap) -> CrawlRequest:
 
 def _reader(request: Request, body: TavilyMap) -> ReadPages:
     """What reads the pages of a level, all levels within the time of the request."""
-    deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9
+    deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9  # the rest is for the reply
     return partial(service_of(request.app.state).read_all, limits=FetchLimits(timeout_s=PAGE_S), deadline=deadline)
 
 

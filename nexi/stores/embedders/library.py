@@ -97,7 +97,7 @@ def _load_minilm(model: str, cache: Path) -> Encode:
         raise ValueError(f"the only model of minilm is {MINILM}")
     tokenizer = tokenizers.Tokenizer.from_file(str(_package_file(*_MINILM_TOKENIZER)))
     tokenizer.enable_truncation(MAX_MINILM_TOKENS)
-    tokenizer.enable_padding()
+    tokenizer.enable_padding()  # texts of a batch are of one length to the model
     options = runtime.SessionOptions()
     options.log_severity_level = 3  # its warnings are about devices that are not there
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads would burn the CPU

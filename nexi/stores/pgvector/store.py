@@ -345,7 +345,7 @@ class _Writing:
     def _claim(self, embedder: str, dims: int) -> list[_Embedding]:
         """Where vectors of a model go. Raises StoreError where they are of none that this collection has."""
         if not self._embeddings:
-            self._add_embedding(embedder, dims, "current")
+            self._add_embedding(embedder, dims, "current")  # the first model decides
         matches = [e for e in self._embeddings.values() if e.is_of(embedder, dims)]
         if not matches:
             current = self._embeddings["current"]

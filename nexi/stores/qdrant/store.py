@@ -146,7 +146,7 @@ class QdrantStore:
                 _same_embedder(coming, embedder, dims)
             else:  # a collection for the vectors of the next model, with every chunk that there is
                 name = f"{self._prefix}_{points.slugify(embedder)}_{dims}"
-                name += "_again" if name == state["collection"] else ""
+                name += "_again" if name == state["collection"] else ""  # the one in use is kept until then
                 coming = {**coming, "dims": dims, "collection": name}
                 await self._make_chunks(coming)
                 await self._copy_changed(state["collection"], name)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
+from nexi.app.clock import SystemClock
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
+from nexi.config import load_config
+from nexi.errors import NexiError
+from nexi.output import print_json, print_note, write
+from nexi.team.limits import MAX_LINK_MINUTES
+from nexi.text.controls import clean_line
+from nexi.types import TEAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
-    from datetime import datetime
 
     from nexi.team.assembly import People, Team
 
@@ -77,7 +86,7 @@ def _add_user(name: str, administrator: bool) -> None:
         token = people.add_token(person, "first")
         people.record(None, "add_user", person)
         people.record(person, "token_made_by", CLI)
-        _note(f"The id, name and token of {name}; the token is not shown again:")
+        print_note(f"The id, name and token of {name}; the token is not shown again:")
         _print_rows([(person, name, token)])
 
 
@@ -90,7 +99,7 @@ def _disable_user(person: str, undo: bool) -> None:
         person_id = people.find(person)
         people.change(person_id, is_disabled=not undo)
         people.record(None, "enable_user" if undo else "disable_user", person_id)
-        _note(f"{person} can sign in again." if undo else f"{person} is locked out; --undo reverses it.")
+        print_note(f"{person} can sign in again." if undo else f"{person} is locked out; --undo reverses it.")
 
 
 @_users_group.command("rm", context_settings=HELP)
@@ -98,7 +107,6 @@ def _disable_user(person: str, undo: bool) -> None:
 @click.option("--yes", is_flag=True, help="Don't prompt.")
 def _remove_user(person: str, yes: bool) -> None:
     """Delete a person and their runs, history, tokens and files."""
-    from nexi.config import load_config
     from nexi.team.assembly import Team
 
     with _open_people() as people:
@@ -107,7 +115,7 @@ def _remove_user(person: str, yes: bool) -> None:
             click.confirm(f"Delete {person} with all their runs, history, tokens and files?", abort=True, err=True)
         people.record(None, "remove_user", person_id)
         Team(load_config(), people.database).remove_person(person_id)
-        _note(f"{person} was deleted.")
+        print_note(f"{person} was deleted.")
 
 
 @_users_group.command("export", context_settings=HELP)
@@ -117,8 +125,6 @@ def _export_user(person: str) -> None:
 
     The person sees on their account that this was done.
     """
-    from nexi.output import print_json
-
     with _open_people() as people:
         person_id = people.find(person)
         people.record(None, "export_user", person_id)
@@ -133,14 +139,11 @@ def _link_user(person: str) -> None:
 
     The person sees on their account that this was done.
     """
-    from nexi.config import load_config
-    from nexi.team.limits import MAX_LINK_MINUTES
-
     with _open_people() as people:
         person_id = people.find(person)
         people.record(None, "add_link", person_id)
         people.record(person_id, "link_made_by", CLI)
-        _note(f"At the address of the server, this signs {person} in once, within {MAX_LINK_MINUTES} minutes:")
+        print_note(f"At the address of the server, this signs {person} in once, within {MAX_LINK_MINUTES} minutes:")
         _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(person_id)}",)])
 
 
@@ -176,7 +179,7 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
         token = people.add_token(person_id, name, ("read",) if read_only else ("read", "ask"), days)
         people.record(None, "add_token", f"{person_id} {name}")
         people.record(person_id, "token_made_by", CLI)
-        _note(f"A token for {person}, which is not shown again:")
+        print_note(f"A token for {person}, which is not shown again:")
         _print_rows([(token,)])
 
 
@@ -184,13 +187,11 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
 @click.argument("token_id", metavar="TOKEN_ID")
 def _revoke_token(token_id: str) -> None:
     """Revoke a token."""
-    from nexi.errors import NexiError
-
     with _open_people() as people:
         if not people.revoke_token(token_id):
             raise NexiError(f"there is no token {token_id}", fix="nexi admin tokens NAME lists them", code="not_found")
         people.record(None, "revoke_token", token_id)
-        _note("The token was revoked.")
+        print_note("The token was revoked.")
 
 
 @admin_command.command("quotas", context_settings=HELP)
@@ -206,8 +207,6 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--clear", is_flag=True, help="Remove all limits first.")
 def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
     """Show or change a person's limits, with today's usage."""
-    from msgspec.structs import replace
-
     from nexi.team.assembly import Quotas, describe_limits, list_limits
 
     with _open_people() as people:
@@ -258,7 +257,6 @@ def _schedules_group(ctx: click.Context) -> None:
 
     The list has everyone's schedules, without the text of the questions.
     """
-    from nexi.app.clock import SystemClock
     from nexi.team.assembly import Schedules, name_interval
 
     if ctx.invoked_subcommand is None:
@@ -276,9 +274,6 @@ def _schedules_group(ctx: click.Context) -> None:
 @click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="First time, in UTC, as 2026-12-31 07:00. [default: now]")
 def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
     """Schedule a question for a person and print its ID; the answers are among their runs."""
-    from datetime import UTC
-
-    from nexi.config import load_config
     from nexi.team.assembly import INTERVALS, Team
 
     with _open_people() as people:
@@ -292,13 +287,12 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
 @click.argument("schedule", type=click.IntRange(1), metavar="ID")
 def _remove_schedule(schedule: int) -> None:
     """Remove a schedule."""
-    from nexi.app.clock import SystemClock
     from nexi.team.assembly import Schedules
 
     with _open_people() as people:
         Schedules(people.database, SystemClock()).remove(schedule)
         people.record(None, "remove_schedule", str(schedule))
-        _note(f"Schedule {schedule} was removed.")
+        print_note(f"Schedule {schedule} was removed.")
 
 
 @admin_command.group("knowledge", invoke_without_command=True, context_settings=HELP)
@@ -310,8 +304,6 @@ def _knowledge_group(ctx: click.Context) -> None:
         async with team.use_nexi(TEAM) as nexi:
             sources = await (await nexi.knowledge().open_store()).sources(count=1_000)
             return [(s.url, s.title, f"{s.chunk_count:,} passages") for s in sources]
-
-    from nexi.types import TEAM
 
     if ctx.invoked_subcommand is None:
         _print_rows(_run_with_team(list_sources), "The team has no shared sources yet.")
@@ -335,7 +327,6 @@ def _add_knowledge(targets: tuple[str, ...], tags: tuple[str, ...]) -> None:
         return [(f"{count:,}", outcome) for outcome, count in counts]
 
     from nexi.team.assembly import People
-    from nexi.types import TEAM
 
     _print_rows(_run_with_team(add_targets))
 
@@ -353,9 +344,7 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
         People(team.database).record(None, "remove_knowledge", " ".join(urls))
         return [(f"{count:,}", "removed")]
 
-    from nexi.errors import NexiError
     from nexi.team.assembly import People
-    from nexi.types import TEAM
 
     _print_rows(_run_with_team(remove_urls))
 
@@ -382,9 +371,6 @@ def describe_action(action: str, subject: str, names: Mapping[str, str]) -> str:
 
 def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ...]]]]) -> list[tuple[Any, ...]]:
     """What a command makes of the team of the configured database."""
-    import asyncio
-
-    from nexi.config import load_config
     from nexi.team.assembly import Team, open_database
 
     async def run() -> list[tuple[Any, ...]]:
@@ -402,7 +388,6 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
 @contextmanager
 def _open_people() -> Iterator[People]:
     """The people of the configured database, for one command."""
-    from nexi.config import load_config
     from nexi.team.assembly import People, open_database
 
     with report_errors():
@@ -413,20 +398,11 @@ def _open_people() -> Iterator[People]:
             database.close()
 
 
-def _note(text: str) -> None:
-    from nexi.output import print_note
-
-    print_note(text)
-
-
 def _day(moment: Any) -> str:
     return moment.strftime("%Y-%m-%d %H:%M") if moment else "-"
 
 
 def _print_rows(rows: list[tuple[Any, ...]], otherwise: str = "") -> None:
-    from nexi.output import write
-    from nexi.text.controls import clean_line
-
     if not rows and otherwise:
         write(f"{otherwise}\n", sys.stderr)
     for row in rows:

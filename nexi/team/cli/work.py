@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 import click
 
 from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
+from nexi.config import load_config
+from nexi.output import print_note
 from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS
 
 
@@ -41,11 +46,6 @@ def work_command(max_runs: int, drain: float, host: str, port: int | None, log_l
     It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
     """
     with report_errors():
-        import asyncio
-        from functools import partial
-
-        from nexi.config import load_config
-        from nexi.output import print_note
         from nexi.team.web.work import run_worker
 
         address, on_ready = (host, port) if port else None, partial(print_note, "Waiting for runs")

@@ -139,7 +139,7 @@ class Committer:
             with self._changed:
                 while not (self._waiting or self._closing):
                     self._changed.wait()
-                batches, self._waiting = self._waiting, []
+                batches, self._waiting = self._waiting, []  # all that came while the last were written
                 if not batches:
                     return
             try:

@@ -165,7 +165,7 @@ class Database:
         self.threads.shutdown()
         if self._pool:
             self._pool.close()
-        self._closed.set()
+        self._closed.set()  # last: the statements above may hang as well
 
     def is_current(self) -> bool:
         """Whether it answers and has the schema of this nexi: not before an upgrade is through, nor after a newer one."""
@@ -267,7 +267,7 @@ class Database:
                     self._is_silent, self._replied = False, time.monotonic()
                     return reply
                 time.sleep(pause)
-                pause = min(1.0, pause * 2)
+                pause = min(1.0, pause * 2)  # a database that starts is not held up by those who wait
 
     @contextmanager
     def _wait_for_one(self, *, is_needed: bool) -> Iterator[None]:

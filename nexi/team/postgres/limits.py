@@ -185,7 +185,7 @@ class PostgresConcurrency:
         """Wait for a free slot and keep it for as long as the block."""
         holder = os.urandom(8).hex()
         slot = await self._take_slot(holder)
-        renewal = asyncio.create_task(self._renew(holder))
+        renewal = asyncio.create_task(self._renew(holder))  # a slot whose process is lost becomes free again
         try:
             yield
         finally:

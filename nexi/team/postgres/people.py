@@ -258,7 +258,7 @@ class People:
     def sign_in(self, issuer: str, subject: str, name: str, email: str) -> str:
         """The person behind an identity, made at her first visit. The first of all is an administrator."""
         with self.database.transaction() as connection:
-            connection.execute("lock table identities in share row exclusive mode")
+            connection.execute("lock table identities in share row exclusive mode")  # two first visits make one administrator
             key = (clean_text(issuer), clean_text(subject))
             identity = connection.execute("select person from identities where issuer = %s and subject = %s", key).fetchone()
             if identity:

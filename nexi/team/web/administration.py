@@ -82,7 +82,7 @@ class AdministrationDoor:
             return HTMLResponse(await asyncio.to_thread(self._render_page, problem), 400, headers=SAFE)
         if notice:
             return HTMLResponse(await asyncio.to_thread(self._render_page, notice), headers=SAFE)
-        return RedirectResponse(ADMIN_PATH, 303)
+        return RedirectResponse(ADMIN_PATH, 303)  # to load it again does nothing twice
 
     def _apply(self, fields: Fields, me: Principal, address: str) -> str:
         action = fields.get("action", "")

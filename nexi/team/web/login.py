@@ -62,7 +62,7 @@ class LoginDoor:
     async def _begin(self, request: Request) -> Response:
         """To the provider, with a state that only this browser can bring back."""
         client = self._provider()
-        request.scope["session"] = {}
+        request.scope["session"] = {}  # where authlib leaves the state of the login
         base_url = self._config.public_url.rstrip("/") or f"{request.url.scheme}://{request.headers['host']}"
         try:
             reply: Response = await client.authorize_redirect(request, f"{base_url}/login/callback")

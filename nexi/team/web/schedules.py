@@ -60,7 +60,7 @@ async def _add_schedule(request: Request) -> Response:
     """Ask a question again and again, with the options of a run; a plan waits for nobody."""
     body, store = await read_body(request, NewSchedule), _store_of(request)
     nexi: Nexi = request.app.state.nexi
-    run_request = replace(parse_run_request(body), holds_plan=False)
+    run_request = replace(parse_run_request(body), holds_plan=False)  # nobody is there to settle it
     nexi.check_request(run_request)
     every, first = INTERVALS[body.every], None
     if body.first:

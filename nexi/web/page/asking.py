@@ -120,7 +120,7 @@ async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...])
     try:
         await indexing.take(str(place))
     finally:
-        await asyncio.to_thread(place.unlink, missing_ok=True)
+        await asyncio.to_thread(place.unlink, missing_ok=True)  # only its passages are kept
     intake = indexing.taken
     if intake.skipped:
         reason = intake.skipped[0][1]

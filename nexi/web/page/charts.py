@@ -116,7 +116,7 @@ def _to_western_separators(cell: str) -> str:
 def _draw_chart(column: _Column, number: int) -> str:
     """Horizontal bars from a common zero, each under its name and value."""
     low, high = min(0.0, *column.values), max(0.0, *column.values)
-    scale = WIDTH / ((high - low) or 1.0)
+    scale = WIDTH / ((high - low) or 1.0)  # all cells may be zero
     zero = -low * scale
     rows = zip(column.names, column.shown, column.values, strict=True)
     shapes = [_draw_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]

@@ -74,7 +74,7 @@ class _Reader:
     def read_row(self, end: str) -> str:
         """Up to a closing piece, which is taken; "" reads to the end."""
         self._depth += 1
-        if self._depth > MAX_DEPTH:
+        if self._depth > MAX_DEPTH:  # each level is a call of Python's own
             raise _UnreadableError
         parts: list[str] = []
         while (piece := self._next_piece()) != end:

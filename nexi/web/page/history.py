@@ -145,7 +145,7 @@ def excerpt_answer(answer: str, words: str) -> str:
 async def _remove_entry_and_run(request: Request) -> Response:
     """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    is_removed = await asyncio.to_thread(nexi.history().remove, run_id)
+    is_removed = await asyncio.to_thread(nexi.history().remove, run_id)  # first: its run may be gone
     try:
         await delete_run(request.app.state.host, run_id)
     except NexiError as error:

@@ -93,8 +93,8 @@ async def _run_program(name: str, command: list[str], folder: str, patience_s: f
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
-            env={"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8"},
-            start_new_session=True,
+            env={"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8"},  # nothing of our own, which has keys
+            start_new_session=True,  # a group that can be ended together
         )
     except OSError as error:
         return error.strerror or str(error)

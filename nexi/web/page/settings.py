@@ -129,7 +129,7 @@ async def _read_changes(request: Request) -> Config:
     changes = await _typed_changes(request)
     values = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
     if parse_site(address := values.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
-        values = {"api_key": "", **values, "page_base_url": address}
+        values = {"api_key": "", **values, "page_base_url": address}  # the key belongs to the former address
     unset: dict[str, Any] = {name: None for name in LIMITS if changes.get(name, 0) is None}
     try:
         return replace(nexi.config.override(**values), **unset)

@@ -138,7 +138,7 @@ def draft_html(text: str, marks: Sequence[SentenceMark]) -> str:
 
 def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, leads_to: str = "page") -> str:
     """An answer whose citations and checked sentences lead to their evidence in the page, in a file, or to nothing."""
-    clean = _MARKS.sub("\ufffd", text)
+    clean = _MARKS.sub("\ufffd", text)  # an answer must not bring marks of its own
     checked = [c for c in claims if c.evidence or c.needs_citation]
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
         # The mark stands at the end of its claim, and inside the last cell of a row of a table.
