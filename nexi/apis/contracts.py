@@ -15,8 +15,6 @@ from nexi.apis.search import routes
 from nexi.apis.tavily import crawl, research, search
 from nexi.web.problems import Shape, own_shape
 
-__all__ = ["CONTRACTS", "ERROR_SHAPES"]
-
 CONTRACTS: tuple[ModuleType, ...] = (chat, responses, stored, legacy, routes, searxng, search, crawl, research, openwebui)
 ERROR_SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there

@@ -12,8 +12,6 @@ from nexi.errors import StoreError
 from nexi.spaces import MAX_SPACES, check_space, decode_space, encode_space, no_such_space, space_exists, too_many_spaces
 from nexi.types import Space
 
-__all__ = ["SqliteSpaces"]
-
 BUSY_S = 10.0
 _SCHEMA = "create table if not exists spaces (name text primary key, settings text not null) without rowid"
 

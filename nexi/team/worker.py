@@ -23,8 +23,6 @@ from nexi.team.postgres.limits import forget_idle_limits
 from nexi.team.postgres.runs import ClaimedRun, PostgresRunLog
 from nexi.types import StopReason, Usage
 
-__all__ = ["TeamWorker"]
-
 log = logging.getLogger("nexi.work")
 LOOK_EVERY_S = 0.5
 FORGET_TURNS = 60

@@ -18,8 +18,6 @@ from nexi.types import GUEST, Principal
 from nexi.web.guard import given_token
 from nexi.web.problems import build_refusal
 
-__all__ = ["GUEST_PATHS", "OwnerAccess", "cookie_name"]
-
 GUEST_PATHS = (
     "GET /openapi.json",
     "POST /v1/runs",

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from html import unescape
 
-__all__ = ["FenceRenamer", "rename_fences"]
-
 MAX_NAME_CHARS = 1_000  # of the line behind a fence; of a longer one no more is looked at, and nothing is shown
 _RUN_NAMES = """
 html html5 htm xhtml shtml dhtml svg svgz xml xsl xslt mathml hta vue svelte astro angular handlebars hbs ejs

@@ -22,8 +22,6 @@ from nexi.types import GUEST
 from nexi.web.access import OwnerAccess, cookie_name
 from nexi.web.guard import PAGES, PRINCIPAL, matches_any
 
-__all__ = ["PAGE_HEAD", "SAFE", "GuestDoor"]
-
 # a page for a browser that is not let in, also by `login`: the headers it is sent with, and its head
 SAFE = {
     "cache-control": "no-store",

@@ -21,8 +21,6 @@ from nexi.errors import FetchError
 from nexi.types import Failure, Hit, Page
 from nexi.urls import page_id
 
-__all__ = ["SEEDS", "Outcome", "RankedHit", "build_response", "format_utc"]
-
 SCHEMA = "ucp-1"
 PRODUCER = "searcher-service"
 SEEDS = "seed_items"

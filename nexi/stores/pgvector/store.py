@@ -23,8 +23,6 @@ from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementR
 from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
-__all__ = ["PgvectorStore"]
-
 _SOURCE = (
     "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated, "
     "name_of_sharer(s.collection)"

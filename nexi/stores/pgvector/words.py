@@ -18,8 +18,6 @@ from msgspec import Struct
 from nexi.stores._words import HEAD_WEIGHT, MAX_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
 from nexi.text import terms
 
-__all__ = ["ARRAY_COLUMNS", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
-
 MAX_SCORED = 2_000
 MAX_COUNTED = 5_000  # a word that more chunks have says little, however many they are
 T = TypeVar("T")

@@ -24,8 +24,6 @@ from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.database import Database, clean_text
 from nexi.types import Usage
 
-__all__ = ["Committer", "FactBatch", "FactRow", "taken_error"]
-
 # values come as JSON: the driver would spend more on a dozen arrays than the database on the statement
 _WANTED = """
 with wanted as (

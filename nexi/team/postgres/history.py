@@ -10,8 +10,6 @@ from nexi.team.postgres.database import MAX_ROWS, clean_text
 from nexi.team.postgres.people import PersonalRows
 from nexi.types import HistoryEntry, HistoryRead
 
-__all__ = ["PostgresHistory"]
-
 
 class PostgresHistory(PersonalRows):
     """The past answers of one person."""

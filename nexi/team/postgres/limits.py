@@ -23,8 +23,6 @@ from nexi.ports import Clock
 from nexi.team.limits import MAX_SLOT_S
 from nexi.team.postgres.database import Database, clean_text
 
-__all__ = ["PostgresBreaker", "PostgresConcurrency", "PostgresPacing", "forget_idle_limits"]
-
 SLOT_WAIT_S = 0.1
 
 _RESERVE = """

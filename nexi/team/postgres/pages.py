@@ -8,8 +8,6 @@ from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.database import Database, clean_text
 from nexi.types import content_digest
 
-__all__ = ["PostgresPages"]
-
 
 class PostgresPages:
     """Texts by content hash, each kept once; who has read one is in `page_owners`, and which runs name it in `run_pages`."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from nexi.team.limits import MAX_RESERVED_S
 from nexi.team.postgres.database import Database
 
-__all__ = ["RunPicker"]
-
 NOTICE = "queue"  # in place of a run's id, among the notices of the database
 
 # a database that has just started waits for the writers that are still alive

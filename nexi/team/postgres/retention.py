@@ -9,8 +9,6 @@ from __future__ import annotations
 from nexi.team.limits import DELETION_NOTICE_DAYS, MAX_STATEMENT_S
 from nexi.team.postgres.database import Database
 
-__all__ = ["prune_expired"]
-
 RETENTION_LOCK = 0x6E657870
 
 _MARK = """

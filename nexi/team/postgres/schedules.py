@@ -21,8 +21,6 @@ from nexi.team.postgres.database import Database, clean_text
 from nexi.team.postgres.people import PersonalRows
 from nexi.types import Schedule
 
-__all__ = ["INTERVALS", "PersonalSchedules", "Schedules", "name_interval"]
-
 INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 _COLUMNS = "id, owner::text, question, mode, every, next_at, last_run"
 _NEXT_TIME = (

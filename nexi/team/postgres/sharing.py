@@ -15,8 +15,6 @@ from nexi.team.postgres.database import clean_text
 from nexi.team.postgres.people import PersonalRows
 from nexi.types import KnowledgeOffer, RunAudience, SharedRun
 
-__all__ = ["SHARED_WITH_ME", "PostgresKnowledgeSharing", "PostgresSharing", "SharedRows"]
-
 SHARED_WITH_ME = (
     "exists (select from shares where shares.run = runs.run and shares.owner <> %(owner)s "
     "and (shares.person = %(owner)s or shares.person is null))"

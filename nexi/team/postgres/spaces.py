@@ -14,8 +14,6 @@ from nexi.team.postgres.people import PersonalRows
 from nexi.team.postgres.sharing import SharedRows
 from nexi.types import RunAudience, Space
 
-__all__ = ["PostgresSpaceSharing", "PostgresSpaces"]
-
 _READABLE = "select name, settings, owner::text from spaces "  # of the rows that the policies let this person see
 _INSERT = (
     "insert into spaces (owner, name, settings) select %(owner)s, %(name)s, %(settings)s "

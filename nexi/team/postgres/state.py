@@ -15,8 +15,6 @@ from nexi.team.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
 from nexi.team.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
 from nexi.types import Allowance, Usage
 
-__all__ = ["PostgresState"]
-
 
 class PostgresState:
     """The runs, past answers, knowledge and quotas of one person."""

@@ -24,8 +24,6 @@ from nexi.team.limits import MAX_NAME_CHARS, MAX_RUNS_LISTED
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
 
-__all__ = ["ADMIN_PATH", "AdministrationDoor"]
-
 ADMIN_PATH = "/admin"
 SAFE = {
     "cache-control": "no-store",

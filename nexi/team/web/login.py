@@ -24,8 +24,6 @@ from nexi.web.guard import address_of
 from nexi.web.guests import PAGE_HEAD, SAFE
 from nexi.web.problems import Refused, build_refusal
 
-__all__ = ["COOKIE", "LoginDoor"]
-
 log = logging.getLogger("nexi.web")
 COOKIE = "__Host-nexi"
 LOGIN_COOKIE = "__Host-nexi-login"

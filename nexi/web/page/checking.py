@@ -16,8 +16,6 @@ from nexi.web.verify import VerifyBody, parse_request
 if TYPE_CHECKING:
     from nexi.checking.recheck import SourceState, Verification
 
-__all__ = ["routes"]
-
 
 def routes() -> list[Route]:
     return [Route("/page/check", _check_text, methods=["POST"])]

@@ -18,8 +18,6 @@ from nexi.app import Nexi
 from nexi.ports import HistoryStore
 from nexi.web.page.history import words_of
 
-__all__ = ["routes"]
-
 MAX_QUESTIONS, MAX_TITLES = 6, 4
 MAX_ENTRIES = 100  # that have the words in their question or their answer
 MAX_SOURCES = 5_000  # whose titles are looked at, the last fetched first

@@ -13,8 +13,6 @@ from typing import Any
 from nexi.app import Nexi
 from nexi.files import make_private_directory, replace_file, store_error
 
-__all__ = ["read_labels", "set_label"]
-
 LABELS = "labels.json"
 
 

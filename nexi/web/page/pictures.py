@@ -17,8 +17,6 @@ from nexi.urls import host_of
 from nexi.web.page.view import AnsweredRun, answered_of, is_web
 from nexi.web.problems import build_refusal
 
-__all__ = ["describe_pictures", "send_picture"]
-
 MAX_PICTURES = 6
 HEADERS = {
     "cache-control": "private, max-age=86400",

@@ -24,8 +24,6 @@ from nexi.web.problems import build_refusal
 if TYPE_CHECKING:
     from nexi.doctor import DoctorReport
 
-__all__ = ["SETUP_FIX", "place_of", "ready_services", "routes"]
-
 DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
 UNTESTED = Notice("part.untested", "tested with its first use")

@@ -24,8 +24,6 @@ from nexi.web.page.labels import read_labels, set_label
 from nexi.web.payload import json_reply
 from nexi.web.problems import Refused, build_refusal
 
-__all__ = ["describe_sharing", "routes"]
-
 KEY_BYTES = 24
 TEAM, NOBODY = RunAudience(team=True), RunAudience()
 HEADERS = {**SHOWN, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
