@@ -58,7 +58,7 @@ class NewPages(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Audience(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who else may read something, on a team server: everybody of the team, or people by their names."""
+    """Who else may read: everybody of the team, or people by their names."""
 
     team: bool = False
     people: Annotated[tuple[Annotated[str, Meta(max_length=200)], ...], Meta(max_length=100)] = ()
