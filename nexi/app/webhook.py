@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_webhook", "send_notice"]
 
-SCHEMA = "nexi-webhook-1"
 MIN_SECRET_CHARS = 16
 log = logging.getLogger("nexi.webhook")
 
@@ -55,7 +54,7 @@ def describe_end(run_id: str, mode: str, facts: Sequence[Fact]) -> dict[str, Any
         return None
     tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens}
     figures = {"stop": end.stop.value, "seconds": end.seconds, "tokens": tokens, "cost": end.usage.cost}
-    head = {"schema": SCHEMA, "id": run_id, "mode": mode}
+    head = {"schema": "nexi-webhook-1", "id": run_id, "mode": mode}
     if isinstance(end, RunFinished):
         return {**head, "event": "run.finished", "pages": end.pages, "answered": end.answered, **figures}
     return {**head, "event": "run.failed", "code": end.code, **figures}

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from nexi.app import Nexi
 
-SCHEMA = "nexi-bench-report-1"
 MAX_BAD_ROWS_SHOWN = 10
 PIPED_PROGRESS_EVERY = 10
 
@@ -147,7 +146,13 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
     except OSError as error:
         raise store_error("Could not write the plot", picture, error) from error
     if flags.as_json:
-        about = {"schema": SCHEMA, "file": str(file), **results.about, "results": str(results.path), "plot": str(picture)}
+        about = {
+            "schema": "nexi-bench-report-1",
+            "file": str(file),
+            **results.about,
+            "results": str(results.path),
+            "plot": str(picture),
+        }
         print_json({**about, "figures": figures_json(figures)})
     else:
         write(f"\n{render_table(figures)}")

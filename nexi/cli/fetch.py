@@ -9,8 +9,6 @@ from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_warning, write
 
-SCHEMA = "nexi-page-1"
-
 
 @click.command("fetch", context_settings=HELP)
 @click.argument("url")
@@ -24,7 +22,7 @@ def fetch_command(url: str, as_json: bool) -> None:
         if as_json:
             return print_json(
                 {
-                    "schema": SCHEMA,
+                    "schema": "nexi-page-1",
                     "url": page.url,
                     "final_url": page.final_url or page.url,
                     "title": page.title,

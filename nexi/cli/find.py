@@ -19,7 +19,6 @@ from nexi.routing.table import SERVICES
 from nexi.routing.unreachable import explain_unreachable
 from nexi.types import SearchOutcome
 
-SCHEMA = "nexi-hits-1"
 MAX_SNIPPET_CHARS = 500
 
 
@@ -94,4 +93,11 @@ def _hits_json(outcome: SearchOutcome) -> dict[str, Any]:
         {"service": a.service, "reason": a.reason, "hits": a.hits, "code": a.code, "message": a.message} for a in outcome.asked
     ]
     about = {"asked": services, "credits": _credit_lines(outcome)} if services else {}
-    return {"schema": SCHEMA, "query": outcome.query, "backend": outcome.backend, "hits": hits, "failures": failures, **about}
+    return {
+        "schema": "nexi-hits-1",
+        "query": outcome.query,
+        "backend": outcome.backend,
+        "hits": hits,
+        "failures": failures,
+        **about,
+    }

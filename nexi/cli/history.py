@@ -36,7 +36,6 @@ from nexi.output import clean_line, print_json, print_success, write
 from nexi.types import Source
 
 MAX_FACTS_READ = 20  # from the end of a log
-SCHEMA = "nexi-history-1"
 DEFAULT_LISTED = 10
 MAX_READ = 5_000  # the newest, among which repeated questions are found
 MAX_REPEATS_NAMED = 5
@@ -235,7 +234,7 @@ def _read_figures(run_id: str) -> str:
 
 
 def _print_json(history: HistoryRead) -> None:
-    print_json({"schema": SCHEMA, "entries": [e.to_dict() for e in history.entries], "damaged": history.damaged})
+    print_json({"schema": "nexi-history-1", "entries": [e.to_dict() for e in history.entries], "damaged": history.damaged})
 
 
 def _warn_about_damage(history: HistoryRead) -> None:

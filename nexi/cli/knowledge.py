@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing, Intake, Step
 
-INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
+SOURCES_SCHEMA = "nexi-sources-1"
 MAX_LISTED = 1000
 MAX_NAMED_LOSSES = 20
 
@@ -71,7 +71,7 @@ def index_command(
 def _print_intake(intake: Intake, *, as_json: bool) -> None:
     """Print how much was stored and how much was skipped, with reasons."""
     if as_json:
-        return print_json({"schema": INDEX_SCHEMA, **intake.as_json()})
+        return print_json({"schema": "nexi-index-1", **intake.as_json()})
     outcomes = ("stored", "unchanged", "linked", "removed")
     parts = [f"{intake.outcomes[name]:,} {name}" for name in outcomes if intake.outcomes[name]]
     if skip_count := sum(intake.reasons.values()):
@@ -117,49 +117,35 @@ async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -
         write(f"Embedded {total:,} passages\n", sys.stderr)
 
 
-class QuietProgress:
-    """Shows no progress, for --json."""
+class IndexProgress(NamedTuple):
+    """What shows each document, and what takes longer than one; nothing by default."""
 
-    def show_step(self, step: Step) -> None:
-        return None
-
-    def show_status(self, text: str) -> None:
-        return None
-
-
-class _LineProgress(QuietProgress):
-    """A line for each document, off a terminal."""
-
-    def show_step(self, step: Step) -> None:
-        write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
-
-
-class _BarProgress(QuietProgress):
-    """A progress bar with the current document."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=None)
-
-    def show_step(self, step: Step) -> None:
-        self._bar.update(self._task, completed=step.done, total=step.total)
-        self.show_status(step.name)
-
-    def show_status(self, text: str) -> None:
-        self._bar.update(self._task, description=clean_line(text)[:60].replace("[", "\\["))
+    show_step: Callable[[Step], None] = lambda step: None
+    show_status: Callable[[str], None] = lambda text: None
 
 
 @contextmanager
-def open_progress(*, quiet: bool) -> Iterator[QuietProgress]:
+def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
+    """A bar with the current document on a terminal, else a line for each document; nothing if `quiet`."""
     if quiet or not is_tty(sys.stderr):
-        yield QuietProgress() if quiet else _LineProgress()
+        line = IndexProgress(lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr))
+        yield IndexProgress() if quiet else line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _BarProgress(bar)
+        task = bar.add_task("", total=None)
+
+        def show_status(text: str) -> None:
+            bar.update(task, description=clean_line(text)[:60].replace("[", "\\["))
+
+        def show_step(step: Step) -> None:
+            bar.update(task, completed=step.done, total=step.total)
+            show_status(step.name)
+
+        yield IndexProgress(show_step, show_status)
 
 
 @click.group("sources", invoke_without_command=True, context_settings=HELP)
@@ -196,28 +182,27 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
+    async def find_sources(nexi: Nexi) -> list[tuple[StoredSource, str]]:
+        """The sources that match, with the path of those that are files."""
+        knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
+        matches: list[tuple[StoredSource, str]] = []
+        if not knowledge.may_hold_something():
+            return matches
+        async for source in knowledge.sources(Scope(tags=tags)):
+            path = str(folders.path_of(source.url) or "")
+            if text.casefold() in f"{source.url}\n{path}\n{source.title}\n{' '.join(source.tags)}".casefold():
+                matches.append((source, path))
+            if len(matches) == min(num, MAX_LISTED):
+                break
+        return matches
+
     with report_errors(as_json=as_json):
-        sources = run_with_nexi(lambda nexi: _find_sources(nexi, text, min(num, MAX_LISTED), tags))
+        sources = run_with_nexi(find_sources)
         if as_json:
             print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
         else:
             nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
             write("".join(_source_line(source, path) for source, path in sources) or nothing)
-
-
-async def _find_sources(nexi: Nexi, text: str, num: int, tags: tuple[str, ...]) -> list[tuple[StoredSource, str]]:
-    """Find matching sources, with the path of those that are files."""
-    knowledge, needle, folders = nexi.knowledge(), text.casefold(), Folders(nexi.config.state_dir / "folders.json")
-    matches: list[tuple[StoredSource, str]] = []
-    if not knowledge.may_hold_something():
-        return matches
-    async for source in knowledge.sources(Scope(tags=tags)):
-        path = str(folders.path_of(source.url) or "")
-        if needle in f"{source.url}\n{path}\n{source.title}\n{' '.join(source.tags)}".casefold():
-            matches.append((source, path))
-        if len(matches) == num:
-            break
-    return matches
 
 
 async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:

@@ -15,7 +15,6 @@ from nexi.output import print_json, print_note, write
 if TYPE_CHECKING:
     from nexi.backends.container import ContainerStatus, Lifecycle
 
-SCHEMA = "nexi-searxng-1"
 START_S = 600.0  # the first start downloads the image
 STOP_S = 60.0
 
@@ -72,7 +71,7 @@ def _print_status(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: boo
     settings, count = str(lifecycle.options.own_settings), len(status.users)
     if as_json:
         fields = {"users": list(status.users), "settings": settings, "state": str(lifecycle.state_path)}
-        return print_json({"schema": SCHEMA, **asdict(status), **fields})
+        return print_json({"schema": "nexi-searxng-1", **asdict(status), **fields})
     if not status.running:
         note = " although it should be: the next search restarts it" if status.container else ""
         return print_note(f"SearXNG is not running{note}. Settings: {settings}")

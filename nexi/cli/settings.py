@@ -43,7 +43,6 @@ from nexi.output import print_json, print_note, print_success, print_warning, wr
 __all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
 
 
-SCHEMA = "nexi-config-1"
 VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
@@ -67,7 +66,7 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
                 config = run_setup()
         exists, settings = config.config_path.exists(), config.to_masked_dict()
         if as_json:
-            about = {"schema": SCHEMA, "path": str(config.config_path), "exists": exists}
+            about = {"schema": "nexi-config-1", "path": str(config.config_path), "exists": exists}
             sources = {name: _setting_source(config, name) for name in config.to_dict()}
             return print_json({**about, "settings": settings, "sources": sources, "notes": list(config.notes)})
         for note in config.notes:

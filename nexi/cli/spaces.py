@@ -37,8 +37,14 @@ def spaces_command(ctx: click.Context, as_json: bool) -> None:
     """List spaces: questions and files that belong together."""
     if ctx.invoked_subcommand:
         return None
+
+    async def list_spaces(nexi: Nexi) -> list[tuple[Space, int]]:
+        from nexi.app.spaces import list_space_sources
+
+        return [(space, len(await list_space_sources(nexi.ports, space))) for space in nexi.spaces().list_all()]
+
     with report_errors(as_json=as_json):
-        spaces = run_with_nexi(_list_spaces)
+        spaces = run_with_nexi(list_spaces)
         if as_json:
             return print_json({"schema": SCHEMA, "spaces": [{**msgspec.to_builtins(s), "sources": n} for s, n in spaces]})
         if not spaces:
@@ -124,12 +130,6 @@ def _drop_unset(settings: dict[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in settings.items() if value is not None and value != ()}
     services = values.get("services")
     return values | ({"services": tuple(filter(None, services))} if services else {})
-
-
-async def _list_spaces(nexi: Nexi) -> list[tuple[Space, int]]:
-    from nexi.app.spaces import list_space_sources
-
-    return [(space, len(await list_space_sources(nexi.ports, space))) for space in nexi.spaces().list_all()]
 
 
 async def _add_space(nexi: Nexi, space: Space, targets: tuple[str, ...]) -> None:

@@ -14,7 +14,6 @@ from nexi.text.controls import clean_line
 from nexi.text.plain import strip_heading_marks
 from nexi.types import Claim, Evidence, Review, Source
 
-EVIDENCE_SCHEMA = "nexi-evidence-1"
 CONTEXT_CHARS = 160  # before and after a passage
 MAX_PASSAGE_CHARS = 1200
 INDENT = 4
@@ -42,7 +41,7 @@ def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[st
     for claim in claims_citing(review, source.number):
         sentence = claim_json(claim)
         sentences.append({**sentence, "evidence": [e for e in sentence["evidence"] if e["n"] == source.number]})
-    return {"schema": EVIDENCE_SCHEMA, "run": run_id, "source": source_json(source), "sentences": sentences}
+    return {"schema": "nexi-evidence-1", "run": run_id, "source": source_json(source), "sentences": sentences}
 
 
 def claims_citing(review: Review | None, number: int) -> Sequence[Claim]:

@@ -18,7 +18,6 @@ from nexi.tables.cells import NOT_STATED, Cell, Row, ValueTable
 from nexi.text.controls import clean_line
 from nexi.text.scope import find_periods
 
-TABLE_SCHEMA = "nexi-table-1"
 MAX_SHEET_TEXT = 32_767  # characters that a cell of a workbook may have
 _FORMULA_START = ("=", "+", "-", "@", "\t", "\r")
 _NUMERIC = re.compile(r"[+-]?[\d.,]+\s?%?$")
@@ -39,7 +38,7 @@ def render_table(table: ValueTable, form: str) -> bytes:
 def table_json(table: ValueTable) -> dict[str, Any]:
     """The table as one object."""
     return {
-        "schema": TABLE_SCHEMA,
+        "schema": "nexi-table-1",
         "columns": [column.text for column in table.columns],
         "model": table.model,
         "gap": table.gap,

@@ -14,8 +14,6 @@ from nexi.types import STANDINGS, Claim
 if TYPE_CHECKING:
     from nexi.checking.recheck import CitationFigures, SourceState, Verification
 
-VERIFICATION_SCHEMA = "nexi-verification-1"
-AUDIT_SCHEMA = "nexi-audit-1"
 MAX_SENTENCE_CHARS = 500
 SIGNS = {"supported": "✓", "found": "○", "contradicted": "✗", "not_found": "?", "not_confirmed": "·", "unchecked": "·"}
 NO_JUDGE = (
@@ -55,7 +53,7 @@ def _check_json(result: Verification, target: str, *, strict: bool) -> dict[str,
         del entry["marked"]
         entry |= {"line": result.line_of(claim), "failed": claim.index in failures}
     return {
-        "schema": VERIFICATION_SCHEMA,
+        "schema": "nexi-verification-1",
         "target": target,
         "ok": not failures,
         "contradicted": result.is_contradicted,
@@ -83,7 +81,7 @@ def _audit_json(result: Verification, figures: CitationFigures, target: str) -> 
         del entry["evidence"]
         sentences.append({**entry, "line": result.line_of(claim), "failed": claim.index in failures})
     return {
-        "schema": AUDIT_SCHEMA,
+        "schema": "nexi-audit-1",
         "target": target,
         "ok": not failures,
         "contradicted": result.is_contradicted,
