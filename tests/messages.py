@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,9 @@ MAKERS: Mapping[str, tuple[int | str, int]] = {
     "warn": (0, 1),
     "Notice": (0, 1),
 }
+
+# What each name in the sources may stand for.
+Names = Mapping[str, Sequence[ast.expr]]
 
 
 @dataclass(frozen=True, order=True)
@@ -51,42 +54,73 @@ def find_entries(source: str) -> Iterator[Entry]:
     tree = ast.parse(source)
     nodes, top_level = [*ast.walk(tree)], {id(node) for node in tree.body}
     constants = {
-        node.targets[0].id: node.value
+        node.targets[0].id: [node.value]
         for node in [*nodes, *tree.body]
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         if id(node) in top_level or _is_call_of(node.value, "Notice")
     }
-    for node in nodes:
-        if not isinstance(node, ast.Call):
-            continue
+    for node, names in _walk_calls(tree, constants):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        named = {word.arg: _render(word.value, constants) for word in node.keywords if word.arg}
+        named = {word.arg: _render(word.value, names) for word in node.keywords if word.arg}
         if name in ERRORS and node.args:
             code = named.get("code") or named.get("reason") or ERRORS[name].code
-            yield Entry(name, code, _render(node.args[0], constants), named.get("cause", ""), named.get("fix", ""))
+            yield Entry(name, code, _render(node.args[0], names), named.get("cause", ""), named.get("fix", ""))
         elif name in MAKERS and len(node.args) > MAKERS[name][1]:
             at, text = MAKERS[name]
-            code = at if isinstance(at, str) else _render(node.args[at], constants)
-            yield Entry(name, code, _render(node.args[text], constants), named.get("cause", ""), named.get("fix", ""))
+            code = at if isinstance(at, str) else _render(node.args[at], names)
+            yield Entry(name, code, _render(node.args[text], names), named.get("cause", ""), named.get("fix", ""))
 
 
-def _render(node: ast.expr, constants: Mapping[str, ast.expr]) -> str:
+def _walk_calls(node: ast.AST, names: Names) -> Iterator[tuple[ast.Call, Names]]:
+    """Each call with what the names in it may stand for: a value before it in its block, or the one an `if` gives instead."""
+    for _, field in ast.iter_fields(node):
+        names_here = names
+        for child in field if isinstance(field, list) else [field]:
+            if not isinstance(child, ast.AST):
+                continue
+            if isinstance(child, ast.Call):
+                yield child, names_here
+            yield from _walk_calls(child, names_here)
+            if isinstance(child, ast.stmt) and not isinstance(node, ast.Module):
+                names_here = {**names_here, **_assigned(child, names_here)}
+
+
+def _assigned(statement: ast.stmt, names: Names) -> dict[str, list[ast.expr]]:
+    """What the names that a statement assigns may stand for after it."""
+    found: dict[str, list[ast.expr]] = {}
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            pairs: Iterable[tuple[ast.expr, ast.expr]] = [(target, statement.value)]
+            if isinstance(target, ast.Tuple):
+                values = (
+                    statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value] * len(target.elts)
+                )
+                pairs = zip(target.elts, values, strict=False)
+            found |= {name.id: [value] for name, value in pairs if isinstance(name, ast.Name)}
+    elif isinstance(statement, ast.If | ast.With | ast.AsyncWith | ast.Try):
+        for inner in [*statement.body, *getattr(statement, "orelse", [])]:
+            for name, values in _assigned(inner, names).items():
+                found[name] = [*found.get(name, names.get(name, [])), *values]
+    return found
+
+
+def _render(node: ast.expr, names: Names) -> str:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else "{}"
     if isinstance(node, ast.JoinedStr):
         return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
     if isinstance(node, ast.IfExp):
-        return " / ".join(_render(each, constants) for each in (node.body, node.orelse))
+        return " / ".join(_render(each, names) for each in (node.body, node.orelse))
     if isinstance(node, ast.BoolOp):
-        return " / ".join(_render(each, constants) for each in node.values)
+        return " / ".join(_render(each, names) for each in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _render(node.left, constants) + _render(node.right, constants)
-    if isinstance(node, ast.Name) and node.id in constants:
-        return _render(constants[node.id], {})
+        return _render(node.left, names) + _render(node.right, names)
+    if isinstance(node, ast.Name) and node.id in names:
+        return " / ".join(dict.fromkeys(_render(value, {}) for value in names[node.id]))
     if _is_call_of(node, "Notice"):
-        return re.sub(r"\{\w+\}", "{}", _render(node.args[1], constants))  # type: ignore[attr-defined]
+        return re.sub(r"\{\w+\}", "{}", _render(node.args[1], names))  # type: ignore[attr-defined]
     if _is_call_of(node, "join_sentences"):
-        return ". ".join(_render(part, constants) for part in node.args)  # type: ignore[attr-defined]
+        return ". ".join(_render(part, names) for part in node.args)  # type: ignore[attr-defined]
     return "{}"
 
 

@@ -35,7 +35,7 @@ def test_the_unit_starts_a_server_on_this_machine() -> None:
     words = shlex.split(unit["Service"]["ExecStart"])
     given = takes(words[1:])
     assert given["host"] == "127.0.0.1"
-    assert float(given["drain"]) < float(unit["Service"]["TimeoutStopSec"])
+    assert given["drain_s"] < float(unit["Service"]["TimeoutStopSec"])
     assert unit["Service"]["SuccessExitStatus"] == "143"
 
 
@@ -54,7 +54,7 @@ def test_the_container_serves_beyond_itself_as_nobody_special() -> None:
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     command = json.loads(re.findall(r"^CMD (.*)$", text, re.MULTILINE)[-1])
     given = takes(command[1:])
-    assert (given["host"], given["port"], given["token"]) == ("0.0.0.0", 8000, None)
+    assert (given["host"], given["port"], given["token"]) == ("0.0.0.0", 8000, "")
     assert re.search(r"^USER nexi$", text, re.MULTILINE)
     assert "NEXI_TOKEN=" not in text
 
@@ -94,7 +94,7 @@ def test_the_team_server_opens_one_port_and_starts_what_the_commands_take() -> N
     services = yaml.safe_load((DEPLOY / "team.yaml").read_text(encoding="utf-8"))["services"]
     ports = {name: service.get("ports", []) for name, service in services.items()}
     assert ports == {"server": ["127.0.0.1:${NEXI_PORT:-8000}:8000"], "worker": [], "database": [], "searxng": []}
-    assert takes(services["worker"]["command"][1:])["drain"] < float(services["worker"]["stop_grace_period"].rstrip("s"))
+    assert takes(services["worker"]["command"][1:])["drain_s"] < float(services["worker"]["stop_grace_period"].rstrip("s"))
     known = {name for names in FIELD_VARIABLES.values() for name in names} | set(KEY_VARIABLES.values())
     for name in ("server", "worker"):
         assert set(services[name]["environment"]) <= known
@@ -155,7 +155,7 @@ def test_a_pod_is_probed_limited_and_nobody_special(part: str) -> None:
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     given = takes(container["command"][1:])
     assert (given["host"], given["port"]) == ("0.0.0.0", container["ports"][0]["containerPort"])
-    assert given["drain"] < pod["terminationGracePeriodSeconds"]
+    assert given["drain_s"] < pod["terminationGracePeriodSeconds"]
     assert {"secretRef": {"name": "nexi"}} in container["envFrom"]
 
 

@@ -66,6 +66,11 @@ def check(name):
     raise build_refusal(404, "not_found", "nothing " + "there", fix="look" or name)
     raise ValueError("not one of ours")
     context.warn("slow", f"{name}")
+def read(name):
+    cause, fix = "none", "add one"
+    if name:
+        cause = f"{name} is odd"
+    raise StoreError("not read", cause=cause, fix=fix)
 """
 
 
@@ -73,6 +78,7 @@ def test_messages_are_read_with_their_codes_causes_and_fixes() -> None:
     assert sorted(find_entries(SOURCE)) == [
         Entry("ConfigError", "config", "no {}", "a / b", "set it"),
         Entry("FetchError", "blocked", "gone", "", "{}"),
+        Entry("StoreError", "store", "not read", "none / {} is odd", "add one"),
         Entry("build_refusal", "not_found", "nothing there", "", "look / {}"),
         Entry("warn", "slow", "{}", "", ""),
     ]

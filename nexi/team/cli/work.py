@@ -25,6 +25,7 @@ from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS
 )
 @click.option(
     "--drain",
+    "drain_s",
     type=click.FloatRange(0),
     default=DEFAULT_DRAIN_S,
     show_default=True,
@@ -40,7 +41,7 @@ from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS
     show_default=True,
     help="Log level.",
 )
-def work_command(max_runs: int, drain: float, host: str, port: int | None, log_level: str) -> None:
+def work_command(max_runs: int, drain_s: float, host: str, port: int | None, log_level: str) -> None:
     """Run the questions of a team server, with any number of other workers.
 
     It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
@@ -49,4 +50,4 @@ def work_command(max_runs: int, drain: float, host: str, port: int | None, log_l
         from nexi.team.web.work import run_worker
 
         address, on_ready = (host, port) if port else None, partial(print_note, "Waiting for runs")
-        asyncio.run(run_worker(load_config(), max_runs, drain, log_level, address=address, on_ready=on_ready))
+        asyncio.run(run_worker(load_config(), max_runs, drain_s, log_level, address=address, on_ready=on_ready))
