@@ -171,6 +171,11 @@ class ReportWriter:
     def choose_quotations(self) -> list[list[Stretch]]:
         """The stretches of each part, each of them once, those of the best page first and in its order."""
         quotations = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
+        top: dict[tuple[int, int], float] = {}
+        for q in quotations:
+            top[q.stretch.page, q.stretch.place] = max(q.score, top.get((q.stretch.page, q.stretch.place), q.score))
+        margin = load_weights(self._file)["margin"]  # by which a stretch that answers another part better belongs there
+        quotations = [q for q in quotations if q.score >= top[q.stretch.page, q.stretch.place] - margin]
         bearing = {(q.stretch.page, q.stretch.place) for q in quotations}
         best = _find_best(quotations)
         rest = [q for q in quotations if q.part in best and q != best[q.part] and self._is_near(q, best[q.part])]
