@@ -15,14 +15,16 @@ def write_report(question: str, parts: Sequence[str], pages: Sequence[PageView],
     return report.write_report(question, headings, pages, title=make_title(question), words=words)
 
 
-def write_read_report(question: str, parts: Sequence[str], pages: Sequence[PageView], nearest: Sequence[str]) -> str:
+def write_read_report(
+    question: str, parts: Sequence[str], pages: Sequence[PageView], nearest: Sequence[str], words: int = 0
+) -> str:
     """A report whose reading model finds texts with one of these words near, and all others far."""
 
     def compare(_: str, texts: Sequence[str]) -> list[float]:
         return [0.93 if any(word in text for word in nearest) else 0.7 for text in texts]
 
     headings = {part: make_heading(part) for part in parts}
-    return report.write_report(question, headings, pages, compare, title=make_title(question))
+    return report.write_report(question, headings, pages, compare, title=make_title(question), words=words)
 
 
 TIDES = PageView(
@@ -314,3 +316,39 @@ def test_the_longer_a_report_may_be_the_more_is_read_for_it() -> None:
         return len(compared)
 
     assert [count_compared(words) for words in (300, 1000, 3000)] == [25, 73, 201]
+
+
+def test_what_a_manual_says_of_a_setting_begins_with_the_name_of_the_setting() -> None:
+    page = PageView(
+        "https://tool.example/gc",
+        1,
+        "tool-gc",
+        "# tool-gc\n\n## Configuration\n\n### gc.auto\n\nWhen there are more files of the store than this, they are packed. "
+        "The packing of the store is turned off by the value 0 here.\n\n"
+        "### gc.limit\n\nThe packing of the store makes files of at most this size, which is in megabytes.",
+    )
+    text = write_read_report("Describe the packing of the store.", ["The packing of the store"], [page], ["pack"])
+    assert text.split("\n\n")[1:] == [
+        "gc.auto: When there are more files of the store than this, they are packed. [1] "
+        "The packing of the store is turned off by the value 0 here. [1]",
+        "gc.limit: The packing of the store makes files of at most this size, which is in megabytes. [1]",
+    ]
+
+
+def test_a_long_report_quotes_the_whole_section_in_which_it_finds_something() -> None:
+    page = PageView(
+        "https://lock.example/",
+        1,
+        "Locks",
+        "# Locks\n\n## Shared locks\n\nA shared lock of the store lets many readers into the file at the same time.\n\n"
+        "Nobody may write into the file for as long as a lock is held by anyone.\n\n"
+        "## History\n\nThe first version of the store had been written by two people on a ship.",
+    )
+    text = {
+        words: write_read_report("Describe the shared locks.", ["The shared locks of the store"], [page], ["readers"], words)
+        for words in (300, 3000)
+    }
+    assert {words: ("Nobody may write" in report, "on a ship" in report) for words, report in text.items()} == {
+        300: (False, False),
+        3000: (True, False),
+    }

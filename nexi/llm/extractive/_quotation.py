@@ -25,10 +25,19 @@ from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import name_subject
 from nexi.types import PageView
 
-__all__ = ["fit_sentences", "join_quotations", "quote_sentence", "quote_unit", "quote_with_context", "shorten_sentence"]
+__all__ = [
+    "IDENTIFIER",
+    "fit_sentences",
+    "join_quotations",
+    "quote_sentence",
+    "quote_unit",
+    "quote_with_context",
+    "shorten_sentence",
+]
 
 
-_IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
+# A name in code, such as an option, a function or a variable.
+IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
 _AGENCY = re.compile(r"^(?:[A-Z][^()\n]{0,60})?\([A-Z][\w. ]{1,20}\)\s*(?:[—–]|--?)\s+(?=\S)")
 _BLOCK_KINDS = ("item", "row", "code")
 
@@ -85,7 +94,7 @@ def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Sco
             texts.append(fence_code([line.text for line in sentences], evidence.pages[unit.page].text))
         else:
             texts += _list_items(sentences) if kind in ("item", "row") and len(sentences) > 1 else [s.text for s in sentences]
-    speaks_alone = not _IDENTIFIER.search(names) and len(texts[0].split()) >= MIN_SENTENCE_WORDS and texts[0][0].isupper()
+    speaks_alone = not IDENTIFIER.search(names) and len(texts[0].split()) >= MIN_SENTENCE_WORDS and texts[0][0].isupper()
     if names and not speaks_alone and not is_item(texts[0]) and flatten_words(names) not in flatten_words(texts[0]):
         texts[0] = f"{names}: {texts[0]}"
     return texts
@@ -104,7 +113,7 @@ def _find_names(page: Sequence[PassageSentence], first: int) -> str:
     ):
         names.insert(0, page[place].text.rstrip("¶:?. "))
         place -= 1
-    is_shown = names and (_IDENTIFIER.search(names[-1]) or len(names[-1].split()) <= MAX_HEAD_WORDS)
+    is_shown = names and (IDENTIFIER.search(names[-1]) or len(names[-1].split()) <= MAX_HEAD_WORDS)
     return ", ".join(names) if is_shown and names[-1].lower() not in SECTIONS else ""
 
 
@@ -205,4 +214,4 @@ def is_file_name(title: str, url: str) -> bool:
 def _is_identifier(text: str) -> bool:
     """Whether a label is the name of something in code rather than a heading in prose."""
     words = text.split()
-    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and _IDENTIFIER.search(text) is not None
+    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and IDENTIFIER.search(text) is not None

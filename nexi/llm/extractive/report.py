@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -27,11 +28,13 @@ from nexi.llm.extractive._limits import (
     MAX_BLOCK_WORDS,
     MAX_COMPARED,
     MAX_COMPARED_CHARS,
+    MAX_HEAD_WORDS,
     MAX_LINE_WORDS,
     MAX_SECTION_WORDS,
     MIN_SENTENCE_WORDS,
     SAME,
 )
+from nexi.llm.extractive._quotation import IDENTIFIER
 from nexi.llm.extractive._related import has_same_root
 from nexi.llm.extractive._stretches import Stretch, StretchLine, count_words, read_stretches, render_lines
 from nexi.llm.extractive._weights import load_weights, sum_points
@@ -184,7 +187,7 @@ class ReportWriter:
         used_stems: list[frozenset[str]] = []
         room = [self.room] * len(self.parts)
         for q in (*best.values(), *rest):
-            for stretch in self._complete_paragraph(q.stretch, bearing):
+            for stretch in self._complete(q.stretch, bearing):
                 stems, length = self.stems[stretch.page, stretch.place], count_words(stretch.lines)
                 if (sections[q.part] and length > room[q.part]) or any(
                     len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems
@@ -200,9 +203,14 @@ class ReportWriter:
         is_other = quotation.stretch.page != best.stretch.page and self.margin == "margin"
         return quotation.score >= best.score - load_weights(self._file)["other page" if is_other else self.margin]
 
-    def _complete_paragraph(self, stretch: Stretch, bearing: Collection[tuple[int, int]]) -> list[Stretch]:
-        """The stretches of the same paragraph that bear on a part, where it is short; the given one first."""
-        paragraph = [s for s in self.by_page[stretch.page] if s.block == stretch.block]
+    def _complete(self, stretch: Stretch, bearing: Collection[tuple[int, int]]) -> list[Stretch]:
+        """A stretch with what belongs to it: of a short paragraph what bears on a part, in a long report its whole section."""
+        own = self.by_page[stretch.page]
+        if self.margin == "wide margin":
+            sections = (list(group) for _, group in groupby(own, key=lambda s: s.trail))
+            section = next(group for group in sections if stretch in group)
+            return [stretch, *(s for s in section if s != stretch and (_states_something(s) or s.lines[0].kind == "code"))]
+        paragraph = [s for s in own if s.block == stretch.block]
         if sum(count_words(s.lines) for s in paragraph) > MAX_BLOCK_WORDS:
             return [stretch]
         return [stretch, *(s for s in paragraph if s != stretch and (s.page, s.place) in bearing)]
@@ -348,9 +356,14 @@ class ReportWriter:
                 groups[-1].append(stretch)
             else:
                 groups.append([stretch])
-        return "\n\n".join(self._render_group(group) for group in groups)
+        entries = [(group[0].page, group[0].trail) for group in groups]
+        return "\n\n".join(
+            self._render_group(group, is_named=number > 0 and entries[number - 1] == entries[number])
+            for number, group in enumerate(groups)
+        )
 
-    def _render_group(self, group: Sequence[Stretch]) -> str:
+    def _render_group(self, group: Sequence[Stretch], *, is_named: bool) -> str:
+        """A paragraph; what stands in a manual under the name of an option or a function begins with it, where it is new."""
         first = group[0]
         lines: list[StretchLine] = [line for stretch in group for line in stretch.lines]
         if lines[0].kind == "sentence" and _REFERS_BACK.match(lines[0].text):
@@ -360,6 +373,12 @@ class ReportWriter:
                 lines[:0] = () if is_quoted else _find_context([line for s in earlier for line in s.lines])
             elif _PRONOUN.match(lines[0].text):
                 lines[0] = StretchLine("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
+        name = first.trail.rpartition(": ")[2]
+        is_entry = (
+            IDENTIFIER.search(name) and len(name.split()) <= MAX_HEAD_WORDS and name.casefold() not in first.text.casefold()
+        )
+        if is_entry and not is_named and lines[0].kind == "sentence":
+            lines[0] = StretchLine("sentence", f"{name}: {lines[0].text}")
         return render_lines(lines, self.pages[first.page].number)
 
     def render_outline(self) -> str:
