@@ -28,7 +28,20 @@ _WHAT_ARE = re.compile(
     r"^what (?:is|are|was|were) (?:the )?(?=(?:[\w-]+,? ){1,5}(?:of|in|for|between|behind)\b)", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\s()?!.,;:]+")
-_INDIRECT = re.compile(r"(?:how|what|why|when|where|which|who)\b[^?]*$", re.IGNORECASE)
+_ASKED = r"(?:how|what|why|when|where|which|who)"
+_INDIRECT = re.compile(rf"{_ASKED}\b[^?]*$", re.IGNORECASE)
+# "Locks: how they work, and what ends them" is about locks.
+_TOPIC = re.compile(rf"^([^:?]{{2,60}}): (?={_ASKED}\b)", re.IGNORECASE)
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had)"
+_MEASURE = (
+    r"(?:bad|big|close|cold|common|deep|difficult|early|easy|expensive|far|fast|good|hard|heavy|high|hot|large|late|likely|long|"
+    r"many|much|near|often|old|quickly|safe|small|soon|strong|tall|well|wide)"
+)
+# "How errors are handled" and "what a lock is" tell what a section says, and are no questions.
+_INDIRECT_ORDER = re.compile(
+    rf"^(?:how (?!{_AUXILIARY}\b|{_MEASURE}\b)\S+ .+|{_ASKED} (?!{_AUXILIARY}\b)\S+ (?:\S+ )*(?:is|are|was|were))\?$",
+    re.IGNORECASE,
+)
 _SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
 
 
@@ -40,7 +53,9 @@ def make_title(question: str) -> str:
     short = _WHAT_ARE.sub("", plain)
     parts = split_question(question)
     names = find_names(question)
-    if plain != first or (short != plain and not any(part.endswith("?") and not _WHAT_ARE.match(part) for part in parts)):
+    if topic := _TOPIC.match(plain):
+        title = topic[1]
+    elif plain != first or (short != plain and not any(part.endswith("?") and not _WHAT_ARE.match(part) for part in parts)):
         title = short.rstrip("?. ")
     elif len(parts) > 1:
         common, subject = _find_common_phrase(parts), re.sub(r"^(?:an?|the) ", "", find_subject(parts[0]), flags=re.IGNORECASE)
@@ -88,7 +103,9 @@ def _strip_ends(words: Sequence[str]) -> list[str]:
 
 def make_heading(part: str) -> str:
     """The heading of a part: without the subject in brackets that its search needs, and without "Describe" or "Compare"."""
-    heading = _strip_command(_SUBJECT_HINT.sub("", part))
+    heading = _strip_command(_TOPIC.sub("", _strip_command(_SUBJECT_HINT.sub("", part))))
+    if _INDIRECT_ORDER.match(heading):
+        return heading.rstrip("?")
     return heading.rstrip(".") if _INDIRECT.match(heading) else heading
 
 

@@ -26,6 +26,7 @@ from nexi.research.titles import make_heading, make_title
             "How old kilns work",
         ),
         ("Write a brief on Zorb Motors. Cover the revenue of 2025. Name the launch date of the Z-4.", "Zorb Motors"),
+        ("Locks in Zorb: how they work, what a latch is and how errors are handled", "Locks in Zorb"),
         ("Why do small firms rent old offices, how is one found, and who pays?", "Small firms rent old offices"),
     ],
 )
@@ -39,6 +40,11 @@ def test_a_title_is_what_the_question_is_about(question: str, title: str) -> Non
         ("What a flue is (old kilns).", "What a flue is"),
         ("Describe the careers of Éric Rohmer.", "The careers of Éric Rohmer"),
         ("How is the city governed (Warsaw)?", "How is the city governed?"),
+        ("Locks in Zorb: how they work", "How they work"),
+        ("How errors are handled (Zorb)?", "How errors are handled"),
+        ("What a latch is (Zorb)?", "What a latch is"),
+        ("How big are latches (Zorb)?", "How big are latches?"),
+        ("Which latch is the oldest (Zorb)?", "Which latch is the oldest?"),
         ("The revenue of 2025 (Zorb Motors)", "The revenue of 2025"),
     ],
 )
