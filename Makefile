@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SIDE_BY_SIDE := -n auto --dist worksteal
+# One more than there are cores: some tests wait for a clock or a process.
+SIDE_BY_SIDE := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
+# What is compiled once is not compiled again by each of the many processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 # What the modules of Open WebUI import that are tested here; its own list of dependencies is several times as long.
 OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-documentintelligence azure-identity \
@@ -50,7 +53,7 @@ demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a qu
 
 test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others and is not long; no network, no data beside the project
 	$(PYTEST) -m "not slow and not long"
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
 
 test-long: $(VENV)/dev.stamp  ## the tests that are too long for `make test`: every place where a run can be cut off, a trial with kills
 	$(PYTEST) -m long

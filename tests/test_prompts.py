@@ -22,8 +22,9 @@ def own(folder: Path, name: str, text: str) -> Path:
 def rendered_in_the_package() -> dict[str, list[set[str]]]:
     """The values that nexi's own code gives to each prompt, read from the calls of `render` with a literal name."""
     calls: dict[str, list[set[str]]] = {}
-    for path in Path(nexi.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    texts = [path.read_text(encoding="utf-8") for path in Path(nexi.__file__).parent.rglob("*.py")]
+    for text in (text for text in texts if "render(" in text):
+        for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "render":
                 continue
             name, keywords = node.args[0], [keyword.arg for keyword in node.keywords]

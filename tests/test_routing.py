@@ -291,7 +291,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("question", ASKED)
+@pytest.mark.parametrize("question", [*ASKED[:3], *(pytest.param(question, marks=pytest.mark.long) for question in ASKED[3:])])
 async def test_without_a_key_and_a_container_a_question_of_any_kind_is_answered(question: str, tmp_path: Path) -> None:
     with serve_services(FIND) as urls:
         config = Config(home=tmp_path, services="-duckduckgo", service_urls=urls, model="extractive")

@@ -132,7 +132,7 @@ async def test_links_that_run_in_a_circle_change_nothing(make_config: Make, tmp_
     assert (sum(source.startswith(("A", "B")) for source in await stored_sources(config)), taken.reasons["a link"]) == (2, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_a_note_of_20_megabytes_is_indexed_as_far_as_the_limit_and_said(make_config: Make, tmp_path: Path) -> None:
     long_note = "# Log\n\nThe beacon was lit in 1904.\n\n" + "The tide was above the mark.\n\n" * 700_000
     assert len(long_note) > 20_000_000

@@ -28,7 +28,9 @@ def services() -> Iterator[tuple[str, dict[str, str]]]:
         yield urlsplit(base).netloc, urls
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.long if number % 3 else ()) for number, kind in enumerate(QUESTIONS)]
+)
 def test_a_new_user_without_a_key_gets_an_answer(kind: str, nexi: Command, services: tuple[str, dict[str, str]]) -> None:
     question, expected = QUESTIONS[kind]
     web, urls = services

@@ -155,7 +155,11 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"no database at all, but long enough to look at " * 100, b"SQLite format 3\x00" + b"\xff" * 5000]
+    "content",
+    [
+        b"no database at all, but long enough to look at " * 100,
+        pytest.param(b"SQLite format 3\x00" + b"\xff" * 5000, marks=pytest.mark.long),
+    ],
 )
 async def test_a_file_that_is_no_database_is_called_damaged_and_can_be_put_aside(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True)

@@ -22,8 +22,6 @@ SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 WITHOUT_FLUSH = 2  # EXT4_GOING_FLAGS_NOLOGFLUSH: what only the cache holds is lost
 IMAGE_BYTES = 64 * 2**20
 
-pytestmark = pytest.mark.slow
-
 
 class Disk:
     """An ext4 image and where it is mounted."""
@@ -82,6 +80,7 @@ def replay(at: Home, run_id: str) -> tuple[int, str]:
     return child.returncode, out + err
 
 
+@pytest.mark.slow
 def test_an_ended_run_is_whole_after_the_cut(disk: Disk) -> None:
     with home(disk.path) as at:
         child = at.research()
@@ -94,7 +93,9 @@ def test_an_ended_run_is_whole_after_the_cut(disk: Disk) -> None:
         assert (code, "byte for byte" in told) == (0, True), told
 
 
-@pytest.mark.parametrize("facts", [12, 30, 60])
+@pytest.mark.parametrize(
+    "facts", [pytest.param(30, marks=pytest.mark.slow), *(pytest.param(facts, marks=pytest.mark.long) for facts in (12, 60))]
+)
 def test_a_run_that_was_cut_in_the_middle_goes_on_to_its_report(disk: Disk, facts: int) -> None:
     with home(disk.path, latency_ms=40) as at:
         child = at.research()

@@ -24,7 +24,13 @@ def read_cheaply(data: bytes | str, kind: str) -> Extracted:
     return read
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(16_000, 100), (200, 6_000)], ids=["beyond the last column", "of one figure"])
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        pytest.param(16_000, 100, id="beyond the last column"),
+        pytest.param(200, 6_000, id="of one figure", marks=pytest.mark.long),
+    ],
+)
 def test_a_sheet_of_a_million_cells_is_cut(columns: int, rows: int) -> None:
     sheet = ("<row>" + "<c><v>1</v></c>" * columns + "</row>") * rows
     data = zipped(
@@ -70,13 +76,18 @@ def test_many_encoded_lines_are_cut_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", [b"\\u8364?\\b\\i0" * 1_200_000, b"{a}" * 2_000_000, b"\\u1 " * 2_000_000], ids=["controls", "groups", "characters"]
+    "part",
+    [
+        pytest.param(b"\\u8364?\\b\\i0" * 1_200_000, id="controls"),
+        pytest.param(b"{a}" * 2_000_000, id="groups", marks=pytest.mark.long),
+        pytest.param(b"\\u1 " * 2_000_000, id="characters", marks=pytest.mark.long),
+    ],
 )
 def test_rich_text_of_millions_of_parts_is_cut(part: bytes) -> None:
     assert read_cheaply(b"{\\rtf1 Hello. " + part + b"}", "application/rtf").truncated
 
 
-@pytest.mark.parametrize(("slides", "shapes"), [(1, 70_000), (300, 60_000)])
+@pytest.mark.parametrize(("slides", "shapes"), [(1, 70_000), pytest.param(300, 60_000, marks=pytest.mark.long)])
 def test_a_presentation_of_many_shapes_is_cut(slides: int, shapes: int) -> None:
     said = "<sp><txBody><p><r><t>Hello</t></r></p></txBody></sp>"
     ids = "".join(f'<sldId id="r{number}"/>' for number in range(slides))
@@ -105,6 +116,7 @@ def test_a_book_of_millions_of_tags_is_cut() -> None:
     assert read_cheaply(data, "application/epub+zip").truncated
 
 
+@pytest.mark.long
 def test_the_table_of_a_page_with_a_million_cells_is_cut() -> None:
     rows = ("<tr>" + "<td>1</td>" * 100 + "</tr>") * 10_000
     found = read_cheaply(f"<body><h1>Counts</h1><p>All that was counted here follows.</p><table>{rows}</table>", "text/html")

@@ -18,7 +18,13 @@ from tests.integrations.conftest import ITEMS, Stub, pack_of
 
 SCRIPT = Path(__file__).resolve().parents[2] / "integrations" / "text_generation_webui" / "script.py"
 CANARY = "token-canary-77aa"
-TODAY = f"Today is {date.today().isoformat()}.\n"
+TODAY = "Today is 2026-03-04.\n"
+
+
+class FixedDate(date):
+    @classmethod
+    def today(cls) -> date:
+        return date(2026, 3, 4)
 
 
 def loaded(**settings: Any) -> ModuleType:
@@ -28,6 +34,7 @@ def loaded(**settings: Any) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.date = FixedDate  # type: ignore[attr-defined]
     assert set(settings) <= set(module.params)
     module.params.update(settings)
     return module

@@ -69,6 +69,7 @@ def test_submitting_listing_opening_and_the_account_read_few_rows_after_thousand
     assert {name: count for name, count in reads.items() if count > MAX_ROWS_READ + NEWEST * ("search" in name)} == {}
 
 
+@pytest.mark.long
 def test_a_rare_word_is_found_by_trigrams_where_the_database_has_them() -> None:
     installations = list_binaries_with_trigrams()
     if not installations:

@@ -68,6 +68,7 @@ def test_a_transaction_on_a_silent_connection_is_an_error_and_no_hang(proxy: Sil
     database.close()
 
 
+@pytest.mark.long
 def test_while_the_database_is_silent_one_request_waits_for_it_and_the_others_are_refused(proxy: SilentProxy) -> None:
     database = Database(proxy.url, retry_s=MAX_REQUEST_S).open()
     proxy.silence(new_ones_too=True)

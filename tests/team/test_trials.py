@@ -13,8 +13,13 @@ from rig.team_trials import TABLE, TRIALS, disturb
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "events"), [("kill", 2), ("stall", 1), ("restart", 1), ("half-open", 1)])
+@pytest.mark.parametrize(
+    ("name", "events"),
+    [
+        pytest.param("kill", 2, marks=pytest.mark.slow),
+        *(pytest.param(name, 1, marks=pytest.mark.long) for name in ("stall", "restart", "half-open")),
+    ],
+)
 def test_no_run_is_lost_or_done_twice(name: str, events: int) -> None:
     if not list_binaries():
         pytest.skip(MISSING)

@@ -175,6 +175,7 @@ def kept(home: Path) -> Iterator[tuple[str, str]]:
                 yield f"bundle: {member.name}", part.read().decode("utf-8", "replace")
 
 
+@pytest.mark.long
 def test_no_key_is_seen_through_any_door_in_a_log_an_event_a_file_a_bundle_or_the_list_of_processes(home: Path) -> None:
     started = process(home, "--log-level", "debug", BRAVE_API_KEY=CANARIES["environment"])
     with started as (running, base), httpx2.Client(base_url=base, timeout=300) as client:
