@@ -19,7 +19,7 @@ from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import build_digest, content_stems, is_covered
-from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_outline
+from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_outline, parse_title
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.structured.json_reader import as_mapping, find_values
@@ -47,6 +47,7 @@ class RoundJudgement(Struct, frozen=True):
     by: str = "model"
     reached_output_limit: bool = False
     sections: tuple[Section, ...] = ()
+    title: str = ""  # of an outline
 
 
 class EvaluationLimits(Struct, frozen=True):
@@ -140,7 +141,9 @@ def parse_judgement(text: str) -> RoundJudgement:
     value = as_mapping(action.value)
     if value["action"] == "outline":
         sections = parse_outline(value)
-        return RoundJudgement("outline" if sections else "synthesise", sections=sections)
+        return (
+            RoundJudgement("outline", sections=sections, title=parse_title(value)) if sections else RoundJudgement("synthesise")
+        )
     tasks = _parse_tasks(value)
     return RoundJudgement("delegate" if tasks else "synthesise", tasks)
 

@@ -337,7 +337,7 @@ class Orchestrator:
             sectioned = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
         judgement = await evaluate_round(self.state, step, coordinator, sectioned, self._stream_report)
         if judgement.decision == "outline":
-            return await self._write_sections(step, judgement.sections, coordinator)
+            return await self._write_sections(step, judgement, coordinator)
         if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:
             one_call = Notice(
                 "report.one_call", "the report was written in one call, not section by section: {reason}", reason=reason
@@ -383,9 +383,9 @@ class Orchestrator:
         text = f"{title}\n\n{introduction}\n\n{body}" if introduction else judgement.text
         return replace(judgement, text=text, by="model" if introduction else judgement.by)
 
-    async def _write_sections(self, step: EvaluateStep, sections: Sequence[Section], coordinator: MeteredLLM) -> RoundJudgement:
+    async def _write_sections(self, step: EvaluateStep, outline: RoundJudgement, coordinator: MeteredLLM) -> RoundJudgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
-        question, state = self.state.question, self.state
+        question, state, sections = self.state.question, self.state, outline.sections
         reports = [r.report for r in sort_researchers(state.reported_researchers)]
         findings = [list_findings(section, reports) for section in sections]
         evidence = await asyncio.to_thread(self.factory.find_evidence, sections, findings)
@@ -398,6 +398,7 @@ class Orchestrator:
             self.concurrency,
             reports,
             lambda text: self.emit.delta(StatusDelta(text)),
+            outline.title,
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):

@@ -22,7 +22,7 @@ MAX_SECTIONS = 6
 MAX_SECTION_WORDS = 400  # where no length was asked for
 MIN_SECTION_WORDS = 100
 LENGTHS: Mapping[str, int] = {"brief": 300, "standard": 1_000, "long": 3_000}  # words of a report
-MAX_HEADING_CHARS = 120
+MAX_HEADING_CHARS = 120  # also of the title
 MAX_COVERS_CHARS = 400
 MAX_EVIDENCE_TOKENS = 3_000  # of one section
 MAX_FINDINGS = 12  # of one section
@@ -50,6 +50,14 @@ def most_sections(words: int) -> int:
 def section_words(words: int, sections: int) -> int:
     """How many words one of so many sections may have."""
     return max(MIN_SECTION_WORDS, words // max(1, sections)) if words else MAX_SECTION_WORDS
+
+
+def parse_title(value: Mapping[str, Any]) -> str:
+    """The title that a model gives its report; "" for one that is missing, asks, or runs on."""
+    title = value.get("title")
+    line = " ".join(title.split()).lstrip("# ").rstrip(".:") if isinstance(title, str) else ""
+    is_title = any(map(str.isalnum, line)) and len(line) <= MAX_HEADING_CHARS and not line.endswith(("?", "？", "؟"))
+    return line if is_title and not extract_citation_markers(line) else ""
 
 
 def parse_outline(value: Mapping[str, Any]) -> tuple[Section, ...]:

@@ -74,6 +74,7 @@ class SectionWriter:
     concurrency: asyncio.Semaphore
     reports: Sequence[str] = ()
     show_progress: Callable[[str], None] = lambda _: None
+    title: str = ""  # from the model; made of the question where it gave none
 
     async def write_report(self) -> SectionedReport:
         """Write every section that has evidence, and the introduction."""
@@ -92,7 +93,7 @@ class SectionWriter:
         gaps = (
             ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in empty_headings)] if empty_headings and parts else []
         )
-        blocks = [f"# {make_title(self.question)}", introduction, *parts, *gaps]
+        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, *gaps]
         return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
 
     async def _write_section(self, place: int) -> _WrittenSection:
@@ -129,7 +130,7 @@ class SectionWriter:
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
     """The statements of the researchers that cite sources of a section, those with most of its words first."""
     subject_stems = content_stems(section.subject)
-    units = [u for report in reports for line in report.split("\n") for u in AFTER_CITATION.split(line)]
+    units = [u for report in reports for line in strip_sources_section(report).split("\n") for u in AFTER_CITATION.split(line)]
     cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
     statements = [unit for unit in dict.fromkeys(cited) if any(not word.isdecimal() for word in content_stems(unit))]
     return sorted(statements, key=lambda unit: -len(subject_stems & content_stems(unit)))

@@ -69,6 +69,21 @@ def test_an_outline_without_a_section_is_asked_for_again() -> None:
     assert parse_judgement('{"action": "outline", "sections": []}') == RoundJudgement("synthesise")
 
 
+@pytest.mark.parametrize(
+    ("title", "read"),
+    [
+        ("# The Moon and\nthe tides.", "The Moon and the tides"),
+        ("How far is the Moon?", ""),
+        ("The Moon [1]", ""),
+        ("Moon " * 30, ""),
+        ("…", ""),
+        (3, ""),
+    ],
+)
+def test_a_title_of_an_outline_is_one_line_that_asks_and_cites_nothing(title: object, read: str) -> None:
+    assert parse_judgement(json.dumps({**OUTLINE, "title": title})).title == read
+
+
 def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:
     listed = [
         "# Tides:",
@@ -119,10 +134,15 @@ def test_a_report_has_a_title_an_introduction_and_its_sections() -> None:
     assert write(Reply(FAR), Reply(WET), Reply(SHORT)) == SectionedReport(WHOLE)
 
 
+def test_a_report_has_the_title_of_its_outline() -> None:
+    written = write(Reply(FAR), Reply(WET), Reply(SHORT), title="The Moon and its tides").text
+    assert written == WHOLE.replace("# The Moon\n", "# The Moon and its tides\n", 1)
+
+
 def test_a_section_is_asked_for_with_its_own_evidence_and_the_notes_on_its_sources() -> None:
     model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
     reports = (
-        "Summary.\n\n- The Moon is far [1].\n- Mars has moons [3].",
+        "Summary.\n\n- The Moon is far [1].\n- Mars has moons [3].\n\nSources: [1], [3]",
         "- It is far, and wet [1][2].\n- Tides rise [2].\n\n[2] Tides",
     )
     writer = SectionWriter(QUESTION, SECTIONS, ((MOON,), (TIDE,)), model, LIMITS, asyncio.Semaphore(1), reports)
