@@ -332,7 +332,10 @@ def _is_related(subject: frozenset[str], other: AbstractSet[str]) -> bool:
 def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int, DocumentScope]) -> Conflict:
     ours = group[0][0]
     kind: Literal["number", "date", "polarity", "name"]
-    kind = "name" if ours.name else "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
+    if ours.name:  # words that were exchanged may be numbers: "46" of a fare
+        kind = "number" if all(re.search(r"\d", _show_value(statements[0])) for statements in group) else "name"
+    else:
+        kind = "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
     readings = []
     for statements in group[:MAX_READINGS]:
         numbers, first = tuple(sorted({s.number for s in statements})), statements[0]

@@ -84,7 +84,7 @@ _NOW = re.compile(
 )
 _PAST = re.compile(
     r"\b(?:previous(?:ly)?|former(?:ly)?|earlier|older?|original(?:ly)?|histor\w+|used to|over time|trend|chang\w+|differ\w*|"
-    r"compar\w+|evolv\w+|grow\w*|grew|since|between|superseded|obsolete|archived?|drafts?|proposal|deprecated|replaced|versus|vs)\b",
+    r"compar\w+|evolv\w+|grow\w*\b(?!-)|grew|since|between|superseded|obsolete|archived?|drafts?|proposal|deprecated|replaced|versus|vs)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+|\d+")

@@ -169,6 +169,16 @@ def test_copies_of_a_page_with_another_number_are_a_disagreement_also_where_the_
     assert [sorted(r.value for r in conflict.readings) for conflict in answer.conflicts] == [["1,234", "459"]]
 
 
+def test_of_dated_copies_of_a_page_the_newest_holds_and_the_others_are_named_as_older() -> None:
+    text = "---\ndate: {}-03-01\n---\n# Orsa ferry: fares\n\nOn the Orsa ferry the fare of a grown-up person is {} crowns.\n"
+    files = {f"{name}.md": text.format(year, fare) for name, year, fare in (("a", 2021, 41), ("b", 2025, 46), ("c", 2023, 44))}
+    answer = ask(files, "What is the fare of a grown-up on the Orsa ferry?")
+    assert answer.text.startswith(
+        "On the Orsa ferry the fare of a grown-up person is 46 crowns. [1]\n\nOlder sources differ on"
+    )
+    assert [conflict.is_settled for conflict in answer.conflicts] == [True]
+
+
 def test_a_question_about_now_says_the_date_of_its_newest_source() -> None:
     answer = ask({"b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}, "What is the current tax rate for small firms in Zorbia?")
     assert "\n\n**As of 1 February 2025, " in answer.text

@@ -18,7 +18,7 @@ from nexi.checking.origins import are_altered, are_copies, shingles
 from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES
-from nexi.llm.extractive._outdated import has_same_subject
+from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated
 from nexi.llm.extractive._quotation import quote_sentence
 from nexi.llm.extractive._weights import load_weights
 from nexi.text.references import may_be_same
@@ -39,7 +39,7 @@ class Settled(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def find_altered(ranking: SentenceRanking) -> list[Scored]:
-    """The sentences in which a page differs from a copy of it, in the order of the pages.
+    """The sentences in which a page differs from a copy of it, in the order of the pages, without those that no longer hold.
 
     Texts that differ in many sentences are versions of each other and no copies that somebody has altered.
     """
@@ -61,7 +61,7 @@ def find_altered(ranking: SentenceRanking) -> list[Scored]:
                 and find_difference(sentence.text, text.text, ranking.subjects[one], is_same_text=True)
             }
     scored_sentences = {(s.page, s.place): s for s in ranking.ranked}
-    return [scored_sentences.get(place, s) for place, s in sorted(altered.items())]
+    return leave_out_outdated(ranking, [scored_sentences.get(place, s) for place, s in sorted(altered.items())])
 
 
 def put_altered_first(
