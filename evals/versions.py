@@ -2,9 +2,9 @@
 
     python -m evals.versions [--sample 12] [--show]
 
-Writes 60 files: twelve things, each in five documents that differ in date, version, period or standing, and none of which says
-the value in the same words. Each thing is asked about without a time, about now, and about one of its periods. A stale value in
-the answer, outside the line that names older sources, ends with exit code 1.
+Writes 120 files: 24 things, each in five documents that differ in date, version, period or standing, as a title, a file name, a
+folder, front matter or a line says. Each thing is asked about without a time, about now, and about one of its periods.
+A stale value in the answer, outside the line that names older sources, ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ THINGS = (
     ("Orsa Ferry", "ticket price", "£{}", "Orsa Ferry asks for a ticket price of {}."),
     ("Tarn Energy", "standing charge", "{} cents", "Customers of Tarn Energy pay a standing charge of {}."),
 )
-FORMS = ("date", "version", "standing", "period")
+FORMS = {
+    "date": 4,
+    "version": 3,
+    "standing": 3,
+    "period": 2,
+    "letter": 3,
+    "folder": 3,
+    "effective": 3,
+    "year": 3,
+}  # things of each
 FILES = 5
 
 
@@ -41,10 +50,8 @@ class Case:
 def make_cases(seed: int = SEED) -> list[Case]:
     dice = random.Random(seed)
     cases = []
-    for form in FORMS:
-        for place, (owner, noun, unit, sentence) in enumerate(
-            THINGS[: 4 if form == "date" else 3] if form != "period" else THINGS[:2]
-        ):
+    for form, count in FORMS.items():
+        for place, (owner, noun, unit, sentence) in enumerate(THINGS[:count]):
             numbers = dice.sample(range(11, 99), FILES)
             values = tuple(unit.format(number) for number in numbers)
             cases.append(_make_case(form, f"{owner}", noun, sentence, values, place))
@@ -64,6 +71,14 @@ def _make_case(form: str, owner: str, noun: str, sentence: str, values: tuple[st
             case "standing":
                 mark = ("SUPERSEDED: ", "Draft: ", "ARCHIVED: ", "OBSOLETE: ", "")[n]
                 files[f"{slug}-{'abcde'[n]}.md"] = f"# {mark}{owner} {noun}\n\n{text}\n"
+            case "letter":
+                files[f"{slug}-rev-{'abcde'[n]}.md"] = f"# {owner} {noun}, Rev {'ABCDE'[n]}\n\n{text}\n"
+            case "folder":
+                files[f"{year}/{slug}.md"] = f"# {owner} {noun}\n\n{text}\n"
+            case "effective":
+                files[f"{slug}-{'abcde'[n]}.md"] = f"# {owner} {noun}\n\nEffective {place + 3} May {year}\n\n{text}\n"
+            case "year":
+                files[f"{slug}-{year}.md"] = f"# {owner}: {noun} {year}\n\n{text}\n"
             case _:
                 files[f"{slug}-{year}.md"] = f"# {owner} {noun}, fiscal {year}\n\n{text}\n"
     asked = {f"What is the current {noun} of {owner}?": values[-1]}

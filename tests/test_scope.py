@@ -9,6 +9,7 @@ from nexi.text.scope import (
     Period,
     asks_for_now,
     asks_for_past,
+    asks_for_state,
     find_periods,
     is_newer,
     name_day,
@@ -76,6 +77,46 @@ def test_versions_and_periods_of_one_thing_are_a_family_in_their_order() -> None
     assert not read_scope("document-1.txt", "file:///a/document-1.txt", "").is_of_family(
         read_scope("document-2.txt", "file:///a/document-2.txt", "")
     )
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (("Pump P7, Rev A", "file:///a/p7-rev-a.md", ""), ("Pump P7, Rev C", "file:///a/p7-rev-c.md", "")),
+        (
+            ("Terms", "", "# Terms\n\nEffective May 25, 2021\n"),
+            ("Terms", "https://b.example/", "Valid from 2 November 2024"),
+        ),
+        (("Limits", "", "Last updated: 2023-06-01"), ("Limits", "file:///b/limits.md", "Last updated: 2025-06-01")),
+        (("Travel policy", "file:///a/2023/policy.md", ""), ("Travel policy", "file:///a/2025/policy.md", "")),
+        (("Travel policy", "file:///a/v9/policy.md", ""), ("Travel policy", "file:///a/v10/policy.md", "")),
+        (("Price list (valid until 31 December 2024)", "", ""), ("Price list (valid from 1 January 2025)", "", "")),
+        (("Lease agreement", "", ""), ("Amendment 1 to the lease agreement", "", "")),
+        (("Amendment 1 to the lease agreement", "", ""), ("Amendment 2 to the lease agreement", "", "")),
+        (("Launch date", "a.eml", "", "2025-02-03"), ("Re: Launch date", "b.eml", "", "2025-03-10")),
+    ],
+)  # fmt: skip
+def test_a_document_that_names_its_time_in_any_of_these_places_replaces_an_older_one(
+    older: tuple[str, ...], newer: tuple[str, ...]
+) -> None:
+    old, new = read_scope(*older), read_scope(*newer)
+    assert old.is_of_family(new)
+    assert (is_newer(new, old), is_newer(old, new)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("What does a season ticket cost?", True),
+        ("Where are the sales handled?", True),
+        ("What are the sales of Orsa?", False),
+        ("What was the price of a season ticket?", False),
+        ("What does a season ticket cost in 2024?", False),
+        ("How has the price changed?", False),
+    ],
+)
+def test_a_question_asks_what_holds_unless_it_names_a_time_or_a_figure_of_a_period(question: str, asks: bool) -> None:
+    assert asks_for_state(question) is asks
 
 
 def test_without_a_day_nothing_is_newer() -> None:

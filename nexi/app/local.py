@@ -132,7 +132,8 @@ def _make_hit(passages: Sequence[Passage]) -> Hit:
 
 
 def _read_scope(source: Passage | StoredSource) -> DocumentScope:
-    return read_scope(source.title, source.url, "", (source.updated or source.published)[:10])
+    head = source.text if isinstance(source, Passage) and source.number == 0 else ""
+    return read_scope(source.title, source.url, head, (source.updated or source.published)[:10])
 
 
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:

@@ -26,10 +26,10 @@ from nexi.checking.origins import are_altered, are_copies, group_origins, merge_
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
-from nexi.checking.values import Value, list_dates
+from nexi.checking.values import Date, Value, list_dates
 from nexi.text.plain import fold_text
-from nexi.text.references import MAX_LEAD_CHARS, find_namesakes, may_be_same, name_subject
-from nexi.text.scope import DocumentScope, is_newer
+from nexi.text.references import MAX_LEAD_CHARS, find_namesakes, find_other_things, may_be_same, name_subject
+from nexi.text.scope import DocumentScope, asks_for_state, is_newer
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
@@ -50,6 +50,9 @@ MAX_EXCHANGED_WORDS, MIN_COMMON_WORDS = 3, 6  # of sentences in which one word d
 ARTICLES = frozenset(("a", "an", "the"))
 MIN_SAME_WORDS = 0.6  # of the shorter sentence, where a name is the only difference
 
+_BEFORE_YEAR = re.compile(
+    r"(?:\b(?:in|since|by|from|until|till|to|of|around|about|year|before|after|and|during)|[(,–-])\s*$", re.IGNORECASE
+)
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
@@ -100,9 +103,11 @@ def find_conflicts(
     groups = [
         group
         for claim in claims[:MAX_CLAIMS]
-        for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads, copies)
+        for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads, copies, asks_for_state(question))
     ]
     groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
+    other_things = {numbers[place] for place in find_other_things(question, list(leads.values()))}
+    groups = [group for group in groups if len({s.number in other_things for values in group for s in values}) < 2]
     if not groups:
         return ()
     page_numbers = {statement.number for group in groups for values in group for statement in values}
@@ -144,6 +149,7 @@ def _find_disagreements(
     scopes: Mapping[int, DocumentScope],
     leads: Mapping[int, tuple[str, str]],
     copies: Mapping[int, frozenset[int]],
+    is_state: bool,
 ) -> Iterator[Group]:
     supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
     behind = [e.number for e in supports if e.number in pages]
@@ -156,7 +162,12 @@ def _find_disagreements(
         n
         for n in pages
         if n not in behind
-        and (not periods or not scopes[n].periods or any(a.meets(b) for a in scopes[n].periods for b in periods))
+        and (
+            not periods
+            or not scopes[n].periods
+            or any(a.meets(b) for a in scopes[n].periods for b in periods)
+            or (is_state and scopes[n].is_of_family(scopes[behind[0]]))
+        )
     ]
     least = min(MIN_SHARED, len(sentence.terms))
     near: list[Statement] = []  # the sentences of each page that share enough words with this one, the nearest first
@@ -335,7 +346,8 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
     if ours.name:  # words that were exchanged may be numbers: "46" of a fare
         kind = "number" if all(re.search(r"\d", _show_value(statements[0])) for statements in group) else "name"
     else:
-        kind = "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
+        is_date = ours.value is not None and all(_is_date(statements[0]) for statements in group)
+        kind = "polarity" if ours.value is None else "date" if is_date else "number"
     readings = []
     for statements in group[:MAX_READINGS]:
         numbers, first = tuple(sorted({s.number for s in statements})), statements[0]
@@ -346,8 +358,7 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
     readings.sort(key=lambda r: (bool(r.standing), -r.origins))  # stable: the answer's own comes first among equals
     own = next(r for r in readings if ours.number in r.numbers)
     settled = not own.standing and all(
-        r is own or r.standing or (kind == "number" and all(is_newer(scopes[ours.number], scopes[n]) for n in r.numbers))
-        for r in readings
+        r is own or r.standing or all(_is_settled_by(scopes[ours.number], scopes[n], kind) for n in r.numbers) for r in readings
     )
     readings.sort(key=lambda r: settled and r is not own)
     text, value = ours.text.text, ours.value
@@ -355,6 +366,19 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
     is_open = bool(value or ours.name)
     subject = f"{text[:start].rstrip()} … {text[end:].lstrip()}" if is_open else text  # the value is left open
     return Conflict(kind, f"“{_shorten(subject)}”", tuple(readings), settled)
+
+
+def _is_date(statement: Statement) -> bool:
+    """Whether a value is a date; a number that may be a year is one after a word that stands before years."""
+    value = statement.value
+    if value is None or not list_dates([value]):
+        return False
+    return isinstance(value, Date) or _BEFORE_YEAR.search(statement.text.text[: value.start]) is not None
+
+
+def _is_settled_by(one: DocumentScope, other: DocumentScope, kind: str) -> bool:
+    """Whether a newer document settles a value of another: a number, or a name in another version of the same document."""
+    return is_newer(one, other) and (kind == "number" or (kind == "name" and one.is_of_family(other)))
 
 
 def _show_value(statement: Statement) -> str:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import permutations
 
 from nexi.text.names import find_names
 
 __all__ = ["find_namesakes", "find_open_reference", "find_other_things", "find_qualified", "name_subject"]
 
+MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
 MAX_MIDDLE = 2  # names between the first and the last one
 MAX_BEFORE = 3  # words of a longer name before the one that was asked for
@@ -107,7 +109,24 @@ def find_qualified(question: str, pages: Sequence[tuple[str, str]]) -> dict[int,
 
 def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
     """The pages that are about a thing of the same name as the one meant, where a word of the question tells them apart."""
-    return _tell_apart(question, pages)[1]
+    return _tell_apart(question, pages)[1] | _find_counterparts(question, pages)
+
+
+def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
+    """The pages whose title has another name where that of the page that is meant has one: "City guide: Oslo" and "... Bergen".
+
+    What they have in common names a kind of page. Of two people who share a surname, one may answer for the other.
+    """
+    asked = set(re.findall(r"[^\W_]+", question))
+    titles = [set(re.findall(r"[^\W_]+", name_subject(*page))) for page in pages]
+    others = set()
+    for (n, other), (_, own) in permutations(enumerate(titles), 2):
+        mine, theirs = own - other, other - own
+        is_name = all(word[:1].isupper() for word in mine | theirs) and mine <= asked and not theirs & asked
+        is_kind = any(word.islower() and len(word) >= MIN_KIND_CHARS for word in own & other)
+        if mine and theirs and is_name and is_kind and len(own & other) >= max(len(mine), len(theirs)):
+            others.add(n)
+    return frozenset(others)
 
 
 def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[int, str], frozenset[int]]:

@@ -25,6 +25,7 @@ __all__ = [
     "Standing",
     "asks_for_now",
     "asks_for_past",
+    "asks_for_state",
     "find_periods",
     "is_newer",
     "name_day",
@@ -57,6 +58,33 @@ _PERIODS = re.compile(
 _VERSION = re.compile(
     r"(?<![a-z\d])(?:v|ver|version|rev|revision|edition)[\s._-]{0,2}(\d+(?:\.\d+){0,3})(?![\d%])", re.IGNORECASE
 )
+_REVISION = re.compile(r"(?<![a-z\d])(?:rev|revision|issue|version)[\s._-]{1,2}([a-z])(?![a-z\d])", re.IGNORECASE)  # "Rev B"
+_AMENDMENT = re.compile(
+    r"\b(?:amendment|addendum|erratum|corrigendum|correction|supplement)s?(?: (?:no\.? ?)?(\d+))? (?:to|of|for) (?:the )?",
+    re.IGNORECASE,
+)
+_REPLY = re.compile(r"^(?:\s*(?:re|fwd?|aw|wg)\s*:)+", re.IGNORECASE)
+_VALIDITY = re.compile(
+    r"\b(?:valid|effective|in force|applicable|dated?|as of|(?:last )?(?:updated|revised))"
+    r"(?: (?:as of|from|until|till|to|on|since))?\b",
+    re.IGNORECASE,
+)
+_DATED_LINE = re.compile(
+    rf"(?:^|[.(]\s?)\W*(?:this (?:document|page|version|policy|guide) is )?(?:{_VALIDITY.pattern}|version of|stand|gültig ab)"
+    rf"\W{{1,4}}(?:(?P<d>3[01]|[12]\d|0?[1-9])(?:\.|st|nd|rd|th)? (?P<mon>{_MONTH})\.?,? (?P<y>{_YEAR})"
+    rf"|(?P<mon2>{_MONTH})\.? (?P<d2>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?,? (?P<y2>{_YEAR})"
+    rf"|(?P<y3>{_YEAR})-(?P<m3>0[1-9]|1[0-2])-(?P<d3>0[1-9]|[12]\d|3[01]))",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What is counted for a period: the newest figure does not replace the one before.
+_PERIODIC = re.compile(
+    r"\b(?:revenues?|sales|turnover|profits?|loss(?:es)?|income|earnings|ebitda?|margins?|growth|spending|expenses|expenditures?|"
+    r"emissions|production|output|shipments|deliveries|visitors|orders|results?|cash flow|dividends?|"
+    r"umsatz|gewinn|absatz|chiffre d['’]affaires|bénéfices?|ventes|ingresos|ventas|beneficios?)\b",
+    re.IGNORECASE,
+)
+_NO_AMOUNT = re.compile(r"\W*(?:who|where|when|why|can|may|must|do|does|how (?:do|does|can|is|are))\b", re.IGNORECASE)
+_PAST_TENSE = re.compile(r"\b(?:was|were|did|had|war|waren|hatte|était|étaient|fue|era)\b", re.IGNORECASE)
 _STANDINGS: dict[Standing, str] = {
     "superseded": r"superseded|obsolete|outdated|withdrawn|deprecated|replaced|veraltet|ersetzt|obsolète|remplacé|obsoleto",
     "archived": r"archived?|archiv|archiviert|archivé|archivado",
@@ -74,7 +102,7 @@ _MARKED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SHOUTED = re.compile(r"\b(?:SUPERSEDED|OBSOLETE|DEPRECATED|WITHDRAWN|ARCHIVED|DRAFT|OUTDATED)\b")
-_FOLDERS = re.compile(r"(?:^|[\s_./-])(?:old|archiv\w*|superseded|obsolete|deprecated|drafts?)(?:$|[\s_./-])", re.IGNORECASE)
+_FOLDERS = re.compile(r"(?:^|[\s_./(-])(?:old|archiv\w*|superseded|obsolete|deprecated|drafts?)(?:$|[\s_./)-])", re.IGNORECASE)
 _NOW = re.compile(
     r"\b(?:currently|latest|newest|most recent|nowadays|today(?:['’]s)?|at present|at the moment|right now|up[- ]to[- ]date|"
     r"these days|as of now|in force|present[- ]day|now(?! (?:known|called|named|that))|"
@@ -123,6 +151,7 @@ class DocumentScope(Struct, frozen=True):
     names: frozenset[str] = frozenset()
     periods: tuple[Period, ...] = ()
     version: tuple[int, ...] = ()
+    amendment: int = 0  # of another document: "Amendment 2 to the lease"
     day: str = ""
     standing: Standing = ""
 
@@ -140,15 +169,45 @@ def read_scope(title: str, url: str, head: str, day: str = "") -> DocumentScope:
     heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), "")
     own_names = [name for name in (title if title != file else "", heading, file.partition(".")[0]) if name]
     periods = next((name_periods for name in own_names if (name_periods := find_periods(name))), ())
-    version = next((m[1] for name in own_names if (m := _VERSION.search(name))), "")
-    numbers = tuple(map(int, version.split("."))) if version else ()
+    version = next((number for name in own_names if (number := _find_version(name))), ())
+    if not (periods or version):  # "2023/policy.md" and "v2/policy.md"
+        folder = next((f for f in path.split("/")[-2:-1] if not re.sub(r"[\W_]", "", _strip_times(f))), "")
+        periods, version = find_periods(folder), _find_version(folder)
+    amendment = next((int(m[1] or 1) for name in own_names if (m := _AMENDMENT.search(name))), 0)
     names = set[str]()
     for text in own_names:
-        bare = _STANDING_WORD.sub(" ", _VERSION.sub(" ", _PERIODS.sub(" ", text.lower())))
+        bare = _STANDING_WORD.sub(" ", _strip_times(_AMENDMENT.sub(" ", _REPLY.sub("", text.lower()))))
         words = _WORD.findall(re.sub(r"\.[a-z]{2,5}$", "", bare))
         names.add(" ".join(word for word in words if word not in ("final", "copy", "old", "new", "the")))
     standing = _find_standing(path, (title, *lines))
-    return DocumentScope(frozenset(names - {""}), periods, numbers, day, standing)
+    return DocumentScope(frozenset(names - {""}), periods, version, amendment, day or _find_dated_line(lines), standing)
+
+
+def _find_version(name: str) -> tuple[int, ...]:
+    """The version in a name; a letter counts as its place in the alphabet."""
+    if match := _VERSION.search(name):
+        return tuple(map(int, match[1].split(".")))
+    return (ord(match[1].lower()) - ord("a") + 1,) if (match := _REVISION.search(name)) else ()
+
+
+def _strip_times(name: str) -> str:
+    """A name without version, period and the words around them."""
+    for pattern in (_VERSION, _REVISION, _PERIODS, _VALIDITY):
+        name = pattern.sub(" ", name)
+    return name
+
+
+def _find_dated_line(lines: Iterable[str]) -> str:
+    """The day from which a document says that it holds, or on which it says that it was changed; "" where it says none."""
+    for match in filter(None, map(_DATED_LINE.search, lines)):
+        group = match.groupdict()
+        name = group["mon"] or group["mon2"]
+        month = [month[:3] for month in MONTHS].index(name[:3].lower()) + 1 if name else int(group["m3"])
+        day = date(int(group["y"] or group["y2"] or group["y3"]), month, 1) + timedelta(
+            days=int(group["d"] or group["d2"] or group["d3"]) - 1
+        )
+        return day.isoformat()
+    return ""
 
 
 def find_periods(text: str) -> tuple[Period, ...]:
@@ -198,13 +257,21 @@ def asks_for_past(question: str) -> bool:
     return _PAST.search(question) is not None
 
 
+def asks_for_state(question: str) -> bool:
+    """Whether a question asks what holds, without a time: a price or a limit, and no figure that is counted for a period."""
+    is_about_time = asks_for_past(question) or bool(find_periods(question)) or _PAST_TENSE.search(question)
+    return not is_about_time and not (_PERIODIC.search(question) and not _NO_AMOUNT.match(question))
+
+
 def is_newer(one: DocumentScope, other: DocumentScope) -> bool:
-    """Whether a document is newer than another, by what first tells them apart: period, version, day."""
+    """Whether a document is newer than another, by what first tells them apart: period, version, day, amendment."""
     if one.periods and other.periods and (ends := [max(p.end for p in s.periods) for s in (one, other)])[0] != ends[1]:
         return ends[0] > ends[1]
     if one.version and other.version and one.version != other.version:
         return one.version > other.version
-    return bool(one.day and other.day) and one.day > other.day
+    if one.day and other.day and one.day != other.day:
+        return one.day > other.day
+    return one.amendment > other.amendment
 
 
 def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[int]:

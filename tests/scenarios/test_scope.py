@@ -179,6 +179,37 @@ def test_of_dated_copies_of_a_page_the_newest_holds_and_the_others_are_named_as_
     assert [conflict.is_settled for conflict in answer.conflicts] == [True]
 
 
+def test_in_another_version_of_a_document_another_name_is_an_older_one() -> None:
+    text = "---\ndate: {}-05-01\n---\n# Orsa leadership\n\nThe chief executive of Orsa is {}.\n"
+    answer = ask(
+        {"a.md": text.format(2022, "Petra Novak"), "b.md": text.format(2025, "Tom Hale")}, "Who is the chief executive of Orsa?"
+    )
+    assert answer.text == (
+        "The chief executive of Orsa is Tom Hale. [1]\n\n"
+        "Older sources differ on “The chief executive of Orsa is …”: Petra Novak [2] (2022-05-01)."
+    )
+
+
+def test_a_price_of_several_years_is_the_newest_one_and_the_others_are_named_as_older() -> None:
+    files = {f"prices-{n}.md": f"# Orsa prices {n}\n\nA season ticket costs {n - 1800} crowns.\n" for n in (2022, 2024, 2025)}
+    answer = ask(files, "What does a season ticket cost?")
+    assert answer.text.startswith(
+        "A season ticket costs 225 crowns. [1]\n\nOlder sources differ on “A season ticket costs … crowns”:"
+    )
+    assert ask(files, "What did a season ticket cost in 2024?").text.startswith("A season ticket costs 224 crowns. [1]")
+
+
+def test_a_row_of_the_period_that_was_asked_for_is_quoted_alone() -> None:
+    files = {"q.md": "# Orsa figures\n\n| quarter | revenue |\n|---|---|\n| Q1 2024 | $14.2M |\n| Q1 2025 | $27.5M |\n"}
+    assert ask(files, "What was the revenue of Orsa in Q1 2025?").text == "quarter: Q1 2025 – revenue: $27.5M [1]"
+
+
+def test_guides_to_two_cities_do_not_disagree() -> None:
+    text = "# City guide: {}\n\nThe tourist tax is {} percent.\n"
+    answer = ask({"a.md": text.format("Oslo", 3), "b.md": text.format("Bergen", 5)}, "What is the tourist tax in Bergen?")
+    assert (answer.text, answer.conflicts) == ("The tourist tax is 5 percent. [1]", ())
+
+
 def test_a_question_about_now_says_the_date_of_its_newest_source() -> None:
     answer = ask({"b.md": f"---\ndate: 2025-02-01\n---\n{TAXES[1]}"}, "What is the current tax rate for small firms in Zorbia?")
     assert "\n\n**As of 1 February 2025, " in answer.text

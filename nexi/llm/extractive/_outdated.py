@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive._limits import MAX_CANDIDATES, SAME
 from nexi.text.references import find_other_things
-from nexi.text.scope import MAX_HEAD_CHARS, DocumentScope, Period, asks_for_past, find_periods, is_newer, read_scope
+from nexi.text.scope import (
+    MAX_HEAD_CHARS,
+    DocumentScope,
+    Period,
+    asks_for_now,
+    asks_for_past,
+    find_periods,
+    is_newer,
+    read_scope,
+)
 from nexi.types import PageView
 
 __all__ = ["has_same_subject", "leave_out_outdated", "scope_of"]
@@ -36,7 +45,8 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
         for n, scope in enumerate(scopes)
         if (scope.standing and not wants_past) or _is_of_other_period(scope, periods, scopes)
     } | find_other_things(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
-    in_time = [s for s in usable if s.page not in aside]
+    rows = _find_rows_of_other_periods(ranking, periods)
+    in_time = [s for s in usable if s.page not in aside and (s.page, s.place) not in rows]
     newer = [[m for m in range(len(scopes)) if m not in aside and _replaces(scopes[m], scope)] for scope in scopes]
     contents = {
         m: [_content(ranking.stems_of(m, place)) for place in range(len(ranking.sentences[m]))]
@@ -49,6 +59,20 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
         if m in contents and _says_again(ranking, s, m, contents[m], is_version=scopes[m].is_of_family(scopes[s.page]))
     }
     return [s for s in in_time if (s.page, s.place) not in former] or list(usable)
+
+
+def _find_rows_of_other_periods(ranking: SentenceRanking, periods: Sequence[Period]) -> set[tuple[int, int]]:
+    """The rows of tables that are not of the period asked for, or not of the last one where what holds now is asked for."""
+    others = set()
+    wants_last = asks_for_now(ranking.question.text)
+    for page, sentences in enumerate(ranking.sentences):
+        rows = {place: own for place, s in enumerate(sentences) if s.kind == "row" and (own := find_periods(s.text))}
+        last = max((max(own).end for own in rows.values()), default=None) if wants_last else None
+        if any(_meet(own, periods) for own in rows.values()) or last:
+            others |= {
+                (page, place) for place, own in rows.items() if (max(own).end != last if last else not _meet(own, periods))
+            }
+    return others
 
 
 def _replaces(one: DocumentScope, other: DocumentScope) -> bool:
@@ -69,7 +93,9 @@ def _says_again(
     """Whether a newer page has a sentence about the same thing as this one; one of another document must have another value."""
     own, text = _content(ranking.stems_of(s.page, s.place)), s.sentence.text
     for place, other in enumerate(contents):
-        if not _are_alike(own, other):
+        shared = len(own & other)
+        # a version may have another name in the sentence: more than half of its words are enough
+        if not (_are_alike(own, other) or (is_version and shared > 1 and 2 * shared > min(len(own), len(other)))):
             continue
         newer_text = ranking.sentences[newer][place].text
         times = find_periods(text), find_periods(newer_text)

@@ -20,7 +20,7 @@ from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
 from nexi.llm.extractive.answerability import rate_answer
 from nexi.text.references import find_namesakes, find_qualified, name_subject
-from nexi.text.scope import asks_for_now, asks_for_past, find_periods
+from nexi.text.scope import asks_for_now, asks_for_past, asks_for_state, find_periods
 
 __all__ = ["Reading", "find_readings"]
 
@@ -45,7 +45,7 @@ def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> l
     usable = [s for s in ranking.ranked if s.is_quotable]
     readings = _find_namesakes(ranking, usable, compare)
     if len(readings) < 2:
-        readings = _find_periods(ranking, usable)
+        readings = _find_periods(ranking, usable, compare)
     return readings[:MAX_ALTERNATIVES] if len(readings) > 1 else []
 
 
@@ -128,13 +128,15 @@ def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidat
     return Reading(label, (*values.chosen, *second), best=candidates[0])
 
 
-def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Reading]:
-    """The same sentence in documents of several periods, the newest first, where the question names no time."""
+def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:
+    """The same sentence in documents of several periods, the newest first, where the question names none and it matters."""
     question = ranking.question.text
-    if not usable or find_periods(question) or asks_for_now(question) or asks_for_past(question):
+    if not usable or find_periods(question) or asks_for_now(question) or asks_for_past(question) or asks_for_state(question):
         return []
     scopes = [scope_of(page) for page in ranking.pages]
-    first = usable[0]
+    if len({scope.periods[:1] for scope in scopes if scope.periods}) < 2:
+        return []
+    first = rate_candidates(ranking, usable, compare)[0].scored
     of_period = {scopes[first.page].periods[:1]: first}
     for s in usable:
         scope = scopes[s.page]

@@ -183,7 +183,10 @@ def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
     urls = list(dict.fromkeys([*store_urls, *rank_hits(turn.question, turn.latest)]))
     scopes = [
-        read_scope(hits[url].title, url, "", hits[url].published[:10]) if url in hits else DocumentScope() for url in urls
+        read_scope(hit.title, url, hit.snippet if hit.backend == STORE else "", hit.published[:10])
+        if (hit := hits.get(url))
+        else DocumentScope()
+        for url in urls
     ]
     return list(dict.fromkeys([*own, *(urls[n] for n in order_versions(turn.question.text, scopes))]))
 
