@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.routing.cues import FURTHER, PATTERNS, WORDS
 from nexi.routing.table import SERVICES
 from nexi.text.languages import LANGUAGES, detect_language, strip_question_words
 from nexi.text.names import find_names
@@ -27,6 +28,7 @@ MAX_KEYWORDS = 10
 MAX_WORDS = 24
 MEANING_WEIGHT = 8.0  # of a rate of 1, against the words
 MIN_RATE = 0.2
+FURTHER = 0.8  # of a kind's other words, each
 MIN_SHARE = 0.5  # of the strongest kind's score, for another kind to count
 
 WEB = ("duckduckgo", "wikipedia", "marginalia", "mwmbl", "yacy")
@@ -62,16 +64,50 @@ FOCUS_KINDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _compile_words(words: str) -> re.Pattern[str]:
-    """One pattern for a list of words, longest first, so that a phrase counts once."""
-    entries = sorted((" ".join(entry.split()) for entry in words.split(",")), key=len, reverse=True)
-    inner = "|".join(re.escape(entry).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for entry in entries if entry)
-    return re.compile(rf"(?<![\w-])(?:{inner})(?![\w-])", re.IGNORECASE)
+# Identifiers and shapes; the words of each kind are in `cues.json`.
+_PATTERNS = (
+    ("trials", 6.0, r"\bNCT\d{8}\b"),
+    ("medicine", 6.0, r"\bPMID:? ?\d+|\bPMC\d{4,}"),
+    ("medicine", 2.4, r"\b\w{4,}(?:itis|osis|ectomy|mycin|cillin|azole|prazole|sartan|gliptin|glutide|emia|pathy)\b"),
+    ("trials", 2.4, r"\b\w{3,}(?:mab|tinib|glutide|patide)\b"),
+    ("preprints", 6.0, r"\b\d{4}\.\d{4,5}(?:v\d+)?\b"),
+    ("papers", 6.0, r"\b10\.\d{4,9}/\S+"),
+    ("papers", 2.4, r"\b[A-Z][a-z]+ (?:and [A-Z][a-z]+ |et al\.? )?\(?(?:19|20)\d\d\)?(?= \w+|$)"),
+    ("papers", 4.0, r"[\"“][^\"”]{12,}[\"”].*\b(?:published|cited|paper|doi)\b"),
+    ("programming", 4.0, r"`[^`]+`|\b\w+(?:Error|Exception)\b|[=!]==|\w\(\)|\b\w+::\w+|#include"),
+    ("repositories", 4.0, r"(?<![\w/.:])[A-Za-z][\w-]+/[A-Za-z][\w.-]+(?![\w/])"),
+    ("python packages", 2.4,
+        r"\b(?:version|release|licen[sc]e) of (?:the )?(?:django|numpy|flask|requests|\w+ (?:library|package))\b"),
+    ("books", 6.0, r"\b97[89][\d-]{10,14}\b"),
+    ("archived pages", 4.0,
+        r"\b[\w-]+\.(?:com|org|net|edu|gov|co\.uk|de|fr|io)\b.*\b(?:19[89]\d|20[01]\d)\b|"
+        r"\b(?:archived|old|deleted|copy|snapshot|cached)\b.*(?:https?://|\b[\w-]+\.(?:com|org|net|edu|gov|de|fr|uk)\b)"),
+    ("archives", 2.4, r"\b(?:magazines?|concerts?|films?|recordings?|radio)\b.*\b19\d\d(?:s|\b)"),
+    ("news", 4.0, r"ニュース|新闻|最新"),
+)  # fmt: skip
 
 
+class _Cue(Struct, frozen=True):
+    """Words and phrases of one kind, in the languages in which people ask; `*` stands for the rest of a word.
+
+    Words of a large weight decide by themselves, those of a small one add up.
+    """
+
+    kind: str
+    weight: float
+    words: tuple[str, ...]
+
+    def compile(self) -> re.Pattern[str]:
+        """One pattern, the longest first, so that a phrase counts once."""
+        entries = sorted(self.words, key=len, reverse=True)
+        inner = "|".join(re.escape(entry).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for entry in entries)
+        return re.compile(rf"(?<![\w-])(?:{inner})(?![\w-])", re.IGNORECASE)
+
+
+_WORDS = msgspec.json.decode(Path(__file__).with_name("cues.json").read_bytes(), type=tuple[_Cue, ...])
 _CUES = (
-    *((kind, weight, _compile_words(words)) for kind, weight, words in WORDS),
-    *((kind, weight, re.compile(pattern)) for kind, weight, pattern in PATTERNS),
+    *((cue.kind, cue.weight, cue.compile()) for cue in _WORDS),
+    *((kind, weight, re.compile(pattern)) for kind, weight, pattern in _PATTERNS),
 )
 _QUERY_WORD = re.compile(r"[\w'’.+#/:-]+")
 _NOISE = word_set(

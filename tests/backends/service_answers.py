@@ -1,6 +1,6 @@
 """Short answers of the open services in the form that their documentation gives, and the hits that should be read from them.
 
-Written by hand from the pages named in `nexi/routing/table.py`, as they were on 17 November 2026. None of the services was
+Written by hand from the pages named in `nexi/routing/services.json`, as they were on 17 November 2026. None of the services was
 called: what is pinned here is the documented form, with names and numbers of our own.
 """
 
