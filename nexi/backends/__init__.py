@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from nexi.ports import SearchBackend
 
 if TYPE_CHECKING:
     from nexi.backends.container import Options as ContainerOptions
-    from nexi.backends.sender import BackendDialect, Sender
+    from nexi.backends.sender import Sender
 
 ENTRY_POINTS = "nexi.backends"
 
@@ -63,10 +62,17 @@ def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
     return ContainerBackend(Lifecycle(settings.container), at)
 
 
-def _build_by_name(name: str, settings: Settings, sender: Sender) -> SearchBackend:
-    """A backend that is more than a dialect on the sender."""
+def _build_own(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+    """A backend of nexi's own. One that only asks over HTTP is a dialect on the shared sender."""
+    from nexi.backends.sender import BackendDialect, HttpBackend
+
     timeout_s = settings.timeout_s
+    keys = (settings.api_key, *settings.spare_keys)
+    mirror = {"base_url": settings.base_url} if settings.base_url else {}
+    dialects: list[BackendDialect]
     match name:
+        case "searxng":
+            return _build_searxng(settings, sender)
         case "duckduckgo":
             from nexi.backends.duckduckgo import DuckDuckGo
 
@@ -86,64 +92,49 @@ def _build_by_name(name: str, settings: Settings, sender: Sender) -> SearchBacke
         case "stackexchange":
             from nexi.backends.stackexchange import StackExchange, StackExchangeBackend
 
-            keys = (settings.api_key, *settings.spare_keys)
-            mirror = {"base_url": settings.base_url} if settings.base_url else {}
             first, *spares = (StackExchange(api_key=key, timeout_s=timeout_s, **mirror) for key in keys)
             return StackExchangeBackend(first, sender, spares=spares)
-    from nexi.backends.services.federation import OpenServices
+        case "services":
+            from nexi.backends.services.federation import OpenServices
 
-    builders = {member: partial(create_backend, member, own, sender) for member, own in settings.members.items()}
-    return OpenServices(builders, settings.rate_meaning)
+            builders = {member: partial(create_backend, member, own, sender) for member, own in settings.members.items()}
+            return OpenServices(builders, settings.rate_meaning)
+        case "wikipedia":
+            from nexi.backends.wikipedia import WIKIS, Wikipedia
 
+            dialects = [Wikipedia(timeout_s, settings.base_url or WIKIS)]
+        case "arxiv":
+            from nexi.backends.arxiv import Arxiv
 
-def _build_dialect(name: str, settings: Settings, sender: Sender) -> SearchBackend:
-    """An HTTP backend: the dialect of its module, which is the class of its name, on the shared sender."""
-    from nexi.backends.sender import HttpBackend
+            dialects = [Arxiv(timeout_s=timeout_s, **mirror)]
+        case "jina":
+            from nexi.backends.jina import Jina
 
-    dialect: Callable[..., BackendDialect] = getattr(import_module(f"nexi.backends.{name}"), name.capitalize())
-    if name not in NEEDS_KEY:
-        mirror = {"host" if name == "wikipedia" else "base_url": settings.base_url} if settings.base_url else {}
-        return HttpBackend(dialect(timeout_s=settings.timeout_s, **mirror), sender)
-    keys = (settings.api_key, *settings.spare_keys)
-    first, *spares = (dialect(api_key=key, timeout_s=settings.timeout_s) for key in keys)
-    return HttpBackend(first, sender, spares=spares)
+            dialects = [Jina(key, timeout_s) for key in keys]
+        case _ if name in NEEDS_KEY:
+            from nexi.backends.keyed import KeyedService
 
+            dialects = [KeyedService(name, key, timeout_s) for key in keys]
+        case _:
+            from nexi.backends.services import FORMS, Caller, ServiceBackend, ServiceDialect
 
-def _build_service(name: str, settings: Settings, sender: Sender) -> SearchBackend:
-    """An open service (`nexi/backends/services`) that has no module of its own here."""
-    from nexi.backends.services import ServiceBackend, ServiceDialect
-    from nexi.backends.services.form import Caller
-    from nexi.backends.services.forms import FORMS
-
-    caller = Caller((settings.base_url or FORMS[name].base).rstrip("/"), settings.api_key, settings.contact)
-    return ServiceBackend(ServiceDialect(name, FORMS[name], caller, settings.timeout_s), sender)
+            caller = Caller((settings.base_url or FORMS[name].base).rstrip("/"), settings.api_key, settings.contact)
+            return ServiceBackend(ServiceDialect(name, FORMS[name], caller, timeout_s), sender)
+    return HttpBackend(dialects[0], sender, spares=dialects[1:])
 
 
 def _own_factory(name: str) -> Factory | None:
     """What makes a backend of nexi's own; None for another."""
     from nexi.routing.table import SERVICES
 
-    return BACKENDS.get(name) or (partial(_build_service, name) if name in SERVICES else None)
+    return partial(_build_own, name) if name in BACKENDS or name in SERVICES else None
 
 
 NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
-BACKENDS: Mapping[str, Factory] = {
-    "searxng": _build_searxng,
-    "jina": partial(_build_dialect, "jina"),
-    "duckduckgo": partial(_build_by_name, "duckduckgo"),
-    "wikipedia": partial(_build_dialect, "wikipedia"),
-    "stackexchange": partial(_build_by_name, "stackexchange"),
-    "arxiv": partial(_build_dialect, "arxiv"),
-    "security": partial(_build_by_name, "security"),
-    "ripgrep": partial(_build_by_name, "ripgrep"),
-    "kiwix": partial(_build_by_name, "kiwix"),
-    "services": partial(_build_by_name, "services"),
-    "tavily": partial(_build_dialect, "tavily"),
-    "brave": partial(_build_dialect, "brave"),
-    "exa": partial(_build_dialect, "exa"),
-    "serper": partial(_build_dialect, "serper"),
-    "firecrawl": partial(_build_dialect, "firecrawl"),
-}
+BACKENDS = (
+    *("searxng", "jina", "duckduckgo", "wikipedia", "stackexchange", "arxiv", "security", "ripgrep", "kiwix", "services"),
+    *NEEDS_KEY[1:],
+)
 
 
 def require_backend(name: str, settings: Settings) -> Factory:

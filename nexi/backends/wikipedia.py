@@ -14,6 +14,7 @@ from nexi.types import Hit, Query
 
 NAME = "wikipedia"
 SNIPPET_CHARS = 500
+WIKIS = "https://{language}.wikipedia.org"
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
@@ -21,7 +22,7 @@ class Wikipedia(Struct, frozen=True):
     """The dialect. `host` names the wikis with their language left open, for a mirror or a test."""
 
     timeout_s: float = 10.0
-    host: str = "https://{language}.wikipedia.org"
+    host: str = WIKIS
     name: str = NAME
     filters = frozenset({"language"})
 

@@ -9,15 +9,11 @@ import pytest
 
 from nexi.backends import BACKENDS, Settings, create_backend
 from nexi.backends.arxiv import Arxiv
-from nexi.backends.brave import Brave
 from nexi.backends.duckduckgo import DuckDuckGo
-from nexi.backends.exa import Exa
-from nexi.backends.firecrawl import Firecrawl
 from nexi.backends.jina import Jina
+from nexi.backends.keyed import KeyedService
 from nexi.backends.sender import BackendDialect, BackendRequest, BackendResponse, Sender
-from nexi.backends.serper import Serper
 from nexi.backends.stackexchange import StackExchange
-from nexi.backends.tavily import Tavily
 from nexi.backends.wikipedia import Wikipedia
 from nexi.errors import BackendError, ConfigError
 from nexi.types import Hit, Paper, Query
@@ -28,11 +24,11 @@ DIALECTS: list[BackendDialect] = [
     Jina("key"),
     StackExchange(),
     Arxiv(),
-    Tavily("key"),
-    Brave("key"),
-    Exa("key"),
-    Serper("key"),
-    Firecrawl("key"),
+    KeyedService("tavily", "key"),
+    KeyedService("brave", "key"),
+    KeyedService("exa", "key"),
+    KeyedService("serper", "key"),
+    KeyedService("firecrawl", "key"),
 ]
 
 
@@ -280,12 +276,12 @@ async def test_duckduckgo_failures_are_told_apart_as_far_as_they_can_be(error: E
     ("dialect", "answer", "hit"),
     [
         (
-            Tavily("k"),
+            KeyedService("tavily", "k"),
             {"query": "q", "results": [{"title": "T", "url": "https://a.example", "content": "C", "score": 0.9}]},
             Hit("https://a.example", "T", "C", "", "tavily"),
         ),
         (
-            Brave("k"),
+            KeyedService("brave", "k"),
             {
                 "web": {
                     "results": [{"title": "T", "url": "https://a.example", "description": "<strong>C</strong>", "age": "2024"}]
@@ -294,17 +290,17 @@ async def test_duckduckgo_failures_are_told_apart_as_far_as_they_can_be(error: E
             Hit("https://a.example", "T", "C", "2024", "brave"),
         ),
         (
-            Exa("k"),
+            KeyedService("exa", "k"),
             {"results": [{"title": "T", "url": "https://a.example", "publishedDate": "2024-01-01", "text": "C"}]},
             Hit("https://a.example", "T", "C", "2024-01-01", "exa"),
         ),
         (
-            Serper("k"),
+            KeyedService("serper", "k"),
             {"organic": [{"title": "T", "link": "https://a.example", "snippet": "C", "date": "1 Jan 2024", "position": 1}]},
             Hit("https://a.example", "T", "C", "1 Jan 2024", "serper"),
         ),
         (
-            Firecrawl("k"),
+            KeyedService("firecrawl", "k"),
             {"success": True, "data": {"web": [{"title": "T", "url": "https://a.example", "description": "C"}]}},
             Hit("https://a.example", "T", "C", "", "firecrawl"),
         ),
@@ -317,7 +313,14 @@ def test_a_documented_answer_becomes_a_hit(dialect: BackendDialect, answer: dict
 
 @pytest.mark.parametrize(
     "dialect",
-    [Tavily("sk-1"), Brave("sk-1"), Exa("sk-1"), Serper("sk-1"), Firecrawl("sk-1"), Jina("sk-1")],
+    [
+        KeyedService("tavily", "sk-1"),
+        KeyedService("brave", "sk-1"),
+        KeyedService("exa", "sk-1"),
+        KeyedService("serper", "sk-1"),
+        KeyedService("firecrawl", "sk-1"),
+        Jina("sk-1"),
+    ],
     ids=lambda d: d.name,
 )
 def test_the_key_goes_into_a_header_and_filters_into_the_request(dialect: BackendDialect) -> None:

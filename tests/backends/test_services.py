@@ -9,9 +9,7 @@ import pytest
 
 from nexi.backends import BACKENDS, Settings, create_backend, require_backend
 from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, Sender
-from nexi.backends.services import ServiceDialect
-from nexi.backends.services.form import Caller
-from nexi.backends.services.forms import FORMS
+from nexi.backends.services import FORMS, Caller, ServiceDialect
 from nexi.errors import BackendError, ConfigError
 from nexi.routing.table import SERVICES
 from nexi.types import Hit, Query
